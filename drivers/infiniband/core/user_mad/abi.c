@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The user ABI: ioctl structures in and out, the two layouts of the header.
+ * No other file knows that there is more than one way to spell a request, or
+ * that a header may have no P_Key index.
+ */
+#include <linux/compat.h>
+#include <linux/fs.h>
+#include <linux/uaccess.h>
+
+#include "user_mad.h"
+
+/* The old header is the first 56 bytes of the current one */
+static_assert(sizeof(struct ib_user_mad_hdr_old) == 56);
+static_assert(sizeof(struct ib_user_mad_hdr) == 64);
+static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) ==
+	      sizeof(struct ib_user_mad_hdr_old));
+static_assert(offsetof(struct ib_user_mad_hdr, flow_label) ==
+	      offsetof(struct ib_user_mad_hdr_old, flow_label));
+
+/* 32-bit processes use the same structures, but for the longs of one mask */
+static_assert(sizeof(struct ib_user_mad_reg_req) == 28);
+static_assert(sizeof(struct ib_user_mad_reg_req2) == 40);
+
+/* Flags go down to the MAD layer as they are */
+static_assert((u32)IB_USER_MAD_USER_RMPP == (u32)IB_MAD_USER_RMPP);
+
+/**
+ * umad_hdr_pkey_index - P_Key index of a user header
+ * @hdr: the header
+ * @hdr_len: its length, 56 or 64
+ *
+ * Return: the index; 0 if the layout has none.
+ */
+u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr, u8 hdr_len)
+{
+	return hdr_len < sizeof(*hdr) ? 0 : hdr->pkey_index;
+}
+
+/**
+ * umad_hdr_set_pkey_index - note the P_Key index in a user header
+ * @hdr: the header
+ * @hdr_len: its length, 56 or 64; the shorter one has no place for it
+ * @pkey_index: the index
+ */
+void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr, u8 hdr_len,
+			     u16 pkey_index)
+{
+	if (hdr_len == sizeof(*hdr))
+		hdr->pkey_index = pkey_index;
+}
+
+static int umad_decode_qpn(u32 qpn, struct umad_reg *reg)
+{
+	if (qpn > 1)
+		return -EINVAL;
+	reg->qp_type = qpn ? IB_QPT_GSI : IB_QPT_SMI;
+	return 0;
+}
+
+/**
+ * umad_decode_v1 - decode the request of IB_USER_MAD_REGISTER_AGENT
+ * @ureq: the request, in kernel memory
+ * @compat: it comes from a 32-bit process on a 64-bit kernel, and its method
+ *	mask is made of 32-bit words
+ * @reg: result
+ *
+ * Return: 0, or -EINVAL for a QP that is neither 0 nor 1.
+ */
+int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
+		   struct umad_reg *reg)
+{
+	*reg = (struct umad_reg) {
+		.rmpp_version		= ureq->rmpp_version,
+		.req.mgmt_class		= ureq->mgmt_class,
+		.req.mgmt_class_version	= ureq->mgmt_class_version,
+	};
+	memcpy(reg->req.oui, ureq->oui, sizeof(reg->req.oui));
+	if (compat)
+		bitmap_from_arr32(reg->req.method_mask,
+				  (const u32 *)ureq->method_mask,
+				  IB_MGMT_MAX_METHODS);
+	else
+		memcpy(reg->req.method_mask, ureq->method_mask,
+		       sizeof(reg->req.method_mask));
+
+	return umad_decode_qpn(ureq->qpn, reg);
+}
+
+/**
+ * umad_decode_v2 - decode the request of IB_USER_MAD_REGISTER_AGENT2
+ * @ureq: the request, in kernel memory
+ * @reg: result
+ *
+ * Return: 0, or -EINVAL for a QP that is neither 0 nor 1, a flag that is not
+ * known or an OUI of more than 24 bits where there is a class to it.
+ */
+int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
+		   struct umad_reg *reg)
+{
+	*reg = (struct umad_reg) {
+		.rmpp_version		= ureq->rmpp_version,
+		.flags			= ureq->flags,
+		.pkey_layout		= true,
+		.req.mgmt_class		= ureq->mgmt_class,
+		.req.mgmt_class_version	= ureq->mgmt_class_version,
+		.req.oui		= { ureq->oui >> 16, ureq->oui >> 8,
+					    ureq->oui },
+	};
+	bitmap_from_arr64(reg->req.method_mask, ureq->method_mask,
+			  IB_MGMT_MAX_METHODS);
+
+	if (ureq->flags & ~IB_USER_MAD_REG_FLAGS_CAP)
+		return -EINVAL;
+	if (ureq->mgmt_class && ureq->oui >> 24)
+		return -EINVAL;
+	return umad_decode_qpn(ureq->qpn, reg);
+}
+
+static int umad_register_v1(struct umad_file *file,
+			    struct ib_user_mad_reg_req __user *uptr,
+			    bool compat)
+{
+	struct ib_user_mad_reg_req ureq;
+	struct umad_reg reg;
+	int ret;
+
+	if (umad_port_gone(file->port))
+		return -EPIPE;
+	if (copy_from_user(&ureq, uptr, sizeof(ureq)))
+		return -EFAULT;
+
+	ret = umad_decode_v1(&ureq, compat, &reg);
+	if (ret)
+		return ret;
+	return umad_agent_register(file, &reg, &uptr->id);
+}
+
+static int umad_register_v2(struct umad_file *file,
+			    struct ib_user_mad_reg_req2 __user *uptr)
+{
+	struct ib_user_mad_reg_req2 ureq;
+	struct umad_reg reg;
+	int ret;
+
+	if (umad_port_gone(file->port))
+		return -EPIPE;
+	if (copy_from_user(&ureq, uptr, sizeof(ureq)))
+		return -EFAULT;
+
+	ret = umad_decode_v2(&ureq, &reg);
+	/* A client that asks for too much learns what it could have */
+	if (ret && ureq.qpn <= 1 && (ureq.flags & ~IB_USER_MAD_REG_FLAGS_CAP) &&
+	    put_user((u32)IB_USER_MAD_REG_FLAGS_CAP, &uptr->flags))
+		return -EFAULT;
+	if (ret)
+		return ret;
+	return umad_agent_register(file, &reg, &uptr->id);
+}
+
+static int umad_unregister(struct umad_file *file, u32 __user *uid)
+{
+	u32 id;
+
+	if (get_user(id, uid))
+		return -EFAULT;
+	return umad_agent_unregister(file, id);
+}
+
+static int umad_enable_pkey(struct umad_file *file)
+{
+	int ret = 0;
+
+	mutex_lock(&file->reg_lock);
+	if (file->used)
+		ret = -EINVAL;
+	else
+		WRITE_ONCE(file->hdr_len, sizeof(struct ib_user_mad_hdr));
+	mutex_unlock(&file->reg_lock);
+
+	return ret;
+}
+
+static long umad_do_ioctl(struct umad_file *file, unsigned int cmd,
+			  void __user *arg, bool compat)
+{
+	switch (cmd) {
+	case IB_USER_MAD_REGISTER_AGENT:
+		return umad_register_v1(file, arg, compat);
+	case IB_USER_MAD_REGISTER_AGENT2:
+		return umad_register_v2(file, arg);
+	case IB_USER_MAD_UNREGISTER_AGENT:
+		return umad_unregister(file, arg);
+	case IB_USER_MAD_ENABLE_PKEY:
+		return umad_enable_pkey(file);
+	default:
+		return -ENOIOCTLCMD;
+	}
+}
+
+/**
+ * umad_ioctl - ioctl on umadN
+ * @filp: the descriptor
+ * @cmd: one of IB_USER_MAD_*
+ * @arg: user pointer, if @cmd takes one
+ *
+ * Context: process context; no lock is held while user memory is accessed.
+ * Return: 0, or
+ *  * -ENOIOCTLCMD: @cmd is none of ours (user space sees ENOTTY)
+ *  * -EFAULT: bad pointer; nothing was done
+ *  * -EINVAL: a request, or an id, that cannot be
+ *  * -ENOMEM: no memory, or no free id
+ *  * -EPIPE: registration on a device that is gone
+ *  * what ib_register_mad_agent() returns
+ */
+long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	return umad_do_ioctl(filp->private_data, cmd, (void __user *)arg,
+			     false);
+}
+
+#ifdef CONFIG_COMPAT
+/**
+ * umad_compat_ioctl - umad_ioctl() for 32-bit processes on a 64-bit kernel
+ * @filp: the descriptor
+ * @cmd: one of IB_USER_MAD_*
+ * @arg: user pointer, if @cmd takes one
+ *
+ * Return: as umad_ioctl().
+ */
+long umad_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	return umad_do_ioctl(filp->private_data, cmd, compat_ptr(arg), true);
+}
+#endif

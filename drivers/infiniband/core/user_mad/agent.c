@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Agents: registration with the MAD layer, and the ids user space knows them
+ * by.
+ *
+ * Registering reserves an id, tells it to user space, registers with the MAD
+ * layer and publishes the agent, in this order: what may fault comes before
+ * there is anything that a vanishing device would have to wait for, and the
+ * last step cannot fail.
+ */
+#include <linux/nospec.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/wait_bit.h>
+
+#include "user_mad.h"
+
+static void umad_warn_old_layout(struct umad_file *file)
+{
+	dev_warn_ratelimited(&file->port->dev,
+			     "%s[%d] uses the user_mad header without P_Key index, see Documentation/infiniband/user_mad.rst\n",
+			     current->comm, task_tgid_nr(current));
+}
+
+/* Under reg_lock the header layout is settled by the first to succeed */
+static int umad_agent_publish(struct umad_agent *agent,
+			      const struct umad_reg *reg)
+{
+	struct umad_file *file = agent->file;
+	struct umad_port *port = file->port;
+	struct ib_mad_reg_req req = reg->req;
+	struct ib_mad_agent *mad_agent;
+
+	lockdep_assert_held(&file->reg_lock);
+	lockdep_assert_held_read(&port->dev_lock);
+
+	if (!port->ib_dev)
+		return -EPIPE;
+
+	/* A MAD may arrive before ib_register_mad_agent() has returned */
+	agent->hdr_len = file->hdr_len;
+	if (!file->used && reg->pkey_layout)
+		agent->hdr_len = sizeof(struct ib_user_mad_hdr);
+
+	mad_agent = ib_register_mad_agent(port->ib_dev, port->port_num,
+					  reg->qp_type,
+					  req.mgmt_class ? &req : NULL,
+					  reg->rmpp_version, umad_send_handler,
+					  umad_recv_handler, agent, reg->flags);
+	if (IS_ERR(mad_agent))
+		return PTR_ERR(mad_agent);
+
+	if (!file->used && agent->hdr_len < sizeof(struct ib_user_mad_hdr))
+		umad_warn_old_layout(file);
+	file->used = true;
+	WRITE_ONCE(file->hdr_len, agent->hdr_len);
+
+	agent->mad_agent = mad_agent;
+	atomic_inc(&port->agents);
+	/* The slot is there since the id was reserved */
+	WARN_ON(xa_err(xa_store(&file->agents, agent->id, agent, GFP_KERNEL)));
+	return 0;
+}
+
+/**
+ * umad_agent_register - register an agent
+ * @file: whose it will be
+ * @reg: the request
+ * @uid: where user space wants to find the id. It is written before the
+ *	outcome is known
+ *
+ * Context: process context, no lock held.
+ * Return: 0, or
+ *  * -ENOMEM: all ids are taken, or no memory
+ *  * -EFAULT: @uid cannot be written
+ *  * -EPIPE: the device is gone
+ *  * what ib_register_mad_agent() says: -EINVAL for a request it refuses,
+ *    -EPROTONOSUPPORT for a QP the port does not have
+ */
+int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
+			u32 __user *uid)
+{
+	struct umad_agent *agent;
+	int ret;
+
+	agent = kzalloc(sizeof(*agent), GFP_KERNEL_ACCOUNT);
+	if (!agent)
+		return -ENOMEM;
+	agent->file = file;
+	refcount_set(&agent->users, 1);
+	init_completion(&agent->idle);
+
+	ret = xa_alloc(&file->agents, &agent->id, NULL,
+		       XA_LIMIT(0, UMAD_MAX_AGENTS - 1), GFP_KERNEL);
+	if (ret) {
+		ret = -ENOMEM;
+		goto err_free;
+	}
+
+	if (put_user(agent->id, uid)) {
+		ret = -EFAULT;
+		goto err_id;
+	}
+
+	mutex_lock(&file->reg_lock);
+	down_read(&file->port->dev_lock);
+	ret = umad_agent_publish(agent, reg);
+	up_read(&file->port->dev_lock);
+	mutex_unlock(&file->reg_lock);
+	if (ret)
+		goto err_id;
+
+	return 0;
+
+err_id:
+	xa_release(&file->agents, agent->id);
+err_free:
+	kfree(agent);
+	return ret;
+}
+
+/**
+ * umad_agent_get - find an agent to send with
+ * @file: the descriptor
+ * @id: what user space calls the agent, below UMAD_MAX_AGENTS
+ *
+ * The agent cannot be unregistered until umad_agent_put(), so the caller must
+ * not wait for user space in between.
+ *
+ * Return: the agent, or NULL if there is none (any more).
+ */
+struct umad_agent *umad_agent_get(struct umad_file *file, u32 id)
+{
+	struct umad_agent *agent;
+
+	id = array_index_nospec(id, UMAD_MAX_AGENTS);
+
+	rcu_read_lock();
+	agent = xa_load(&file->agents, id);
+	if (agent && !refcount_inc_not_zero(&agent->users))
+		agent = NULL;
+	rcu_read_unlock();
+
+	return agent;
+}
+
+/**
+ * umad_agent_put - undo umad_agent_get()
+ * @agent: the agent; not to be touched any more
+ */
+void umad_agent_put(struct umad_agent *agent)
+{
+	if (refcount_dec_and_test(&agent->users))
+		complete(&agent->idle);
+}
+
+/* @agent is not in the table any more, and so in one pair of hands only */
+static void umad_agent_destroy(struct umad_agent *agent)
+{
+	struct umad_port *port = agent->file->port;
+
+	umad_agent_put(agent);
+	wait_for_completion(&agent->idle);
+
+	/* Completes all sends and waits for the handlers */
+	ib_unregister_mad_agent(agent->mad_agent);
+	kfree_rcu(agent, rcu);
+
+	if (atomic_dec_and_test(&port->agents))
+		wake_up_var(&port->agents);
+}
+
+/**
+ * umad_agent_unregister - unregister an agent
+ * @file: whose it is
+ * @id: what user space calls it
+ *
+ * Sends that are outstanding end without a timeout record. MADs that were
+ * received stay to be read.
+ *
+ * Context: process context; sleeps until the MAD layer is done with the agent.
+ * Return: 0, or -EINVAL if there is no such agent.
+ */
+int umad_agent_unregister(struct umad_file *file, u32 id)
+{
+	struct umad_agent *agent;
+
+	if (id >= UMAD_MAX_AGENTS)
+		return -EINVAL;
+	id = array_index_nospec(id, UMAD_MAX_AGENTS);
+
+	/* An id that is only reserved must stay so: look before erasing */
+	xa_lock(&file->agents);
+	agent = xa_load(&file->agents, id);
+	if (agent)
+		__xa_erase(&file->agents, id);
+	xa_unlock(&file->agents);
+	if (!agent)
+		return -EINVAL;
+
+	umad_agent_destroy(agent);
+	return 0;
+}
+
+/**
+ * umad_agents_drop - unregister all agents of a descriptor
+ * @file: the descriptor
+ *
+ * Others may be unregistering agents of @file at the same time, and finish
+ * later.
+ *
+ * Context: process context, as umad_agent_unregister().
+ */
+void umad_agents_drop(struct umad_file *file)
+{
+	struct umad_agent *agent;
+	unsigned long id;
+
+	xa_for_each(&file->agents, id, agent)
+		umad_agent_unregister(file, id);
+}

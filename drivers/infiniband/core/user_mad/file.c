@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A descriptor of umadN: open, poll, release, fdinfo, and what becomes of it
+ * when the device goes.
+ */
+#include <linux/fs.h>
+#include <linux/memcontrol.h>
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "user_mad.h"
+
+/* The list is what a disassociation walks, so joining it needs the device */
+static int umad_file_join(struct umad_file *file)
+{
+	struct umad_port *port = file->port;
+	int ret = 0;
+
+	down_read(&port->dev_lock);
+	if (!port->ib_dev) {
+		ret = -ENXIO;
+	} else if (!rdma_dev_access_netns(port->ib_dev,
+					  current->nsproxy->net_ns)) {
+		ret = -EPERM;
+	} else {
+		mutex_lock(&port->files_lock);
+		list_add_tail(&file->port_list, &port->files);
+		mutex_unlock(&port->files_lock);
+	}
+	up_read(&port->dev_lock);
+
+	return ret;
+}
+
+static void umad_file_free(struct umad_file *file)
+{
+	umad_queue_exit(file);
+	umad_sends_exit(file);
+	WARN_ON(!xa_empty(&file->agents));
+	xa_destroy(&file->agents);
+	mutex_destroy(&file->reg_lock);
+	mem_cgroup_put(file->memcg);
+	kfree(file);
+}
+
+static int umad_open(struct inode *inode, struct file *filp)
+{
+	struct umad_file *file;
+	int ret;
+
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		return -ENOMEM;
+
+	ret = umad_sends_init(file);
+	if (ret) {
+		kfree(file);
+		return ret;
+	}
+
+	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
+	file->memcg = get_mem_cgroup_from_mm(current->mm);
+	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
+	mutex_init(&file->reg_lock);
+	xa_init_flags(&file->agents, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	umad_queue_init(file);
+
+	ret = umad_file_join(file);
+	if (ret) {
+		umad_file_free(file);
+		return ret;
+	}
+
+	filp->private_data = file;
+	return stream_open(inode, filp);
+}
+
+static int umad_release(struct inode *inode, struct file *filp)
+{
+	struct umad_file *file = filp->private_data;
+
+	umad_agents_drop(file);
+
+	mutex_lock(&file->port->files_lock);
+	list_del(&file->port_list);
+	mutex_unlock(&file->port->files_lock);
+
+	umad_file_free(file);
+	return 0;
+}
+
+/**
+ * umad_files_disassociate - tell all descriptors of a port that it is over
+ * @port: a port whose device nobody can get any more
+ *
+ * A descriptor that is being closed meanwhile stays on the list until we are
+ * through, and may have agents in its hands that are not seen here.
+ *
+ * Context: process context; takes umad_port.files_lock.
+ */
+void umad_files_disassociate(struct umad_port *port)
+{
+	struct umad_file *file;
+
+	mutex_lock(&port->files_lock);
+	list_for_each_entry(file, &port->files, port_list)
+		wake_up_all(&file->wait);
+	list_for_each_entry(file, &port->files, port_list)
+		umad_agents_drop(file);
+	mutex_unlock(&port->files_lock);
+}
+
+/* Never sleeps; a MAD can be written at any time */
+static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
+{
+	struct umad_file *file = filp->private_data;
+	__poll_t mask = EPOLLOUT | EPOLLWRNORM;
+
+	poll_wait(filp, &file->wait, wait);
+
+	if (umad_port_gone(file->port))
+		return EPOLLERR | EPOLLHUP;
+	if (!list_empty(&file->queue))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	return mask;
+}
+
+static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
+{
+	struct umad_file *file = filp->private_data;
+	unsigned int unread, agents = 0;
+	struct umad_agent *agent;
+	unsigned long id;
+	u64 dropped;
+
+	xa_for_each(&file->agents, id, agent)
+		agents++;
+
+	spin_lock(&file->queue_lock);
+	unread = file->unread;
+	dropped = file->dropped;
+	spin_unlock(&file->queue_lock);
+
+	seq_printf(m, "umad-agents:\t%u\n", agents);
+	seq_printf(m, "umad-outstanding:\t%d\n", atomic_read(&file->sends));
+	seq_printf(m, "umad-unread:\t%u\n", unread);
+	seq_printf(m, "umad-dropped:\t%llu\n", dropped);
+}
+
+const struct file_operations umad_fops = {
+	.owner		= THIS_MODULE,
+	.open		= umad_open,
+	.release	= umad_release,
+	.read		= umad_read,
+	.write		= umad_write,
+	.poll		= umad_poll,
+	.unlocked_ioctl	= umad_ioctl,
+#ifdef CONFIG_COMPAT
+	.compat_ioctl	= umad_compat_ioctl,
+#endif
+	.show_fdinfo	= umad_show_fdinfo,
+};

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Packets: where their memory comes from and who pays for it. All of it is
+ * charged to whoever opened the descriptor, as that is who lets it pile up.
+ */
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "user_mad.h"
+
+static struct kmem_cache *umad_send_cache;
+static struct kmem_cache *umad_recv_cache;
+
+/* read() copies header and MAD straight from the packet, and nothing else */
+static struct kmem_cache *umad_cache_create(const char *name, size_t mad_len)
+{
+	size_t len = sizeof(struct ib_user_mad_hdr) + mad_len;
+
+	return kmem_cache_create_usercopy(name,
+					  sizeof(struct umad_packet) + len, 0,
+					  SLAB_ACCOUNT,
+					  offsetof(struct umad_packet, data),
+					  len, NULL);
+}
+
+/**
+ * umad_packet_init - make the caches
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init umad_packet_init(void)
+{
+	/* A send keeps what its timeout record gives back */
+	umad_send_cache = umad_cache_create("ib_umad_send",
+					    sizeof(struct ib_mad_hdr));
+	if (!umad_send_cache)
+		return -ENOMEM;
+
+	umad_recv_cache = umad_cache_create("ib_umad_recv", UMAD_MAD_SIZE);
+	if (!umad_recv_cache) {
+		kmem_cache_destroy(umad_send_cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * umad_packet_exit - give the caches back
+ */
+void umad_packet_exit(void)
+{
+	kmem_cache_destroy(umad_recv_cache);
+	kmem_cache_destroy(umad_send_cache);
+}
+
+static struct umad_packet *umad_packet_alloc(struct umad_file *file,
+					     struct kmem_cache *cache,
+					     gfp_t gfp)
+{
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	struct umad_packet *packet = kmem_cache_zalloc(cache, gfp);
+
+	set_active_memcg(old);
+	return packet;
+}
+
+/**
+ * umad_packet_alloc_send - memory for a send
+ * @file: who sends, and pays
+ *
+ * Context: process context.
+ * Return: a packet with room for a user header and a MAD header, or NULL.
+ */
+struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
+{
+	struct umad_packet *packet;
+
+	packet = umad_packet_alloc(file, umad_send_cache, GFP_KERNEL);
+	if (packet)
+		packet->sent = true;
+	return packet;
+}
+
+/**
+ * umad_packet_alloc_recv - memory for a received MAD
+ * @file: who receives, and pays
+ *
+ * The caller is the worker that all MADs of the port wait for, so this gives
+ * up early rather than reclaim at length for a cgroup that is over its limit,
+ * and never calls the OOM killer.
+ *
+ * Context: process context.
+ * Return: a packet with room for a user header and a MAD, or NULL.
+ */
+struct umad_packet *umad_packet_alloc_recv(struct umad_file *file)
+{
+	return umad_packet_alloc(file, umad_recv_cache,
+				 GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
+}
+
+/**
+ * umad_packet_free - free a packet and what it refers to
+ * @packet: a packet that is neither queued nor outstanding
+ */
+void umad_packet_free(struct umad_packet *packet)
+{
+	if (packet->recv_wc)
+		ib_free_recv_mad(packet->recv_wc);
+	kmem_cache_free(packet->sent ? umad_send_cache : umad_recv_cache,
+			packet);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Receiving: from the MAD layer's handler to read().
+ *
+ * What read() will return is laid out when the MAD arrives, and the MAD
+ * layer's buffer is given back at once. Only what is longer than one
+ * InfiniBand MAD stays in the MAD layer's buffers until it is read. Nothing is
+ * taken from ib_mad_recv_wc.wc later: for SMPs that the port answers itself it
+ * points to the stack of the one who called the handler.
+ */
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/uaccess.h>
+#include <rdma/ib_verbs.h>
+
+#include "user_mad.h"
+
+/**
+ * umad_queue_init - prepare a descriptor for receiving
+ * @file: the descriptor
+ */
+void umad_queue_init(struct umad_file *file)
+{
+	spin_lock_init(&file->queue_lock);
+	INIT_LIST_HEAD(&file->queue);
+	init_waitqueue_head(&file->wait);
+}
+
+/**
+ * umad_queue_exit - free what was never read
+ * @file: a descriptor without agents, which nobody reads any more
+ */
+void umad_queue_exit(struct umad_file *file)
+{
+	struct umad_packet *packet, *next;
+
+	list_for_each_entry_safe(packet, next, &file->queue, list)
+		umad_packet_free(packet);
+}
+
+/* Readers wait exclusively: one packet wakes one of them, and every poller */
+static void umad_queue_wake(struct umad_file *file)
+{
+	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+static bool umad_queue_add_recv(struct umad_file *file,
+				struct umad_packet *packet)
+{
+	bool full;
+
+	spin_lock(&file->queue_lock);
+	full = file->unread > UMAD_MAX_UNREAD;
+	if (full) {
+		file->dropped++;
+	} else {
+		list_add_tail(&packet->list, &file->queue);
+		file->unread++;
+	}
+	spin_unlock(&file->queue_lock);
+
+	if (!full)
+		umad_queue_wake(file);
+	return !full;
+}
+
+/**
+ * umad_queue_timeout - queue the timeout record of a send
+ * @file: who sent it
+ * @packet: the send, no longer outstanding; owned by the queue from now on
+ *
+ * Context: a send handler.
+ */
+void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet)
+{
+	umad_packet_hdr(packet)->status = ETIMEDOUT;
+
+	spin_lock(&file->queue_lock);
+	list_add_tail(&packet->list, &file->queue);
+	file->unread++;
+	spin_unlock(&file->queue_lock);
+
+	umad_queue_wake(file);
+}
+
+/*
+ * Give back a packet that could not be read. The reader may have been the one
+ * that was woken for it, so another one has to know.
+ */
+static void umad_queue_restore(struct umad_file *file,
+			       struct umad_packet *packet)
+{
+	spin_lock(&file->queue_lock);
+	list_add(&packet->list, &file->queue);
+	file->unread++;
+	spin_unlock(&file->queue_lock);
+
+	umad_queue_wake(file);
+}
+
+/* How much a reader must have room for to get at least the first MAD */
+static size_t umad_packet_min_len(const struct umad_packet *packet)
+{
+	size_t len = packet->length;
+
+	if (packet->recv_wc)
+		len = min(len, packet->hdr_len + packet->recv_wc->mad_seg_size);
+	return len;
+}
+
+/* The first packet, or NULL; -EINVAL if it does not fit and was left alone */
+static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
+{
+	struct umad_packet *packet;
+
+	spin_lock(&file->queue_lock);
+	packet = list_first_entry_or_null(&file->queue, struct umad_packet,
+					  list);
+	if (packet) {
+		if (count < umad_packet_min_len(packet)) {
+			packet = ERR_PTR(-EINVAL);
+		} else {
+			list_del(&packet->list);
+			file->unread--;
+		}
+	}
+	spin_unlock(&file->queue_lock);
+
+	if (IS_ERR(packet))
+		umad_queue_wake(file);
+	return packet;
+}
+
+static struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
+					   bool nonblock)
+{
+	struct umad_packet *packet;
+
+	for (;;) {
+		if (umad_port_gone(file->port))
+			return ERR_PTR(-EIO);
+
+		packet = umad_queue_take(file, count);
+		if (packet)
+			return packet;
+
+		if (nonblock)
+			return ERR_PTR(-EAGAIN);
+
+		if (wait_event_interruptible_exclusive(file->wait,
+						       !list_empty(&file->queue) ||
+						       umad_port_gone(file->port)))
+			return ERR_PTR(-ERESTARTSYS);
+	}
+}
+
+/*
+ * The first segment is handed out whole, with its headers; of the others only
+ * the data.
+ */
+static int umad_copy_segments(const struct ib_mad_recv_wc *recv_wc,
+			      char __user *buf, size_t count)
+{
+	size_t left = recv_wc->mad_len;
+	const struct ib_mad_recv_buf *seg;
+	size_t skip = 0;
+
+	list_for_each_entry(seg, &recv_wc->rmpp_list, list) {
+		size_t len = min(left, recv_wc->mad_seg_size - skip);
+
+		if (count < len)
+			return -ENOSPC;
+		if (copy_to_user(buf, (void *)seg->mad + skip, len))
+			return -EFAULT;
+
+		buf += len;
+		count -= len;
+		left -= len;
+		if (!left)
+			break;
+		/* All or no more than the first */
+		if (!skip && count < left)
+			return -ENOSPC;
+		skip = ib_get_mad_data_offset(seg->mad->mad_hdr.mgmt_class);
+	}
+
+	return 0;
+}
+
+static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
+			    size_t count)
+{
+	if (!packet->recv_wc)
+		return copy_to_user(buf, packet->data, packet->length) ?
+		       -EFAULT : 0;
+
+	if (copy_to_user(buf, packet->data, packet->hdr_len))
+		return -EFAULT;
+	return umad_copy_segments(packet->recv_wc, buf + packet->hdr_len,
+				  count - packet->hdr_len);
+}
+
+/**
+ * umad_read - read a received MAD or message, or the record of a timeout
+ * @filp: descriptor of umadN
+ * @buf: room for user header and MAD
+ * @count: how much room
+ * @pos: unused
+ *
+ * Context: process context; nothing is held while user memory is written.
+ * Return: length of what was read, or
+ *  * -EINVAL: no room for one MAD; the packet waits for a better read
+ *  * -ENOSPC: no room for the whole message; header and first MAD were
+ *    written, and the message waits for a better read
+ *  * -EFAULT: bad pointer; the packet waits for a better read
+ *  * -EAGAIN: nothing there, and the descriptor is non-blocking
+ *  * -EIO: the device is gone
+ *  * -ERESTARTSYS: a signal came first
+ */
+ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
+		  loff_t *pos)
+{
+	struct umad_file *file = filp->private_data;
+	struct umad_packet *packet;
+	ssize_t ret;
+
+	if (count < READ_ONCE(file->hdr_len))
+		return -EINVAL;
+
+	packet = umad_queue_wait(file, count, filp->f_flags & O_NONBLOCK);
+	if (IS_ERR(packet))
+		return PTR_ERR(packet);
+
+	ret = umad_packet_copy(packet, buf, count);
+	if (ret) {
+		umad_queue_restore(file, packet);
+		return ret;
+	}
+
+	umad_trace_read(file, packet);
+	ret = packet->length;
+	umad_packet_free(packet);
+	return ret;
+}
+
+static int umad_fill_hdr(struct umad_packet *packet,
+			 const struct umad_agent *agent,
+			 const struct ib_mad_agent *mad_agent,
+			 const struct ib_mad_recv_wc *recv_wc)
+{
+	struct ib_user_mad_hdr *hdr = umad_packet_hdr(packet);
+	const struct ib_wc *wc = recv_wc->wc;
+
+	hdr->id = agent->id;
+	hdr->length = packet->length;
+	hdr->qpn = cpu_to_be32(wc->src_qp);
+	/* Of an OPA LID the lower half; clients learn the rest otherwise */
+	hdr->lid = cpu_to_be16(wc->slid);
+	hdr->sl = wc->sl;
+	hdr->path_bits = wc->dlid_path_bits;
+	umad_hdr_set_pkey_index(hdr, packet->hdr_len, wc->pkey_index);
+
+	hdr->grh_present = !!(wc->wc_flags & IB_WC_GRH);
+	return hdr->grh_present ? umad_grh_from_wc(mad_agent, recv_wc, hdr) : 0;
+}
+
+static void umad_count_drop(struct umad_file *file)
+{
+	spin_lock(&file->queue_lock);
+	file->dropped++;
+	spin_unlock(&file->queue_lock);
+}
+
+/**
+ * umad_recv_handler - the MAD layer has received a MAD or message
+ * @mad_agent: the agent it is for
+ * @send_buf: the request it answers, if any
+ * @recv_wc: what was received; owned by us
+ *
+ * Context: a worker of the MAD layer.
+ */
+void umad_recv_handler(struct ib_mad_agent *mad_agent,
+		       struct ib_mad_send_buf *send_buf,
+		       struct ib_mad_recv_wc *recv_wc)
+{
+	struct umad_agent *agent = mad_agent->context;
+	struct umad_file *file = agent->file;
+	struct umad_packet *packet;
+
+	if (recv_wc->wc->status != IB_WC_SUCCESS)
+		goto free_wc;
+
+	packet = umad_packet_alloc_recv(file);
+	if (!packet) {
+		umad_count_drop(file);
+		goto free_wc;
+	}
+
+	packet->hdr_len = agent->hdr_len;
+	packet->length = packet->hdr_len + recv_wc->mad_len;
+	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc))
+		goto free_packet;
+
+	if (recv_wc->mad_len <= UMAD_MAD_SIZE) {
+		memcpy(packet->data + packet->hdr_len, recv_wc->recv_buf.mad,
+		       recv_wc->mad_len);
+		ib_free_recv_mad(recv_wc);
+		recv_wc = NULL;
+	}
+	packet->recv_wc = recv_wc;
+
+	if (!umad_queue_add_recv(file, packet))
+		umad_packet_free(packet);
+	return;
+
+free_packet:
+	umad_packet_free(packet);
+free_wc:
+	ib_free_recv_mad(recv_wc);
+}

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Sending: from write() to the completion by the MAD layer.
+ *
+ * User memory is read with nothing held. What a plain MAD consists of is
+ * copied at once; of a longer message that is its beginning, and the rest is
+ * copied straight into the MAD layer's segments with page faults off, after it
+ * was faulted in. Should it have gone away meanwhile, everything is undone and
+ * tried again. The beginning is never read a second time, so what was checked
+ * is what is sent.
+ */
+#include <linux/fs.h>
+#include <linux/jhash.h>
+#include <linux/memcontrol.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+#include <rdma/ib_verbs.h>
+
+#include "user_mad.h"
+
+/* What the MAD layer needs to see of a MAD to decide what becomes of it */
+struct umad_rmpp_mad {
+	struct ib_mad_hdr	mad_hdr;
+	struct ib_rmpp_hdr	rmpp_hdr;
+} __packed;
+
+static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
+
+/**
+ * struct umad_message - a message being written
+ * @rest: the MAD in user memory
+ * @len: its length
+ * @head_len: how much of its beginning is in @head
+ * @hdr_len: length of the user header
+ * @head: user header and beginning of the MAD
+ */
+struct umad_message {
+	const char __user	*rest;
+	size_t			len;
+	size_t			head_len;
+	u8			hdr_len;
+	u8			head[sizeof(struct ib_user_mad_hdr) +
+				     UMAD_MAD_SIZE] __aligned(8);
+};
+
+static bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
+{
+	/* ib_get_rmpp_flags() only reads, though it does not say so */
+	return ib_get_rmpp_flags((struct ib_rmpp_hdr *)&mad->rmpp_hdr) &
+	       IB_MGMT_RMPP_FLAG_ACTIVE;
+}
+
+static const struct ib_user_mad_hdr *umad_message_hdr(const struct umad_message *m)
+{
+	return (const void *)m->head;
+}
+
+static const struct umad_rmpp_mad *umad_message_mad(const struct umad_message *m)
+{
+	return (const void *)m->head + m->hdr_len;
+}
+
+/**
+ * umad_send_hash - hash of what makes a send a duplicate of another
+ * @packet: the send
+ * @seed: seed of the table
+ *
+ * Return: the hash; the same for any two sends of which umad_send_same().
+ */
+u32 umad_send_hash(struct umad_packet *packet, u32 seed)
+{
+	const struct ib_user_mad_hdr *hdr = umad_packet_hdr(packet);
+	const struct ib_mad_hdr *mad = umad_packet_mad(packet);
+	u64 tid = (__force u64)mad->tid;
+	u32 class = mad->mgmt_class;
+
+	if (ib_response_mad(mad))
+		class |= hdr->grh_present ?
+			 jhash(hdr->gid, sizeof(hdr->gid), seed) << 8 :
+			 (__force u16)hdr->lid << 8;
+
+	return jhash_3words(lower_32_bits(tid), upper_32_bits(tid), class,
+			    seed);
+}
+
+/**
+ * umad_send_same - whether two sends belong to the same transaction
+ * @a: a send
+ * @b: a send of the same descriptor
+ *
+ * Requests are told apart by transaction ID and management class, wherever
+ * they go: this is stricter than the specification asks for, and what clients
+ * were written against. Responses to different destinations are different.
+ *
+ * Return: true if only one of the two can be outstanding.
+ */
+bool umad_send_same(struct umad_packet *a, struct umad_packet *b)
+{
+	const struct ib_user_mad_hdr *ahdr = umad_packet_hdr(a);
+	const struct ib_user_mad_hdr *bhdr = umad_packet_hdr(b);
+	const struct ib_mad_hdr *amad = umad_packet_mad(a);
+	const struct ib_mad_hdr *bmad = umad_packet_mad(b);
+
+	if (amad->tid != bmad->tid || amad->mgmt_class != bmad->mgmt_class)
+		return false;
+	if (!ib_response_mad(amad) || !ib_response_mad(bmad))
+		return !ib_response_mad(amad) == !ib_response_mad(bmad);
+	if (!ahdr->grh_present != !bhdr->grh_present)
+		return false;
+	if (ahdr->grh_present)
+		return !memcmp(ahdr->gid, bhdr->gid, sizeof(ahdr->gid));
+	return ahdr->lid == bhdr->lid;
+}
+
+static u32 umad_send_key_hashfn(const void *key, u32 len, u32 seed)
+{
+	return umad_send_hash((struct umad_packet *)key, seed);
+}
+
+static int umad_send_cmpfn(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	return !umad_send_same((struct umad_packet *)arg->key,
+			       (struct umad_packet *)obj);
+}
+
+/*
+ * Nobody walks the table without the lock of a bucket, so that a send can be
+ * freed as soon as it has been removed.
+ */
+static const struct rhashtable_params umad_sends_params = {
+	.head_offset		= offsetof(struct umad_packet, node),
+	.hashfn			= umad_send_key_hashfn,
+	.obj_hashfn		= umad_send_key_hashfn,
+	.obj_cmpfn		= umad_send_cmpfn,
+	.automatic_shrinking	= true,
+};
+
+/**
+ * umad_sends_init - prepare a descriptor for sending
+ * @file: the descriptor
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int umad_sends_init(struct umad_file *file)
+{
+	return rhashtable_init(&file->outstanding, &umad_sends_params);
+}
+
+/**
+ * umad_sends_exit - undo umad_sends_init()
+ * @file: a descriptor without agents, so that no send is outstanding
+ */
+void umad_sends_exit(struct umad_file *file)
+{
+	WARN_ON(atomic_read(&file->sends));
+	rhashtable_destroy(&file->outstanding);
+}
+
+/**
+ * umad_plan_send - decide how a MAD is handed to the MAD layer
+ * @mad: beginning of the MAD, at least IB_MGMT_RMPP_HDR bytes
+ * @len: length of the whole MAD
+ * @kernel_rmpp: the agent leaves RMPP to the kernel
+ * @mad_size: how long a single MAD may be here
+ * @plan: result
+ *
+ * Return: 0, or -EINVAL if the MAD lacks part of its class header, or is too
+ * long for one MAD and the kernel is not asked to cut it.
+ */
+int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
+		   size_t mad_size, struct umad_plan *plan)
+{
+	const struct umad_rmpp_mad *rmpp_mad = mad;
+	u8 class = rmpp_mad->mad_hdr.mgmt_class;
+	size_t hdr_len = ib_get_mad_data_offset(class);
+
+	if (len < hdr_len)
+		return -EINVAL;
+
+	plan->own_rmpp_hdr = kernel_rmpp && ib_is_mad_class_rmpp(class);
+	plan->rmpp = plan->own_rmpp_hdr && umad_rmpp_active(rmpp_mad);
+
+	/* The MAD layer counts in int, up to the end of the last segment */
+	if (len > (plan->rmpp ? INT_MAX - mad_size : mad_size))
+		return -EINVAL;
+
+	plan->hdr_len = hdr_len;
+	plan->data_len = len - hdr_len;
+	return 0;
+}
+
+/* -EAGAIN: a page that had been faulted in is not there any more */
+static int umad_message_copy(const struct umad_message *m, void *to,
+			     size_t from, size_t len)
+{
+	size_t head = 0;
+
+	if (from < m->head_len) {
+		head = min(len, m->head_len - from);
+		memcpy(to, m->head + m->hdr_len + from, head);
+	}
+	if (head < len && copy_from_user_nofault(to + head,
+						 m->rest + from + head,
+						 len - head))
+		return -EAGAIN;
+	return 0;
+}
+
+static int umad_fill_send_mad(struct ib_mad_send_buf *msg,
+			      const struct umad_message *m,
+			      const struct umad_plan *plan)
+{
+	size_t from = plan->own_rmpp_hdr ? IB_MGMT_RMPP_HDR : IB_MGMT_MAD_HDR;
+	int left, seg, ret;
+
+	memcpy(msg->mad, umad_message_mad(m), IB_MGMT_MAD_HDR);
+
+	if (!plan->rmpp)
+		return umad_message_copy(m, msg->mad + from, from,
+					 m->len - from);
+
+	ret = umad_message_copy(m, msg->mad + from, from, plan->hdr_len - from);
+	from = plan->hdr_len;
+	for (seg = 1, left = plan->data_len; !ret && left > 0;
+	     seg++, left -= msg->seg_size, from += msg->seg_size)
+		ret = umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
+					min(left, msg->seg_size));
+	return ret;
+}
+
+static struct ib_mad_send_buf *
+umad_create_send_mad(struct umad_agent *agent, const struct umad_message *m,
+		     const struct umad_plan *plan)
+{
+	const struct ib_user_mad_hdr *hdr = umad_message_hdr(m);
+	struct ib_mad_send_buf *msg;
+	struct mem_cgroup *old;
+	int ret;
+
+	old = set_active_memcg(agent->file->memcg);
+	msg = ib_create_send_mad(agent->mad_agent, be32_to_cpu(hdr->qpn),
+				 umad_hdr_pkey_index(hdr, m->hdr_len),
+				 plan->rmpp, plan->hdr_len, plan->data_len,
+				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN,
+				 umad_message_mad(m)->mad_hdr.base_version);
+	set_active_memcg(old);
+	if (IS_ERR(msg))
+		return msg;
+
+	ret = umad_fill_send_mad(msg, m, plan);
+	if (ret) {
+		ib_free_send_mad(msg);
+		return ERR_PTR(ret);
+	}
+
+	msg->timeout_ms = hdr->timeout_ms;
+	msg->retries = hdr->retries;
+	return msg;
+}
+
+/* On RoCE this resolves the destination, and may wait a second for it */
+static struct ib_ah *umad_create_ah(struct umad_agent *agent,
+				    const struct ib_user_mad_hdr *hdr)
+{
+	struct ib_mad_agent *mad_agent = agent->mad_agent;
+	struct rdma_ah_attr attr = {};
+
+	attr.type = rdma_ah_find_type(mad_agent->device, mad_agent->port_num);
+	rdma_ah_set_port_num(&attr, mad_agent->port_num);
+	rdma_ah_set_dlid(&attr, be16_to_cpu(hdr->lid));
+	rdma_ah_set_sl(&attr, hdr->sl);
+	rdma_ah_set_path_bits(&attr, hdr->path_bits);
+	if (hdr->grh_present) {
+		union ib_gid dgid;
+
+		memcpy(dgid.raw, hdr->gid, sizeof(dgid.raw));
+		rdma_ah_set_grh(&attr, &dgid, be32_to_cpu(hdr->flow_label),
+				hdr->gid_index, hdr->hop_limit,
+				hdr->traffic_class);
+	}
+
+	return rdma_create_user_ah(mad_agent->qp->pd, &attr, NULL);
+}
+
+/*
+ * The upper half of a request's transaction ID is the agent's, by which the
+ * MAD layer finds whom a response is for.
+ */
+static void umad_set_tid(struct umad_agent *agent, struct ib_mad_hdr *mad)
+{
+	u64 tid = be64_to_cpu(mad->tid);
+
+	if (ib_response_mad(mad))
+		return;
+
+	mad->tid = cpu_to_be64((u64)agent->mad_agent->hi_tid << 32 |
+			       lower_32_bits(tid));
+}
+
+/*
+ * RMPP packets of a user space implementation repeat their transaction ID by
+ * nature: they neither are duplicates nor make others so.
+ */
+static bool umad_send_is_unique(struct umad_agent *agent,
+				const struct umad_rmpp_mad *mad)
+{
+	return ib_mad_kernel_rmpp_agent(agent->mad_agent) ||
+	       !ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class) ||
+	       !umad_rmpp_active(mad);
+}
+
+static int umad_send_track(struct umad_file *file, struct umad_packet *packet)
+{
+	int ret;
+
+	ret = rhashtable_lookup_insert_key(&file->outstanding, packet,
+					   &packet->node, umad_sends_params);
+	packet->hashed = !ret;
+	if (!ret)
+		return 0;
+	return ret == -EEXIST ? -EINVAL : -ENOMEM;
+}
+
+static void umad_send_untrack(struct umad_file *file,
+			      struct umad_packet *packet)
+{
+	if (packet->hashed)
+		rhashtable_remove_fast(&file->outstanding, &packet->node,
+				       umad_sends_params);
+	packet->hashed = false;
+}
+
+/* @packet and @msg are the MAD layer's on success, and the caller's if not */
+static int umad_post(struct umad_agent *agent, const struct umad_message *m,
+		     struct umad_packet *packet, struct ib_mad_send_buf *msg)
+{
+	struct umad_file *file = agent->file;
+	int ret;
+
+	packet->hdr_len = m->hdr_len;
+	packet->length = m->hdr_len + IB_MGMT_MAD_HDR;
+	memcpy(packet->data, m->head, packet->length);
+	umad_set_tid(agent, umad_packet_mad(packet));
+	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
+
+	if (umad_send_is_unique(agent, umad_message_mad(m))) {
+		ret = umad_send_track(file, packet);
+		if (ret)
+			return ret;
+	}
+
+	msg->context[0] = packet;
+	atomic_inc(&file->sends);
+	ret = ib_post_send_mad(msg, NULL);
+	if (ret) {
+		atomic_dec(&file->sends);
+		umad_send_untrack(file, packet);
+	}
+	return ret;
+}
+
+static int umad_send(struct umad_agent *agent, const struct umad_message *m,
+		     const struct umad_plan *plan)
+{
+	struct ib_mad_send_buf *msg;
+	struct umad_packet *packet;
+	int ret;
+
+	packet = umad_packet_alloc_send(agent->file);
+	if (!packet)
+		return -ENOMEM;
+
+	msg = umad_create_send_mad(agent, m, plan);
+	if (IS_ERR(msg)) {
+		ret = PTR_ERR(msg);
+		goto err_packet;
+	}
+
+	msg->ah = umad_create_ah(agent, umad_message_hdr(m));
+	if (IS_ERR(msg->ah)) {
+		ret = PTR_ERR(msg->ah);
+		goto err_msg;
+	}
+
+	ret = umad_post(agent, m, packet, msg);
+	if (ret)
+		goto err_ah;
+	return 0;
+
+err_ah:
+	rdma_destroy_ah(msg->ah, RDMA_DESTROY_AH_SLEEPABLE);
+err_msg:
+	ib_free_send_mad(msg);
+err_packet:
+	umad_packet_free(packet);
+	return ret;
+}
+
+static int umad_plan_message(struct umad_agent *agent,
+			     const struct umad_message *m,
+			     struct umad_plan *plan)
+{
+	const struct ib_mad_agent *mad_agent = agent->mad_agent;
+	const struct umad_rmpp_mad *mad = umad_message_mad(m);
+	size_t mad_size = UMAD_MAD_SIZE;
+
+	if (mad->mad_hdr.base_version == OPA_MGMT_BASE_VERSION &&
+	    rdma_cap_opa_mad(mad_agent->device, mad_agent->port_num))
+		mad_size = sizeof(struct opa_mad);
+
+	return umad_plan_send(mad, m->len, ib_mad_kernel_rmpp_agent(mad_agent),
+			      mad_size, plan);
+}
+
+/*
+ * One attempt. The agent is looked up anew for each: it may be another one by
+ * the time the pages are there.
+ */
+static int umad_message_send(struct umad_file *file,
+			     const struct umad_message *m, bool faulted_in)
+{
+	struct umad_agent *agent;
+	struct umad_plan plan;
+	int ret;
+
+	agent = umad_agent_get(file, umad_message_hdr(m)->id);
+	if (!agent)
+		return -EIO;
+
+	ret = umad_plan_message(agent, m, &plan);
+	if (!ret && m->head_len < m->len && !faulted_in)
+		ret = -EAGAIN;
+	if (!ret)
+		ret = umad_send(agent, m, &plan);
+
+	umad_agent_put(agent);
+	return ret;
+}
+
+/**
+ * umad_write - send a MAD, or a message that the kernel cuts into MADs
+ * @filp: descriptor of umadN
+ * @buf: user header and MAD
+ * @count: length of both
+ * @pos: unused
+ *
+ * Context: process context; nothing is held while user memory is read.
+ * Return: @count, or
+ *  * -EINVAL: too short or too long, an id out of range, a transaction that is
+ *    outstanding already, or an address or class the port cannot do
+ *  * -EFAULT: bad pointer; nothing was sent
+ *  * -EIO: no such agent, or the device is gone
+ *  * -ENOMEM: no memory, or none left to the opener's cgroup
+ *  * what rdma_create_user_ah() and ib_post_send_mad() return
+ */
+ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
+		   loff_t *pos)
+{
+	struct umad_file *file = filp->private_data;
+	const struct ib_user_mad_hdr *hdr;
+	struct umad_message m;
+	bool faulted_in = false;
+	int ret;
+
+	m.hdr_len = READ_ONCE(file->hdr_len);
+	if (count < m.hdr_len + IB_MGMT_RMPP_HDR)
+		return -EINVAL;
+
+	m.rest = buf + m.hdr_len;
+	m.len = count - m.hdr_len;
+	m.head_len = min(m.len, UMAD_MAD_SIZE);
+	if (copy_from_user(m.head, buf, m.hdr_len + m.head_len))
+		return -EFAULT;
+
+	hdr = umad_message_hdr(&m);
+	if (hdr->id >= UMAD_MAX_AGENTS)
+		return -EINVAL;
+
+	umad_trace_write(file, hdr, m.hdr_len, &umad_message_mad(&m)->mad_hdr);
+
+	while ((ret = umad_message_send(file, &m, faulted_in)) == -EAGAIN) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (fault_in_readable(m.rest + m.head_len, m.len - m.head_len))
+			return -EFAULT;
+		faulted_in = true;
+		cond_resched();
+	}
+
+	return ret ?: count;
+}
+
+/**
+ * umad_send_handler - the MAD layer has completed a send
+ * @mad_agent: the agent it was sent with
+ * @send_wc: the completion; its buffer is freed here
+ *
+ * Only a missing answer is news to user space.
+ *
+ * Context: a worker of the MAD layer, or ib_unregister_mad_agent().
+ */
+void umad_send_handler(struct ib_mad_agent *mad_agent,
+		       struct ib_mad_send_wc *send_wc)
+{
+	struct umad_packet *packet = send_wc->send_buf->context[0];
+	struct umad_agent *agent = mad_agent->context;
+	struct umad_file *file = agent->file;
+
+	umad_send_untrack(file, packet);
+	atomic_dec(&file->sends);
+	rdma_destroy_ah(send_wc->send_buf->ah, RDMA_DESTROY_AH_SLEEPABLE);
+	ib_free_send_mad(send_wc->send_buf);
+
+	if (send_wc->status == IB_WC_RESP_TIMEOUT_ERR)
+		umad_queue_timeout(file, packet);
+	else
+		umad_packet_free(packet);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Everything the files of ib_umad share: port, file, agent, packet, in the
+ * order in which one holds the next.
+ *
+ * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
+ * -> umad_file.queue_lock. The xarray and rhashtable of a file lock themselves
+ * and are innermost too. None of these is ever held across an access to user
+ * memory or the resolution of an address. The handlers that the MAD layer
+ * calls take queue_lock and the hash bucket locks only: they run in the one
+ * worker of the port, which the kernel's own MAD clients need as well.
+ */
+#ifndef UMAD_USER_MAD_H
+#define UMAD_USER_MAD_H
+
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/cdev.h>
+#include <linux/completion.h>
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_user_mad.h>
+
+struct mem_cgroup;
+
+/* Part of the ABI: ids are 0 to 31. */
+#define UMAD_MAX_AGENTS		32
+
+/* More unread MADs than this on a descriptor, and further ones are dropped. */
+#define UMAD_MAX_UNREAD		200000
+
+/* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
+#define UMAD_MAD_SIZE		sizeof(struct ib_mad)
+
+/*
+ * Port: born when a device is added, dies with the last reference to @dev.
+ * An open descriptor holds such a reference through the cdev that it came by,
+ * so a port outlives its ib_device while anybody can still ask for it.
+ */
+
+/**
+ * struct umad_port - a port that speaks MADs, with its two character devices
+ * @dev: device of umadN; its last reference frees the port
+ * @cdev: umadN
+ * @sm_dev: device of issmN, initialised if @has_smi; holds a reference to @dev
+ * @sm_cdev: issmN
+ * @num: the N of both names; immutable
+ * @port_num: number of the port on its device; immutable
+ * @dev_index: index of the ib_device, for traces; immutable
+ * @has_smi: whether the port has a QP0, and so an issmN; immutable
+ * @dev_lock: held for read by those who use @ib_dev, for write to disassociate
+ * @ib_dev: the device, NULL once it is gone. May be read without @dev_lock
+ *	only to see whether it is NULL
+ * @sm_set: the IsSM capability bit was set through us. Written by the holder
+ *	of the issm device with @dev_lock held for read, or with it held for
+ *	write by the one who disassociates
+ * @sm_busy: bit 0 is set while issmN is open
+ * @sm_wait: openers in line for issmN
+ * @files_lock: protects @files
+ * @files: open descriptors, by umad_file.port_list
+ * @agents: agents known to the MAD layer on any of @files; a disassociation
+ *	waits until there are none
+ */
+struct umad_port {
+	struct device		dev;
+	struct cdev		cdev;
+	struct device		sm_dev;
+	struct cdev		sm_cdev;
+	int			num;
+	u32			port_num;
+	u32			dev_index;
+	bool			has_smi;
+
+	struct rw_semaphore	dev_lock;	/* @ib_dev */
+	struct ib_device	*ib_dev;
+
+	bool			sm_set;
+	unsigned long		sm_busy;
+	wait_queue_head_t	sm_wait;
+
+	struct mutex		files_lock;	/* @files */
+	struct list_head	files;
+	atomic_t		agents;
+};
+
+/*
+ * File: born at open, dies at release, when its agents are gone and no
+ * callback of the MAD layer can reach it any more.
+ */
+
+/**
+ * struct umad_file - an open descriptor of umadN
+ * @port: the port it was opened on; immutable
+ * @port_list: entry in umad_port.files
+ * @memcg: who opened the file and pays for what it holds; immutable
+ * @reg_lock: serialises registration; protects @used
+ * @used: an agent was registered, so the header layout is settled
+ * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
+ *	Written with @reg_lock held and @used false, read without a lock
+ * @agents: registered agents by id; an id is reserved before its agent exists
+ * @outstanding: sends that a duplicate would be told by, see umad_send_same()
+ * @sends: sends that the MAD layer has not completed yet
+ * @queue_lock: protects @queue, @unread and @dropped
+ * @queue: packets in the order read() hands them out, by umad_packet.list
+ * @unread: length of @queue
+ * @dropped: received MADs that were lost to the limit or to lack of memory
+ * @wait: readers, woken one a packet, and pollers; all of them when the device
+ *	goes
+ */
+struct umad_file {
+	struct umad_port	*port;
+	struct list_head	port_list;
+	struct mem_cgroup	*memcg;
+
+	struct mutex		reg_lock;	/* registration */
+	bool			used;
+	u8			hdr_len;
+	struct xarray		agents;
+
+	struct rhashtable	outstanding;
+	atomic_t		sends;
+
+	spinlock_t		queue_lock;	/* the queue */
+	struct list_head	queue;
+	unsigned int		unread;
+	u64			dropped;
+	wait_queue_head_t	wait;
+};
+
+/*
+ * Agent: born and died by ioctl, or dies with its file or its device. It is
+ * the context the MAD layer hands to the handlers, which so find file and id
+ * without a search.
+ */
+
+/**
+ * struct umad_agent - a registration with the MAD layer
+ * @file: whose it is; immutable
+ * @mad_agent: the MAD layer's part; valid while the agent is in
+ *	umad_file.agents or a reference from umad_agent_get() is held
+ * @id: the id user space knows it by; immutable
+ * @hdr_len: header layout of what it receives; immutable
+ * @users: one for the table, one for each writer on its way to the MAD layer
+ * @idle: @users dropped to zero
+ * @rcu: lookups are lockless
+ */
+struct umad_agent {
+	struct umad_file	*file;
+	struct ib_mad_agent	*mad_agent;
+	u32			id;
+	u8			hdr_len;
+	refcount_t		users;
+	struct completion	idle;
+	struct rcu_head		rcu;
+};
+
+/**
+ * struct umad_reg - a registration request, however user space spelled it
+ * @qp_type: IB_QPT_SMI or IB_QPT_GSI
+ * @req: what to receive unasked; nothing if its mgmt_class is 0
+ * @rmpp_version: 0, or the RMPP version
+ * @flags: IB_USER_MAD_USER_RMPP or 0
+ * @pkey_layout: first of all on a descriptor, it selects the 64-byte header
+ */
+struct umad_reg {
+	enum ib_qp_type		qp_type;
+	struct ib_mad_reg_req	req;
+	u8			rmpp_version;
+	u32			flags;
+	bool			pkey_layout;
+};
+
+/*
+ * Packet: a send while it is outstanding, and anything that read() hands out:
+ * a received MAD, or a send whose answer never came. A send turns into its own
+ * timeout record, so that no lack of memory can lose one.
+ */
+
+/**
+ * struct umad_packet - a send, or one read()
+ * @list: entry in umad_file.queue
+ * @node: entry in umad_file.outstanding, if @hashed
+ * @recv_wc: if not NULL, what was received is longer than fits @data, and the
+ *	MAD behind the header is found here
+ * @length: length of header and MAD together
+ * @hdr_len: length of the header alone
+ * @sent: born as a send, with room for header and MAD header only
+ * @hashed: found in umad_file.outstanding
+ * @data: the user header, and behind it the MAD. Of a send, the header as it
+ *	was written and the MAD header as it was posted
+ */
+struct umad_packet {
+	union {
+		struct list_head	list;
+		struct rhash_head	node;
+	};
+	struct ib_mad_recv_wc	*recv_wc;
+	u32			length;
+	u8			hdr_len;
+	bool			sent;
+	bool			hashed;
+	u8			data[] __aligned(8);
+};
+
+static inline struct ib_user_mad_hdr *umad_packet_hdr(struct umad_packet *packet)
+{
+	return (struct ib_user_mad_hdr *)packet->data;
+}
+
+static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
+{
+	return (struct ib_mad_hdr *)(packet->data + packet->hdr_len);
+}
+
+/**
+ * struct umad_plan - how a written MAD is handed to the MAD layer
+ * @hdr_len: length of the headers in front of the data, by management class
+ * @data_len: length of what follows them
+ * @rmpp: the kernel cuts the data into segments
+ * @own_rmpp_hdr: the MAD layer fills in the RMPP header; what the writer put
+ *	there is not sent
+ */
+struct umad_plan {
+	int	hdr_len;
+	int	data_len;
+	bool	rmpp;
+	bool	own_rmpp_hdr;
+};
+
+/* main.c */
+extern struct class umad_class;
+dev_t umad_devt(int num);
+dev_t umad_sm_devt(int num);
+void umad_trace_write(const struct umad_file *file,
+		      const struct ib_user_mad_hdr *hdr, u8 hdr_len,
+		      const struct ib_mad_hdr *mad);
+void umad_trace_read(const struct umad_file *file, struct umad_packet *packet);
+
+/* port.c */
+struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num);
+void umad_port_remove(struct umad_port *port);
+void umad_port_wait_released(void);
+
+static inline bool umad_port_gone(const struct umad_port *port)
+{
+	return !READ_ONCE(port->ib_dev);
+}
+
+/* file.c */
+extern const struct file_operations umad_fops;
+void umad_files_disassociate(struct umad_port *port);
+
+/* abi.c */
+long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
+long umad_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
+int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
+		   struct umad_reg *reg);
+int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
+		   struct umad_reg *reg);
+u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr, u8 hdr_len);
+void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr, u8 hdr_len,
+			     u16 pkey_index);
+
+/* agent.c */
+int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
+			u32 __user *uid);
+int umad_agent_unregister(struct umad_file *file, u32 id);
+void umad_agents_drop(struct umad_file *file);
+struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
+void umad_agent_put(struct umad_agent *agent);
+
+/* packet.c */
+int umad_packet_init(void);
+void umad_packet_exit(void);
+struct umad_packet *umad_packet_alloc_send(struct umad_file *file);
+struct umad_packet *umad_packet_alloc_recv(struct umad_file *file);
+void umad_packet_free(struct umad_packet *packet);
+
+/* send.c */
+ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
+		   loff_t *pos);
+void umad_send_handler(struct ib_mad_agent *mad_agent,
+		       struct ib_mad_send_wc *send_wc);
+int umad_sends_init(struct umad_file *file);
+void umad_sends_exit(struct umad_file *file);
+int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
+		   size_t mad_size, struct umad_plan *plan);
+bool umad_send_same(struct umad_packet *a, struct umad_packet *b);
+u32 umad_send_hash(struct umad_packet *packet, u32 seed);
+
+/* recv.c */
+ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
+		  loff_t *pos);
+void umad_recv_handler(struct ib_mad_agent *mad_agent,
+		       struct ib_mad_send_buf *send_buf,
+		       struct ib_mad_recv_wc *recv_wc);
+void umad_queue_init(struct umad_file *file);
+void umad_queue_exit(struct umad_file *file);
+void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet);
+
+/* grh.c */
+int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
+		     const struct ib_mad_recv_wc *recv_wc,
+		     struct ib_user_mad_hdr *hdr);
+
+/* issm.c */
+extern const struct file_operations umad_sm_fops;
+void umad_sm_init(struct umad_port *port);
+void umad_sm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
+
+#endif /* UMAD_USER_MAD_H */
