@@ -3,13 +3,61 @@
 # Front door of user_mad; `make help` lists what it can do.
 
 KDIR ?= $(shell ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sort -V | tail -n 1)
-KREL = $(shell cat $(KDIR)/include/config/kernel.release)
+KREL = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
 OUT = build/$(KREL)
+src = $(CURDIR)/$(OUT)/src
 
 .PHONY: modules
-modules:
-	mkdir -p $(OUT)/src
-	cp -ruT Kbuild $(OUT)/src/Kbuild
-	cp -ru drivers include $(OUT)/src/
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT)/src $(if $(C),C=$(C)) $(if $(W),W=$(W)) modules
-	cp -u $(OUT)/src/drivers/infiniband/core/user_mad/ib_umad.ko $(OUT)/
+modules: check-kdir
+	@mkdir -p $(OUT)/src
+	@# Objects go where the sources are: build beside links to ours, and
+	@# forget the links to what is no longer there.
+	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
+	@find $(src) -xtype l -delete
+	$(MAKE) -C $(KDIR) M=$(src) CONFIG_INFINIBAND_USER_MAD=m \
+		CONFIG_INFINIBAND_MADSIM=m CONFIG_DEBUG_INFO_BTF_MODULES= modules
+	@find $(src) -name '*.ko' -exec cp -u -t $(OUT) {} +
+
+.PHONY: check-kdir
+check-kdir:
+	$(if $(KDIR),,$(error no kernel headers in /usr/src: as root run `apt-get install linux-headers-amd64`, or set KDIR=))
+	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/config/kernel.release))
+	$(if $(filter 6.1,$(shell printf '%s\n' 6.1 '$(KREL)' | sort -V | head -n 1)),,$(error kernel $(KREL) is too old: user_mad needs 6.1 or newer))
+	$(if $(word 2,$(CURDIR)),$(error the kernel build system cannot work in a path with spaces: move $(CURDIR)))
+
+.PHONY: demo
+demo:
+	@scripts/demo
+
+.PHONY: test
+test:
+	@scripts/run-tests
+
+.PHONY: test-reference
+test-reference:
+	@scripts/run-tests reference
+
+.PHONY: check
+check:
+	@scripts/run-tests build
+
+.PHONY: series
+series:
+	@scripts/series
+
+.PHONY: clean
+clean:
+	rm -rf build
+
+.PHONY: help
+help:
+	@echo 'make                 build/RELEASE/ib_umad.ko for the newest installed kernel headers'
+	@echo '                     KDIR=DIR: for this kernel; W=1, C=1: warnings, sparse'
+	@echo 'make demo            boot a kernel, let two agents talk, tell what happened'
+	@echo 'make test            all tests, on Debian'\''s kernels 6.12 and 6.1'
+	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
+	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
+	@echo 'make series          build/series/: patches for linux-source-6.12'
+	@echo 'make clean           remove build/; downloads stay in ~/.cache/user_mad'
+	@echo
+	@echo 'demo, test and check install the Debian packages they lack, as root.'

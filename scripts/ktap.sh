@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# KTAP for lanes written in shell; sourced, never run.
+#
+# shellcheck shell=bash
+
+ktap_number=0
+
+# ktap_plan COUNT
+ktap_plan()
+{
+	echo "KTAP version 1"
+	echo "1..$1"
+}
+
+# ktap NAME COMMAND ...: one test, that passes when COMMAND returns 0; what it
+# prints is diagnostics
+ktap()
+{
+	local name=$1 output status=0
+	shift
+	ktap_number=$((ktap_number + 1))
+	output=$("$@" 2>&1) || status=$?
+	[ -z "$output" ] || sed 's/^/# /' <<<"$output"
+	if [ $status = 0 ]; then
+		echo "ok $ktap_number $name"
+	else
+		echo "not ok $ktap_number $name"
+	fi
+}
+
+# ktap_skip NAME REASON
+ktap_skip()
+{
+	ktap_number=$((ktap_number + 1))
+	echo "ok $ktap_number $1 # SKIP $2"
+}
+
+# ktap_nested NAME COMMAND ...: one test, that prints TAP of its own
+ktap_nested()
+{
+	local name=$1
+	shift
+	ktap_number=$((ktap_number + 1))
+	# TAP of its own can be a thousand lines: hand them on as they come.
+	if (set -o pipefail; "$@" | sed -u 's/^/  /'); then
+		echo "ok $ktap_number $name"
+	else
+		echo "not ok $ktap_number $name"
+	fi
+}
