@@ -3,7 +3,8 @@
 # Front door of user_mad; `make help` lists what it can do.
 
 KDIR ?= $(shell ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sort -V | tail -n 1)
-KREL = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
+# What `uname -r` says there; Debian's include/config/kernel.release may differ
+KREL = $(shell cut -s -d'"' -f2 $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 OUT = build/$(KREL)
 src = $(CURDIR)/$(OUT)/src
 
@@ -21,7 +22,7 @@ modules: check-kdir
 .PHONY: check-kdir
 check-kdir:
 	$(if $(KDIR),,$(error no kernel headers in /usr/src: as root run `apt-get install linux-headers-amd64`, or set KDIR=))
-	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/config/kernel.release))
+	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/generated/utsrelease.h))
 	$(if $(filter 6.1,$(shell printf '%s\n' 6.1 '$(KREL)' | sort -V | head -n 1)),,$(error kernel $(KREL) is too old: user_mad needs 6.1 or newer))
 	$(if $(word 2,$(CURDIR)),$(error the kernel build system cannot work in a path with spaces: move $(CURDIR)))
 
