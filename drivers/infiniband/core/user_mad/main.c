@@ -139,16 +139,15 @@ void umad_trace_read(const struct umad_file *file, struct umad_packet *packet)
 {
 	const struct ib_user_mad_hdr *hdr = umad_packet_hdr(packet);
 	u16 pkey_index = umad_hdr_pkey_index(hdr, packet->hdr_len);
+	const struct ib_mad_hdr *mad = umad_packet_mad(packet);
 	const struct umad_port *port = file->port;
 
 	if (packet->sent)
 		trace_ib_umad_read_send(port->dev_index, port->port_num, hdr,
-					pkey_index, umad_packet_mad(packet));
+					pkey_index, mad);
 	else
 		trace_ib_umad_read_recv(port->dev_index, port->port_num, hdr,
-					pkey_index, packet->recv_wc ?
-					&packet->recv_wc->recv_buf.mad->mad_hdr :
-					umad_packet_mad(packet));
+					pkey_index, mad);
 }
 
 /* What both clients know of a device: its ports, NULL where one has no MADs */

@@ -54,17 +54,6 @@ void umad_packet_exit(void)
 	kmem_cache_destroy(umad_send_cache);
 }
 
-static struct umad_packet *umad_packet_alloc(struct umad_file *file,
-					     struct kmem_cache *cache,
-					     gfp_t gfp)
-{
-	struct mem_cgroup *old = set_active_memcg(file->memcg);
-	struct umad_packet *packet = kmem_cache_zalloc(cache, gfp);
-
-	set_active_memcg(old);
-	return packet;
-}
-
 /**
  * umad_packet_alloc_send - memory for a send
  * @file: who sends, and pays
@@ -74,39 +63,70 @@ static struct umad_packet *umad_packet_alloc(struct umad_file *file,
  */
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 {
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
-	packet = umad_packet_alloc(file, umad_send_cache, GFP_KERNEL);
-	if (packet)
-		packet->sent = true;
+	packet = kmem_cache_alloc(umad_send_cache, GFP_KERNEL);
+	set_active_memcg(old);
+	if (!packet)
+		return NULL;
+
+	packet->message = NULL;
+	packet->sent = true;
+	packet->hashed = false;
 	return packet;
 }
 
 /**
- * umad_packet_alloc_recv - memory for a received MAD
+ * umad_packet_alloc_recv - memory for something received
  * @file: who receives, and pays
+ * @hdr_len: length of the user header
+ * @mad_len: length of the MAD or message
  *
  * The caller is the worker that all MADs of the port wait for, so this gives
  * up early rather than reclaim at length for a cgroup that is over its limit,
  * and never calls the OOM killer.
  *
  * Context: process context.
- * Return: a packet with room for a user header and a MAD, or NULL.
+ * Return: a packet with a user header of zeros and room for the MAD behind
+ * umad_packet_mad(), or NULL.
  */
-struct umad_packet *umad_packet_alloc_recv(struct umad_file *file)
+struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
+					   size_t mad_len)
 {
-	return umad_packet_alloc(file, umad_recv_cache,
-				 GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	struct umad_packet *packet;
+
+	packet = kmem_cache_alloc(umad_recv_cache, gfp);
+	if (!packet)
+		goto out;
+
+	packet->message = NULL;
+	packet->length = hdr_len + mad_len;
+	packet->hdr_len = hdr_len;
+	packet->sent = false;
+	memset(packet->data, 0, hdr_len);
+
+	if (mad_len > UMAD_MAD_SIZE) {
+		packet->message = kvmalloc(mad_len, gfp);
+		if (!packet->message) {
+			kmem_cache_free(umad_recv_cache, packet);
+			packet = NULL;
+		}
+	}
+out:
+	set_active_memcg(old);
+	return packet;
 }
 
 /**
- * umad_packet_free - free a packet and what it refers to
+ * umad_packet_free - free a packet
  * @packet: a packet that is neither queued nor outstanding
  */
 void umad_packet_free(struct umad_packet *packet)
 {
-	if (packet->recv_wc)
-		ib_free_recv_mad(packet->recv_wc);
+	kvfree(packet->message);
 	kmem_cache_free(packet->sent ? umad_send_cache : umad_recv_cache,
 			packet);
 }

@@ -2,11 +2,11 @@
 /*
  * Receiving: from the MAD layer's handler to read().
  *
- * What read() will return is laid out when the MAD arrives, and the MAD
- * layer's buffer is given back at once. Only what is longer than one
- * InfiniBand MAD stays in the MAD layer's buffers until it is read. Nothing is
- * taken from ib_mad_recv_wc.wc later: for SMPs that the port answers itself it
- * points to the stack of the one who called the handler.
+ * What read() will return is laid out when a MAD or message arrives, in memory
+ * that the receiver pays for, and the MAD layer's buffers are given back at
+ * once. Nothing could be taken from ib_mad_recv_wc.wc later anyway: for SMPs
+ * that the port answers itself it points to the stack of the one who called
+ * the handler.
  */
 #include <linux/fs.h>
 #include <linux/poll.h>
@@ -98,16 +98,6 @@ static void umad_queue_restore(struct umad_file *file,
 	umad_queue_wake(file);
 }
 
-/* How much a reader must have room for to get at least the first MAD */
-static size_t umad_packet_min_len(const struct umad_packet *packet)
-{
-	size_t len = packet->length;
-
-	if (packet->recv_wc)
-		len = min(len, packet->hdr_len + packet->recv_wc->mad_seg_size);
-	return len;
-}
-
 /* The first packet, or NULL; -EINVAL if it does not fit and was left alone */
 static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 {
@@ -117,7 +107,7 @@ static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 	packet = list_first_entry_or_null(&file->queue, struct umad_packet,
 					  list);
 	if (packet) {
-		if (count < umad_packet_min_len(packet)) {
+		if (count < packet->first_len) {
 			packet = ERR_PTR(-EINVAL);
 		} else {
 			list_del(&packet->list);
@@ -154,50 +144,19 @@ static struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
 	}
 }
 
-/*
- * The first segment is handed out whole, with its headers; of the others only
- * the data.
- */
-static int umad_copy_segments(const struct ib_mad_recv_wc *recv_wc,
-			      char __user *buf, size_t count)
-{
-	size_t left = recv_wc->mad_len;
-	const struct ib_mad_recv_buf *seg;
-	size_t skip = 0;
-
-	list_for_each_entry(seg, &recv_wc->rmpp_list, list) {
-		size_t len = min(left, recv_wc->mad_seg_size - skip);
-
-		if (count < len)
-			return -ENOSPC;
-		if (copy_to_user(buf, (void *)seg->mad + skip, len))
-			return -EFAULT;
-
-		buf += len;
-		count -= len;
-		left -= len;
-		if (!left)
-			break;
-		/* All or no more than the first */
-		if (!skip && count < left)
-			return -ENOSPC;
-		skip = ib_get_mad_data_offset(seg->mad->mad_hdr.mgmt_class);
-	}
-
-	return 0;
-}
-
 static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
 			    size_t count)
 {
-	if (!packet->recv_wc)
-		return copy_to_user(buf, packet->data, packet->length) ?
-		       -EFAULT : 0;
+	size_t len = count < packet->length ? packet->first_len : packet->length;
 
-	if (copy_to_user(buf, packet->data, packet->hdr_len))
+	if (!packet->message)
+		return copy_to_user(buf, packet->data, len) ? -EFAULT : 0;
+
+	if (copy_to_user(buf, packet->data, packet->hdr_len) ||
+	    copy_to_user(buf + packet->hdr_len, packet->message,
+			 len - packet->hdr_len))
 		return -EFAULT;
-	return umad_copy_segments(packet->recv_wc, buf + packet->hdr_len,
-				  count - packet->hdr_len);
+	return len < packet->length ? -ENOSPC : 0;
 }
 
 /**
@@ -264,6 +223,32 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	return hdr->grh_present ? umad_grh_from_wc(mad_agent, recv_wc, hdr) : 0;
 }
 
+/*
+ * The first segment is taken whole, with its headers; of the others only the
+ * data.
+ */
+static void umad_fill_mad(struct umad_packet *packet,
+			  const struct ib_mad_recv_wc *recv_wc)
+{
+	void *to = umad_packet_mad(packet);
+	const struct ib_mad_recv_buf *seg;
+	size_t left = recv_wc->mad_len;
+	size_t skip = 0;
+
+	packet->first_len = packet->hdr_len + min(left, recv_wc->mad_seg_size);
+
+	list_for_each_entry(seg, &recv_wc->rmpp_list, list) {
+		size_t len = min(left, recv_wc->mad_seg_size - skip);
+
+		memcpy(to, (void *)seg->mad + skip, len);
+		to += len;
+		left -= len;
+		if (!left)
+			break;
+		skip = ib_get_mad_data_offset(seg->mad->mad_hdr.mgmt_class);
+	}
+}
+
 static void umad_count_drop(struct umad_file *file)
 {
 	spin_lock(&file->queue_lock);
@@ -290,31 +275,21 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 	if (recv_wc->wc->status != IB_WC_SUCCESS)
 		goto free_wc;
 
-	packet = umad_packet_alloc_recv(file);
+	packet = umad_packet_alloc_recv(file, agent->hdr_len, recv_wc->mad_len);
 	if (!packet) {
 		umad_count_drop(file);
 		goto free_wc;
 	}
 
-	packet->hdr_len = agent->hdr_len;
-	packet->length = packet->hdr_len + recv_wc->mad_len;
-	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc))
-		goto free_packet;
-
-	if (recv_wc->mad_len <= UMAD_MAD_SIZE) {
-		memcpy(packet->data + packet->hdr_len, recv_wc->recv_buf.mad,
-		       recv_wc->mad_len);
-		ib_free_recv_mad(recv_wc);
-		recv_wc = NULL;
+	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc)) {
+		umad_packet_free(packet);
+		goto free_wc;
 	}
-	packet->recv_wc = recv_wc;
+	umad_fill_mad(packet, recv_wc);
 
 	if (!umad_queue_add_recv(file, packet))
 		umad_packet_free(packet);
-	return;
 
-free_packet:
-	umad_packet_free(packet);
 free_wc:
 	ib_free_recv_mad(recv_wc);
 }

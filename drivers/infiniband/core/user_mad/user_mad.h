@@ -190,9 +190,10 @@ struct umad_reg {
  * struct umad_packet - a send, or one read()
  * @list: entry in umad_file.queue
  * @node: entry in umad_file.outstanding, if @hashed
- * @recv_wc: if not NULL, what was received is longer than fits @data, and the
- *	MAD behind the header is found here
+ * @message: the MAD behind the header, if it is too long for @data, or NULL
  * @length: length of header and MAD together
+ * @first_len: how much of that a reader must have room for at least: all of
+ *	it, or the header and the first segment of an RMPP message
  * @hdr_len: length of the header alone
  * @sent: born as a send, with room for header and MAD header only
  * @hashed: found in umad_file.outstanding
@@ -204,11 +205,12 @@ struct umad_packet {
 		struct list_head	list;
 		struct rhash_head	node;
 	};
-	struct ib_mad_recv_wc	*recv_wc;
+	void			*message;
 	u32			length;
+	u16			first_len;
 	u8			hdr_len;
-	bool			sent;
-	bool			hashed;
+	bool			sent	: 1;
+	bool			hashed	: 1;
 	u8			data[] __aligned(8);
 };
 
@@ -219,7 +221,7 @@ static inline struct ib_user_mad_hdr *umad_packet_hdr(struct umad_packet *packet
 
 static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
 {
-	return (struct ib_mad_hdr *)(packet->data + packet->hdr_len);
+	return packet->message ?: packet->data + packet->hdr_len;
 }
 
 /**
@@ -283,7 +285,8 @@ void umad_agent_put(struct umad_agent *agent);
 int umad_packet_init(void);
 void umad_packet_exit(void);
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file);
-struct umad_packet *umad_packet_alloc_recv(struct umad_file *file);
+struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
+					   size_t mad_len);
 void umad_packet_free(struct umad_packet *packet);
 
 /* send.c */
