@@ -31,16 +31,21 @@ demo:
 	@scripts/demo
 
 .PHONY: test
-test:
+test: | python3
 	@scripts/run-tests
 
 .PHONY: test-reference
-test-reference:
+test-reference: | python3
 	@scripts/run-tests reference
 
 .PHONY: check
-check:
+check: | python3
 	@scripts/run-tests build
+
+# What runs the tests; they install what else they need.
+.PHONY: python3
+python3:
+	@scripts/deps python3
 
 .PHONY: series
 series:
