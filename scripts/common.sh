@@ -19,3 +19,18 @@ die()
 	echo "${0##*/}: $*" >&2
 	exit 1
 }
+
+# Have one of us use apt at a time: its own locks make the others fail.
+apt_lock()
+{
+	mkdir -p "$cache"
+	exec 8>"$cache/apt.lock"
+	flock 8
+}
+
+# Fetch the package lists; whether that helped shows when they are used.
+apt_update()
+{
+	say "fetching the package lists"
+	apt-get -qq update >/dev/null 2>&1 || true
+}
