@@ -51,6 +51,10 @@ python3:
 series:
 	@scripts/series
 
+.PHONY: bench
+bench:
+	@scripts/bench
+
 .PHONY: clean
 clean:
 	rm -rf build
@@ -64,6 +68,7 @@ help:
 	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make series          build/series/: patches for linux-source-6.12'
+	@echo 'make bench           cost of write() in instructions, the distribution'\''s module and ours'
 	@echo 'make clean           remove build/; downloads stay in ~/.cache/user_mad'
 	@echo
-	@echo 'demo, test and check install the Debian packages they lack, as root.'
+	@echo 'All but make alone install the Debian packages they lack, as root.'
