@@ -117,6 +117,21 @@ int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 	return umad_decode_qpn(ureq->qpn, reg);
 }
 
+/*
+ * The id is stored before the outcome is known. A request that is refused after
+ * all shall look as it did; a page that cannot be written any more keeps what
+ * it has.
+ */
+static int umad_register(struct umad_file *file, const struct umad_reg *reg,
+			 u32 __user *uid, u32 old_id)
+{
+	int ret = umad_agent_register(file, reg, uid);
+
+	if (ret)
+		put_user(old_id, uid);
+	return ret;
+}
+
 static int umad_register_v1(struct umad_file *file,
 			    struct ib_user_mad_reg_req __user *uptr,
 			    bool compat)
@@ -133,7 +148,7 @@ static int umad_register_v1(struct umad_file *file,
 	ret = umad_decode_v1(&ureq, compat, &reg);
 	if (ret)
 		return ret;
-	return umad_agent_register(file, &reg, &uptr->id);
+	return umad_register(file, &reg, &uptr->id, ureq.id);
 }
 
 static int umad_register_v2(struct umad_file *file,
@@ -155,7 +170,7 @@ static int umad_register_v2(struct umad_file *file,
 		return -EFAULT;
 	if (ret)
 		return ret;
-	return umad_agent_register(file, &reg, &uptr->id);
+	return umad_register(file, &reg, &uptr->id, ureq.id);
 }
 
 static int umad_unregister(struct umad_file *file, u32 __user *uid)
