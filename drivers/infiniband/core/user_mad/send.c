@@ -301,26 +301,27 @@ static void umad_set_tid(struct umad_agent *agent, struct ib_mad_hdr *mad)
 
 /*
  * RMPP packets of a user space implementation repeat their transaction ID by
- * nature: they neither are duplicates nor make others so.
+ * nature and are never refused for that.
  */
-static bool umad_send_is_unique(struct umad_agent *agent,
-				const struct umad_rmpp_mad *mad)
+static bool umad_send_may_repeat(struct umad_agent *agent,
+				 const struct umad_rmpp_mad *mad)
 {
-	return ib_mad_kernel_rmpp_agent(agent->mad_agent) ||
-	       !ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class) ||
-	       !umad_rmpp_active(mad);
+	return !ib_mad_kernel_rmpp_agent(agent->mad_agent) &&
+	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class) &&
+	       umad_rmpp_active(mad);
 }
 
-static int umad_send_track(struct umad_file *file, struct umad_packet *packet)
+static int umad_send_track(struct umad_file *file, struct umad_packet *packet,
+			   bool may_repeat)
 {
 	int ret;
 
 	ret = rhashtable_lookup_insert_key(&file->outstanding, packet,
 					   &packet->node, umad_sends_params);
 	packet->hashed = !ret;
-	if (!ret)
-		return 0;
-	return ret == -EEXIST ? -EINVAL : -ENOMEM;
+	if (ret == -EEXIST)
+		return may_repeat ? 0 : -EINVAL;
+	return ret ? -ENOMEM : 0;
 }
 
 static void umad_send_untrack(struct umad_file *file,
@@ -346,11 +347,10 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	umad_set_tid(agent, umad_packet_mad(packet));
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 
-	if (umad_send_is_unique(agent, umad_message_mad(m))) {
-		ret = umad_send_track(file, packet);
-		if (ret)
-			return ret;
-	}
+	ret = umad_send_track(file, packet,
+			      umad_send_may_repeat(agent, umad_message_mad(m)));
+	if (ret)
+		return ret;
 
 	msg->context[0] = packet;
 	atomic_inc(&file->sends);
