@@ -1,0 +1,795 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Agents: REGISTER_AGENT, REGISTER_AGENT2, UNREGISTER_AGENT, ENABLE_PKEY, and
+ * which of the two header layouts a descriptor speaks.
+ */
+#include "umad_utils.h"
+
+FIXTURE(agent)
+{
+	struct umad_port port;
+	struct umad_file file;
+	struct umad_file other;
+};
+
+FIXTURE_VARIANT(agent)
+{
+	struct umad_abi abi;
+};
+
+FIXTURE_VARIANT_ADD(agent, v1_old)
+{
+	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+};
+
+FIXTURE_VARIANT_ADD(agent, v1_new)
+{
+	.abi = { .api = 1, .hlen = UMAD_HDR_NEW },
+};
+
+FIXTURE_VARIANT_ADD(agent, v2_old)
+{
+	.abi = { .api = 2, .hlen = UMAD_HDR_OLD },
+};
+
+FIXTURE_VARIANT_ADD(agent, v2_new)
+{
+	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+};
+
+FIXTURE_SETUP(agent)
+{
+	self->file.fd = -1;
+	self->other.fd = -1;
+	umad_port(&self->port);
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
+		      &self->file);
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
+		      &self->other);
+}
+
+FIXTURE_TEARDOWN(agent)
+{
+	umad_close(&self->file);
+	umad_close(&self->other);
+}
+
+/* What @reg asks for must be free for somebody else */
+#define expect_free(self, reg) do {					\
+	struct umad_reg __free = *(reg);				\
+									\
+	__free.id = 0;							\
+	umad_register(&(self)->other, &__free);				\
+	umad_unregister(&(self)->other, __free.id);			\
+} while (0)
+
+TEST_F(agent, ids_are_lowest_free)
+{
+	struct umad_reg reg;
+	__u32 id;
+
+	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
+		reg = umad_reg_send_only(variant->abi.api);
+		EXPECT_EQ(id, umad_register(&self->file, &reg));
+	}
+	umad_unregister(&self->file, 7);
+	umad_unregister(&self->file, 3);
+	umad_unregister(&self->file, 31);
+	reg = umad_reg_send_only(variant->abi.api);
+	EXPECT_EQ(3, umad_register(&self->file, &reg));
+	EXPECT_EQ(7, umad_register(&self->file, &reg));
+	EXPECT_EQ(31, umad_register(&self->file, &reg));
+}
+
+TEST_F(agent, table_full)
+{
+	struct umad_reg reg;
+	__u32 id;
+
+	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
+		reg = umad_reg_send_only(variant->abi.api);
+		umad_register(&self->file, &reg);
+	}
+	reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	umad_err_register(ENOMEM, &self->file, &reg);
+	expect_free(self, &reg);
+
+	/* A table belongs to one descriptor */
+	reg = umad_reg_send_only(variant->abi.api);
+	EXPECT_EQ(0, umad_register(&self->other, &reg));
+
+	for (id = 0; id < UMAD_MAX_AGENTS; id++)
+		umad_unregister(&self->file, id);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, table_full_order_of_checks)
+{
+	struct umad_reg reg;
+	__u32 id;
+
+	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
+		reg = umad_reg_send_only(variant->abi.api);
+		umad_register(&self->file, &reg);
+	}
+
+	/* A port without SMI has no QP0, but the full table is seen first */
+	reg = umad_reg_send_only(variant->abi.api);
+	reg.qpn = 0;
+	umad_err_register(ENOMEM, &self->file, &reg);
+
+	/* A wrong QP number is seen before the full table */
+	reg = umad_reg_send_only(variant->abi.api);
+	reg.qpn = 2;
+	umad_err_register(EINVAL, &self->file, &reg);
+}
+
+TEST_F(agent, qpn_wrong)
+{
+	static const __u32 qpns[] = { 2, 3, 255, 256, 257, 0x1000000, ~0U };
+	struct umad_reg reg;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(qpns); i++) {
+		/* REGISTER_AGENT has eight bits for it */
+		if (variant->abi.api == 1 && qpns[i] > 255)
+			continue;
+		reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+		reg.qpn = qpns[i];
+		umad_err_register(EINVAL, &self->file, &reg);
+	}
+	reg.qpn = 1;
+	expect_free(self, &reg);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, qp0_without_smi)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+
+	reg.qpn = 0;
+	umad_err_register(EPROTONOSUPPORT, &self->file, &reg);
+	reg.mgmt_class = MAD_CLASS_SM_LID;
+	reg.class_version = 1;
+	umad_err_register(EPROTONOSUPPORT, &self->file, &reg);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, flags_unknown)
+{
+	static const __u32 flags[] = { 2, 3, 0x80000000, ~0U };
+	struct umad_reg reg;
+	size_t i;
+
+	if (variant->abi.api == 1)
+		return;	/* no flags there */
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+		reg.flags = flags[i];
+		umad_err_register(EINVAL, &self->file, &reg);
+		EXPECT_EQ(IB_USER_MAD_REG_FLAGS_CAP, reg.flags);
+		EXPECT_EQ(1, reg.flags);
+	}
+	reg.flags = 0;
+	expect_free(self, &reg);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, flags_known_are_left_alone)
+{
+	struct umad_reg reg;
+
+	if (variant->abi.api == 1)
+		return;
+
+	reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	reg.flags = IB_USER_MAD_USER_RMPP;
+	reg.rmpp_version = 1;
+	umad_register(&self->file, &reg);
+	EXPECT_EQ(IB_USER_MAD_USER_RMPP, reg.flags);
+}
+
+TEST_F(agent, user_rmpp_needs_a_class)
+{
+	struct umad_reg reg;
+
+	if (variant->abi.api == 1)
+		return;
+
+	reg = umad_reg_send_only(2);
+	reg.flags = IB_USER_MAD_USER_RMPP;
+	umad_err_register(EINVAL, &self->file, &reg);
+	EXPECT_EQ(IB_USER_MAD_USER_RMPP, reg.flags);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, oui_too_wide)
+{
+	struct umad_reg reg;
+
+	if (variant->abi.api == 1)
+		return;	/* it has three bytes there */
+
+	reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	reg.oui |= 0x01000000;
+	umad_err_register(EINVAL, &self->file, &reg);
+	reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	reg.oui = ~0U;
+	umad_err_register(EINVAL, &self->file, &reg);
+	/* ... for any class */
+	reg.mgmt_class = MAD_CLASS_VENDOR1;
+	umad_err_register(EINVAL, &self->file, &reg);
+
+	reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	expect_free(self, &reg);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, oui_without_class_is_ignored)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+
+	reg.oui = variant->abi.api == 1 ? 0xffffff : ~0U;
+	EXPECT_EQ(0, umad_register(&self->file, &reg));
+}
+
+TEST_F(agent, oui_zero)
+{
+	struct umad_reg reg;
+	int class;
+
+	for (class = 0x30; class <= 0x4f; class += 0x1f) {
+		reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+		reg.mgmt_class = class;
+		reg.oui = 0;
+		umad_err_register(EINVAL, &self->file, &reg);
+	}
+	umad_expect_no_agents(&self->file);
+}
+
+/* Same class and method, another OUI: not the same service */
+TEST_F(agent, oui_tells_vendors_apart)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+
+	umad_register(&self->file, &reg);
+	reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	reg.oui ^= 1;
+	umad_register(&self->other, &reg);
+	reg.oui ^= 0x010001;
+	umad_register(&self->other, &reg);
+}
+
+TEST_F(agent, rmpp_version_unknown)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+
+	reg.rmpp_version = 2;
+	umad_err_register(EINVAL, &self->file, &reg);
+	reg.rmpp_version = 255;
+	umad_err_register(EINVAL, &self->file, &reg);
+	reg.rmpp_version = 1;
+	expect_free(self, &reg);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, rmpp_on_class_without)
+{
+	static const __u8 classes[] = { MAD_CLASS_VENDOR1, MAD_CLASS_PERF };
+	struct umad_reg reg;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(classes); i++) {
+		reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_SEND);
+		reg.mgmt_class = classes[i];
+		reg.rmpp_version = 1;
+		umad_err_register(EINVAL, &self->file, &reg);
+	}
+	reg.mgmt_class = MAD_CLASS_VENDOR1;
+	reg.rmpp_version = 0;
+	expect_free(self, &reg);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, class_wrong)
+{
+	static const __u8 classes[] = {
+		MAD_CLASS_NONE, 0x80, 0xff,
+		MAD_CLASS_SM_LID, MAD_CLASS_SM_DIRECTED,	/* on QP1 */
+	};
+	struct umad_reg reg;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(classes); i++) {
+		reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+		reg.mgmt_class = classes[i];
+		umad_err_register(EINVAL, &self->file, &reg);
+	}
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, class_version_8)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+
+	reg.class_version = 8;
+	umad_register(&self->file, &reg);
+
+	/* It is another service than version 1 */
+	reg.class_version = 1;
+	umad_register(&self->other, &reg);
+}
+
+TEST_F(agent, method_mask_empty)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
+
+	umad_register(&self->file, &reg);
+
+	/* It takes no method from anybody */
+	reg = umad_reg_vendor(variant->abi.api, ~0ULL);
+	reg.methods[1] = ~0ULL;
+	umad_register(&self->other, &reg);
+}
+
+TEST_F(agent, method_taken)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api,
+					      1ULL << MAD_GET | 1ULL << 7);
+	struct umad_reg again;
+
+	umad_register(&self->file, &reg);
+
+	/* By another descriptor, and by this one */
+	again = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	umad_err_register(EINVAL, &self->other, &again);
+	again = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	umad_err_register(EINVAL, &self->file, &again);
+
+	/* One clash refuses all, and the others stay free */
+	again = umad_reg_vendor(variant->abi.api,
+				1ULL << MAD_SET | 1ULL << MAD_GET);
+	umad_err_register(EINVAL, &self->other, &again);
+	again = umad_reg_vendor(variant->abi.api, 1ULL << MAD_SET);
+	umad_register(&self->other, &again);
+	umad_unregister(&self->other, again.id);
+	umad_expect_no_agents(&self->other);
+
+	/* Given up, it can be had */
+	umad_unregister(&self->file, reg.id);
+	expect_free(self, &reg);
+}
+
+/* Every bit of the mask means its method, in a 32-bit process as well */
+TEST_F(agent, method_mask_bits)
+{
+	static const __u8 methods[] = { 1, 31, 32, 63, 64, 95, 96, 127 };
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
+	struct umad_reg one;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(methods); i++)
+		reg.methods[methods[i] / 64] |= 1ULL << methods[i] % 64;
+	umad_register(&self->file, &reg);
+
+	for (i = 0; i < ARRAY_SIZE(methods); i++) {
+		one = umad_reg_vendor(variant->abi.api, 0);
+		one.methods[methods[i] / 64] = 1ULL << methods[i] % 64;
+		umad_err_register(EINVAL, &self->other, &one);
+	}
+
+	/* The complement is free, all of it */
+	one = umad_reg_vendor(variant->abi.api, ~reg.methods[0]);
+	one.methods[1] = ~reg.methods[1];
+	umad_register(&self->other, &one);
+}
+
+/* One method of each 32-bit word arrives, its neighbours do not */
+TEST_F(agent, method_mask_delivers)
+{
+	static const __u8 methods[] = { 3, 33, 65, 97 };
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
+	struct umad_msg msg, got;
+	struct umad_reg client = umad_reg_send_only(variant->abi.api);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(methods); i++)
+		reg.methods[methods[i] / 64] |= 1ULL << methods[i] % 64;
+	umad_register(&self->file, &reg);
+	umad_register(&self->other, &client);
+
+	for (i = 0; i < ARRAY_SIZE(methods); i++) {
+		msg = umad_msg(&self->port, client.id, methods[i] + 1,
+			       i + 100);
+		umad_write(&self->other, &msg);
+		msg = umad_msg(&self->port, client.id, methods[i], i);
+		umad_write(&self->other, &msg);
+		umad_read(&self->file, &got);
+		EXPECT_EQ(methods[i], got.mad.method);
+		EXPECT_EQ(i, (__u32)be64toh(got.mad.tid));
+		EXPECT_EQ(reg.id, got.hdr.id);
+	}
+	umad_expect_empty(&self->file);
+}
+
+/* Two agents of a descriptor are told apart by the id of what they receive */
+TEST_F(agent, id_of_received)
+{
+	struct umad_reg client = umad_reg_send_only(variant->abi.api);
+	struct umad_reg get = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_reg send = umad_reg_vendor(variant->abi.api,
+					       1ULL << MAD_SEND);
+	struct umad_msg msg, got;
+
+	umad_register(&self->other, &client);
+	umad_register(&self->file, &get);
+	umad_register(&self->file, &send);
+	ASSERT_NE(get.id, send.id);
+
+	msg = umad_msg(&self->port, client.id, MAD_SEND, 1);
+	umad_write(&self->other, &msg);
+	msg = umad_msg(&self->port, client.id, MAD_GET, 2);
+	umad_write(&self->other, &msg);
+
+	umad_read(&self->file, &got);
+	EXPECT_EQ(MAD_SEND, got.mad.method);
+	EXPECT_EQ(send.id, got.hdr.id);
+	umad_read(&self->file, &got);
+	EXPECT_EQ(MAD_GET, got.mad.method);
+	EXPECT_EQ(get.id, got.hdr.id);
+}
+
+TEST_F(agent, unregister_wrong_id)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+
+	umad_err_unregister(EINVAL, &self->file, 0);
+	umad_err_unregister(EINVAL, &self->file, UMAD_MAX_AGENTS - 1);
+	umad_err_unregister(EINVAL, &self->file, UMAD_MAX_AGENTS);
+	umad_err_unregister(EINVAL, &self->file, 0x80000000);
+	umad_err_unregister(EINVAL, &self->file, ~0U);
+
+	/* An id belongs to one descriptor, and can be given up once */
+	umad_register(&self->other, &reg);
+	umad_err_unregister(EINVAL, &self->file, reg.id);
+	umad_unregister(&self->other, reg.id);
+	umad_err_unregister(EINVAL, &self->other, reg.id);
+}
+
+TEST_F(agent, unregister_bad_pointer)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	struct umad_border border;
+	int i;
+
+	umad_register(&self->file, &reg);
+	umad_border(&border, PROT_NONE);
+	memset(border.base, 0, border.page);
+	for (i = 0; i < 4; i++) {
+		errno = 0;
+		EXPECT_EQ(-1, ioctl(self->file.fd, IB_USER_MAD_UNREGISTER_AGENT,
+				    umad_before(&border, i)));
+		EXPECT_EQ(EFAULT, errno);
+	}
+
+	/* The agent is still there; and the id is only read */
+	umad_border_free(&border);
+	umad_border(&border, PROT_READ);
+	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_UNREGISTER_AGENT,
+			   umad_before(&border, 0)));
+	umad_border_free(&border);
+}
+
+TEST_F(agent, register_bad_pointer)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_border border;
+	__u8 req[64];
+	size_t size = umad_reg_encode(&reg, req), i;
+
+	umad_border(&border, PROT_NONE);
+	for (i = 0; i < size; i++) {
+		memcpy(umad_before(&border, i), req, i);
+		errno = 0;
+		EXPECT_EQ(-1, ioctl(self->file.fd, umad_reg_cmd(&reg),
+				    umad_before(&border, i)));
+		EXPECT_EQ(EFAULT, errno);
+	}
+	errno = 0;
+	EXPECT_EQ(-1, ioctl(self->file.fd, umad_reg_cmd(&reg), NULL));
+	EXPECT_EQ(EFAULT, errno);
+	umad_border_free(&border);
+
+	expect_free(self, &reg);
+	umad_expect_no_agents(&self->file);
+}
+
+/* The request can be read, the id cannot be stored */
+TEST_F(agent, register_read_only)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_border border;
+
+	umad_border(&border, PROT_READ | PROT_WRITE);
+	umad_reg_encode(&reg, umad_before(&border, 0));
+	ASSERT_EQ(0, mprotect(umad_before(&border, 0), border.page, PROT_READ));
+
+	errno = 0;
+	EXPECT_EQ(-1, ioctl(self->file.fd, umad_reg_cmd(&reg),
+			    umad_before(&border, 0)));
+	EXPECT_EQ(EFAULT, errno);
+	umad_border_free(&border);
+
+	expect_free(self, &reg);
+	umad_expect_no_agents(&self->file);
+}
+
+TEST_F(agent, flags_unknown_read_only)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_border border;
+
+	if (variant->abi.api == 1)
+		return;
+
+	reg.flags = 2;
+	umad_border(&border, PROT_READ | PROT_WRITE);
+	umad_reg_encode(&reg, umad_before(&border, 0));
+	ASSERT_EQ(0, mprotect(umad_before(&border, 0), border.page, PROT_READ));
+
+	errno = 0;
+	EXPECT_EQ(-1, ioctl(self->file.fd, umad_reg_cmd(&reg),
+			    umad_before(&border, 0)));
+	EXPECT_EQ(EFAULT, errno);
+	umad_border_free(&border);
+	umad_expect_no_agents(&self->file);
+}
+
+/* Only the id is stored */
+TEST_F(agent, register_stores_the_id_only)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	__u8 before[64], after[64];
+	size_t size;
+
+	memset(after, 0xa5, sizeof(after));
+	size = umad_reg_encode(&reg, after);
+	memcpy(before, after, sizeof(after));
+	ASSERT_EQ(0, ioctl(self->file.fd, umad_reg_cmd(&reg), after));
+	EXPECT_EQ(0, *(__u32 *)after);
+	EXPECT_EQ(0, memcmp(before + 4, after + 4, size - 4));
+	EXPECT_EQ(0xa5, after[size]);
+}
+
+/* A field without meaning is not checked, and cannot become so */
+TEST_F(agent, reserved_fields_are_ignored)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	struct ib_user_mad_reg_req2 req;
+
+	umad_reg_encode2(&reg, &req);
+	req.res = 0xffff;
+	memset(req.reserved, 0xff, sizeof(req.reserved));
+	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_REGISTER_AGENT2, &req));
+}
+
+TEST_F(agent, ioctl_unknown)
+{
+	__u8 arg[64] = { 0 };
+	int nr;
+
+	for (nr = 0; nr < 256; nr++) {
+		if (nr >= 1 && nr <= 4)
+			continue;
+		errno = 0;
+		EXPECT_EQ(-1, ioctl(self->file.fd, _IO(RDMA_IOCTL_MAGIC, nr),
+				    arg));
+		EXPECT_EQ(ENOTTY, errno);
+	}
+	/* Right number, wrong size or magic */
+	EXPECT_EQ(-1, ioctl(self->file.fd, _IO(RDMA_IOCTL_MAGIC, 1), arg));
+	EXPECT_EQ(ENOTTY, errno);
+	errno = 0;
+	EXPECT_EQ(-1, ioctl(self->file.fd, _IO('T', 3), arg));
+	EXPECT_EQ(ENOTTY, errno);
+	umad_expect_no_agents(&self->file);
+}
+
+/* Registering needs no right to write */
+TEST_F(agent, register_read_only_descriptor)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_file file;
+
+	umad_open_abi(&self->port, &variant->abi, O_RDONLY, &file);
+	EXPECT_EQ(0, umad_register(&file, &reg));
+	umad_unregister(&file, reg.id);
+	umad_close(&file);
+}
+
+/* Agents live as long as the open file, not as the descriptor or process */
+TEST_F(agent, close_gives_up_agents)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_reg again = reg;
+	int copy;
+
+	umad_register(&self->file, &reg);
+	copy = dup(self->file.fd);
+	ASSERT_LE(0, copy);
+	umad_close(&self->file);
+	umad_err_register(EINVAL, &self->other, &again);
+
+	close(copy);
+	expect_free(self, &reg);
+}
+
+TEST_F(agent, fork_shares_agents)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_reg again = reg;
+	int status;
+	pid_t pid;
+
+	/* Registered by a child, kept by the open file */
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(_umad_register(&self->file, &reg) || reg.id);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+
+	umad_err_register(EINVAL, &self->other, &again);
+	umad_unregister(&self->file, 0);
+	expect_free(self, &reg);
+}
+
+/* ENABLE_PKEY and the layouts */
+
+FIXTURE(layout)
+{
+	struct umad_port port;
+	struct umad_file file;
+	struct umad_file server;
+	__u32 sid;
+};
+
+FIXTURE_SETUP(layout)
+{
+	struct umad_abi abi = { .api = 1, .hlen = UMAD_HDR_NEW };
+	struct umad_reg reg;
+
+	umad_port(&self->port);
+	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file);
+	umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &self->server);
+	reg = umad_reg_vendor(1, 1ULL << MAD_SEND);
+	self->sid = umad_register(&self->server, &reg);
+}
+
+FIXTURE_TEARDOWN(layout)
+{
+	umad_close(&self->file);
+	umad_close(&self->server);
+}
+
+/* What the descriptor writes and reads back shows the layout it speaks */
+#define expect_layout(self, agent, size) do {				\
+	struct umad_msg __msg, __got;					\
+	__u8 __buf[UMAD_HDR_NEW + MAD_SIZE];				\
+									\
+	(self)->file.hlen = size;					\
+	__msg = umad_msg(&(self)->port, agent, MAD_SEND, 0x1234);	\
+	__msg.hdr.timeout_ms = 1;					\
+	umad_write(&(self)->file, &__msg);				\
+	umad_read(&(self)->server, &__got);				\
+	EXPECT_EQ(0, memcmp(__got.mad.data, __msg.mad.data, 216));	\
+	ASSERT_TRUE(umad_readable(&(self)->file, UMAD_SOON_MS));	\
+	EXPECT_EQ((ssize_t)(size) + MAD_HDR,				\
+		  read((self)->file.fd, __buf, sizeof(__buf)));		\
+	EXPECT_EQ(MAD_CLASS_VENDOR2, __buf[(size) + 1]);		\
+} while (0)
+
+TEST_F(layout, v1_first_is_old)
+{
+	struct umad_reg reg = umad_reg_send_only(1);
+
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_OLD);
+
+	/* ... for the life of the descriptor */
+	reg = umad_reg_send_only(2);
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_OLD);
+	umad_err_enable_pkey(EINVAL, &self->file);
+	expect_layout(self, reg.id, UMAD_HDR_OLD);
+
+	umad_unregister(&self->file, 0);
+	umad_unregister(&self->file, 1);
+	umad_err_enable_pkey(EINVAL, &self->file);
+	reg = umad_reg_send_only(2);
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_OLD);
+}
+
+TEST_F(layout, v2_first_is_new)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_NEW);
+	reg = umad_reg_send_only(1);
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_NEW);
+	umad_err_enable_pkey(EINVAL, &self->file);
+	expect_layout(self, reg.id, UMAD_HDR_NEW);
+}
+
+TEST_F(layout, enable_pkey_is_new)
+{
+	struct umad_reg reg = umad_reg_send_only(1);
+
+	/* Twice before use is fine, whatever the argument */
+	umad_enable_pkey(&self->file);
+	umad_enable_pkey(&self->file);
+	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_ENABLE_PKEY, ~0UL));
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_NEW);
+	umad_err_enable_pkey(EINVAL, &self->file);
+	reg = umad_reg_send_only(2);
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_NEW);
+}
+
+/* A refused registration does not use the descriptor */
+TEST_F(layout, refused_v1_decides_nothing)
+{
+	struct umad_reg reg = umad_reg_send_only(1);
+
+	reg.qpn = 2;
+	umad_err_register(EINVAL, &self->file, &reg);
+	EXPECT_EQ(-1, ioctl(self->file.fd, IB_USER_MAD_REGISTER_AGENT, NULL));
+	EXPECT_EQ(EFAULT, errno);
+	umad_enable_pkey(&self->file);
+
+	reg = umad_reg_send_only(1);
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_NEW);
+}
+
+TEST_F(layout, refused_v2_decides_nothing)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+
+	reg.flags = 2;
+	umad_err_register(EINVAL, &self->file, &reg);
+	reg = umad_reg_send_only(1);
+	umad_register(&self->file, &reg);
+	expect_layout(self, reg.id, UMAD_HDR_OLD);
+}
+
+/* Before it is used a descriptor speaks the old layout */
+TEST_F(layout, unused_is_old)
+{
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE] = { 0 };
+
+	errno = 0;
+	EXPECT_EQ(-1, read(self->file.fd, buf, UMAD_HDR_OLD));
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(-1, read(self->file.fd, buf, UMAD_HDR_OLD - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(self->file.fd, buf, UMAD_HDR_OLD + MAD_RMPP_HDR));
+	EXPECT_EQ(EIO, errno);
+	EXPECT_EQ(-1, write(self->file.fd, buf,
+			    UMAD_HDR_OLD + MAD_RMPP_HDR - 1));
+	EXPECT_EQ(EINVAL, errno);
+
+	umad_enable_pkey(&self->file);
+	EXPECT_EQ(-1, read(self->file.fd, buf, UMAD_HDR_NEW - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(self->file.fd, buf,
+			    UMAD_HDR_NEW + MAD_RMPP_HDR - 1));
+	EXPECT_EQ(EINVAL, errno);
+}
+
+TEST_HARNESS_MAIN

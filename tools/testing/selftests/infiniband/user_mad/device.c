@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Devices: names, numbers, modes and attributes, what RDMA netlink and the
+ * module say of them, and who may open them.
+ */
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <linux/netlink.h>
+#include <rdma/rdma_netlink.h>
+
+#include "umad_utils.h"
+
+#define UMAD_MAJOR	231
+#define FIXED_PORTS	64
+#define ISSM_MINOR	64
+
+FIXTURE(device)
+{
+	struct umad_port port;
+	int number;		/* the N of umadN */
+};
+
+FIXTURE_SETUP(device)
+{
+	umad_port(&self->port);
+	self->number = atoi(self->port.name + strlen("umad"));
+}
+
+FIXTURE_TEARDOWN(device)
+{
+}
+
+TEST_F(device, abi_version)
+{
+	char text[32];
+
+	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text),
+				     "/sys/class/infiniband_mad/abi_version"));
+	EXPECT_STREQ("5", text);
+}
+
+TEST_F(device, number)
+{
+	char text[32], want[32];
+
+	ASSERT_GT(FIXED_PORTS, self->number);
+	snprintf(want, sizeof(want), "%d:%d", UMAD_MAJOR, self->number);
+	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text),
+				     "/sys/class/infiniband_mad/%s/dev",
+				     self->port.name));
+	EXPECT_STREQ(want, text);
+}
+
+TEST_F(device, node)
+{
+	struct stat st;
+	char text[256];
+
+	ASSERT_EQ(0, stat(self->port.dev, &st));
+	EXPECT_TRUE(S_ISCHR(st.st_mode));
+	EXPECT_EQ(UMAD_MAJOR, major(st.st_rdev));
+	EXPECT_EQ(self->number, minor(st.st_rdev));
+	EXPECT_EQ(0600, st.st_mode & 07777);
+	EXPECT_EQ(0, st.st_uid);
+	EXPECT_EQ(0, st.st_gid);
+
+	/* Where udev is told to make it, and nothing about its mode */
+	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text),
+				     "/sys/class/infiniband_mad/%s/uevent",
+				     self->port.name));
+	EXPECT_NE(NULL, strstr(text, "DEVNAME=infiniband/umad"));
+	EXPECT_EQ(NULL, strstr(text, "DEVMODE"));
+}
+
+TEST_F(device, attributes)
+{
+	static const char * const names[] = { "ibdev", "port" };
+	char path[256], want[80], text[80];
+	struct stat st;
+	ssize_t n;
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		if (i)
+			snprintf(want, sizeof(want), "%d\n", self->port.port);
+		else
+			snprintf(want, sizeof(want), "%s\n", self->port.ibdev);
+		snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/%s",
+			 self->port.name, names[i]);
+		ASSERT_EQ(0, stat(path, &st));
+		EXPECT_EQ(0444, st.st_mode & 07777);
+		fd = open(path, O_RDONLY);
+		ASSERT_LE(0, fd);
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+		ASSERT_LT(0, n);
+		text[n] = 0;
+		EXPECT_STREQ(want, text);
+	}
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s",
+		 self->port.ibdev);
+	EXPECT_EQ(0, access(path, F_OK));
+}
+
+/* Both regions bear the name of the class, and the fixed one is at 231 */
+TEST_F(device, chrdev_regions)
+{
+	FILE *file = fopen("/proc/devices", "r");
+	int fixed = 0, dynamic = 0, major;
+	char line[128], name[64];
+
+	ASSERT_NE(NULL, file);
+	while (fgets(line, sizeof(line), file) && line[0] != 'B') {
+		if (sscanf(line, "%d %63s", &major, name) != 2 ||
+		    strcmp(name, "infiniband_mad"))
+			continue;
+		if (major == UMAD_MAJOR)
+			fixed++;
+		else
+			dynamic++;
+	}
+	fclose(file);
+	EXPECT_EQ(1, fixed);
+	EXPECT_EQ(1, dynamic);
+}
+
+/* A port without SMI has no issm, under no name and no number */
+TEST_F(device, no_issm)
+{
+	char path[128], node[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband_mad/issm%d",
+		 self->number);
+	if (umad_reference() && !access(path, F_OK)) {
+		/* So it is in 6.1, not any more in 6.12 */
+		EXPECT_FIXED(false, "a port without SMI has an issm");
+		return;
+	}
+	EXPECT_EQ(-1, access(path, F_OK));
+	snprintf(path, sizeof(path), "/dev/infiniband/issm%d", self->number);
+	EXPECT_EQ(-1, access(path, F_OK));
+
+	snprintf(node, sizeof(node), "/dev/issm-%d", getpid());
+	ASSERT_EQ(0, mknod(node, S_IFCHR | 0600,
+			   makedev(UMAD_MAJOR, ISSM_MINOR + self->number)));
+	errno = 0;
+	fd = open(node, O_RDWR);
+	EXPECT_EQ(-1, fd);
+	EXPECT_EQ(ENXIO, errno);
+	unlink(node);
+}
+
+/* A number in the region without a port behind it */
+TEST_F(device, no_port)
+{
+	char node[64];
+	int fd;
+
+	snprintf(node, sizeof(node), "/dev/umad-%d", getpid());
+	ASSERT_EQ(0, mknod(node, S_IFCHR | 0600,
+			   makedev(UMAD_MAJOR, FIXED_PORTS - 1)));
+	errno = 0;
+	fd = open(node, O_RDWR);
+	EXPECT_EQ(-1, fd);
+	EXPECT_EQ(ENXIO, errno);
+	unlink(node);
+}
+
+TEST_F(device, open_many)
+{
+	struct umad_file files[64];
+	int i;
+
+	for (i = 0; i < 64; i++)
+		umad_open(&self->port, i % 2 ? O_RDWR : O_RDONLY, &files[i]);
+	for (i = 0; i < 64; i++)
+		umad_close(&files[i]);
+}
+
+/* The file system's permissions are all that guards a port */
+TEST_F(device, open_unprivileged)
+{
+	struct umad_file file;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(2);
+		_exit(_umad_open(&self->port, O_RDWR, &file) != -1 ||
+		      errno != EACCES);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+/* RDMA netlink */
+
+struct nl_request {
+	struct nlmsghdr nlh;
+	__u8 attrs[256];
+};
+
+static void nl_begin(struct nl_request *req, int cmd, int flags)
+{
+	memset(req, 0, sizeof(*req));
+	req->nlh.nlmsg_len = NLMSG_HDRLEN;
+	req->nlh.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, cmd);
+	req->nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+	req->nlh.nlmsg_seq = 1;
+}
+
+static void nl_put(struct nl_request *req, int type, const void *data,
+		   size_t len)
+{
+	struct nlattr *attr = (void *)req + NLMSG_ALIGN(req->nlh.nlmsg_len);
+
+	attr->nla_type = type;
+	attr->nla_len = NLA_HDRLEN + len;
+	memcpy((void *)attr + NLA_HDRLEN, data, len);
+	req->nlh.nlmsg_len = NLMSG_ALIGN(req->nlh.nlmsg_len) +
+			     NLA_ALIGN(attr->nla_len);
+}
+
+static void *nl_find(struct nlmsghdr *nlh, int type)
+{
+	void *end = (void *)nlh + nlh->nlmsg_len;
+	struct nlattr *attr = NLMSG_DATA(nlh);
+
+	for (; (void *)(attr + 1) <= end && attr->nla_len >= NLA_HDRLEN;
+	     attr = (void *)attr + NLA_ALIGN(attr->nla_len))
+		if ((attr->nla_type & NLA_TYPE_MASK) == type)
+			return (void *)attr + NLA_HDRLEN;
+	return NULL;
+}
+
+struct chardev {
+	__u64 dev;
+	__u64 abi;
+	char name[64];
+	const char *ibdev;	/* with index: the device to look for */
+	__u32 index;
+};
+
+static void nl_parse(struct nlmsghdr *nlh, struct chardev *res)
+{
+	void *name = nl_find(nlh, RDMA_NLDEV_ATTR_DEV_NAME);
+	void *at;
+
+	if (res->ibdev && name && !strcmp(name, res->ibdev)) {
+		at = nl_find(nlh, RDMA_NLDEV_ATTR_DEV_INDEX);
+		if (at)
+			memcpy(&res->index, at, 4);
+	}
+	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV);
+	if (at)
+		memcpy(&res->dev, at, 8);
+	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV_ABI);
+	if (at)
+		memcpy(&res->abi, at, 8);
+	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV_NAME);
+	if (at)
+		snprintf(res->name, sizeof(res->name), "%s", (char *)at);
+}
+
+/* Returns 0 or a negative errno */
+static int nl_talk(struct nl_request *req, struct chardev *res)
+{
+	struct timeval tv = { .tv_sec = UMAD_SOON_MS / 1000 };
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK };
+	static __u8 buf[65536];
+	struct nlmsghdr *nlh;
+	ssize_t n;
+	int fd, ret = 1;
+
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	if (sendto(fd, req, req->nlh.nlmsg_len, 0, (void *)&addr,
+		   sizeof(addr)) < 0)
+		ret = -errno;
+	while (ret > 0) {
+		n = recv(fd, buf, sizeof(buf), 0);
+		if (n < 0) {
+			ret = -errno;
+			break;
+		}
+		for (nlh = (void *)buf; NLMSG_OK(nlh, (size_t)n);
+		     nlh = NLMSG_NEXT(nlh, n)) {
+			if (nlh->nlmsg_type == NLMSG_ERROR)
+				ret = ((struct nlmsgerr *)NLMSG_DATA(nlh))->error;
+			else if (nlh->nlmsg_type == NLMSG_DONE)
+				ret = 0;
+			else if (res)
+				nl_parse(nlh, res);
+		}
+	}
+	close(fd);
+	return ret;
+}
+
+static int ibdev_index(const char *ibdev, __u32 *index)
+{
+	struct chardev res = { .ibdev = ibdev, .index = ~0U };
+	struct nl_request req;
+	int ret;
+
+	nl_begin(&req, RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
+	ret = nl_talk(&req, &res);
+	*index = res.index;
+	return ret ? ret : res.index == ~0U ? -ENODEV : 0;
+}
+
+/* @port 0: none given */
+static int get_chardev(__u32 index, __u32 port, const char *client,
+		       struct chardev *res)
+{
+	struct nl_request req;
+
+	nl_begin(&req, RDMA_NLDEV_CMD_GET_CHARDEV, 0);
+	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	if (port)
+		nl_put(&req, RDMA_NLDEV_ATTR_PORT_INDEX, &port, 4);
+	nl_put(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, client, strlen(client) + 1);
+	return nl_talk(&req, res);
+}
+
+TEST_F(device, netlink_umad)
+{
+	struct chardev res = { 0 };
+	__u32 index;
+
+	ASSERT_EQ(0, ibdev_index(self->port.ibdev, &index));
+	ASSERT_EQ(0, get_chardev(index, self->port.port, "umad", &res));
+	EXPECT_EQ(5, res.abi);
+	EXPECT_STREQ(self->port.name, res.name);
+	EXPECT_EQ(UMAD_MAJOR, res.dev >> 8 & 0xfff);
+	EXPECT_EQ(self->number, (int)(res.dev & 0xff));
+}
+
+TEST_F(device, netlink_wrong_port)
+{
+	struct chardev res = { 0 };
+	__u32 index;
+
+	ASSERT_EQ(0, ibdev_index(self->port.ibdev, &index));
+	EXPECT_EQ(-EINVAL, get_chardev(index, 255, "umad", &res));
+	EXPECT_EQ(-EINVAL, get_chardev(index, 0, "umad", &res));
+	EXPECT_STREQ("", res.name);
+}
+
+/* No SMI, no issm: there is nothing to answer with */
+TEST_F(device, netlink_issm_without_smi)
+{
+	struct chardev res = { 0 };
+	__u32 index;
+
+	ASSERT_EQ(0, ibdev_index(self->port.ibdev, &index));
+	EXPECT_EQ(-EOPNOTSUPP, get_chardev(index, self->port.port, "issm",
+					   &res));
+	EXPECT_STREQ("", res.name);
+}
+
+TEST_F(device, netlink_unknown_client)
+{
+	struct chardev res = { 0 };
+	__u32 index;
+
+	ASSERT_EQ(0, ibdev_index(self->port.ibdev, &index));
+	EXPECT_EQ(-EOPNOTSUPP, get_chardev(index, self->port.port, "no-such",
+					   &res));
+}
+
+/* Network namespaces */
+
+static int set_exclusive(bool exclusive)
+{
+	struct nl_request req;
+	__u8 shared = !exclusive;
+
+	nl_begin(&req, RDMA_NLDEV_CMD_SYS_SET, 0);
+	nl_put(&req, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, &shared, 1);
+	return nl_talk(&req, NULL);
+}
+
+/* The errno of an open from a new network namespace */
+static int open_from_elsewhere(const struct umad_port *port)
+{
+	struct umad_file file;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (pid < 0)
+		return -1;
+	if (!pid) {
+		if (unshare(CLONE_NEWNET))
+			_exit(255);
+		_exit(_umad_open(port, O_RDWR, &file) ? errno : 0);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+FIXTURE(netns)
+{
+	struct umad_port port;
+	bool exclusive;
+};
+
+FIXTURE_SETUP(netns)
+{
+	umad_port(&self->port);
+}
+
+/* The mode can be changed only when the last namespace has gone, in its time */
+FIXTURE_TEARDOWN(netns)
+{
+	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
+	int ret = 0;
+
+	if (!self->exclusive)
+		return;
+	while ((ret = set_exclusive(false)) == -EBUSY && umad_now_ms() < end)
+		umad_sleep_ms(10);
+	EXPECT_EQ(0, ret)
+		TH_LOG("RDMA devices are still exclusive to a network namespace");
+}
+
+TEST_F(netns, shared)
+{
+	EXPECT_EQ(0, open_from_elsewhere(&self->port));
+}
+
+TEST_F(netns, exclusive)
+{
+	long long end = umad_now_ms() + UMAD_SOON_MS;
+	struct umad_file file;
+	int ret;
+
+	while ((ret = set_exclusive(true)) == -EBUSY && umad_now_ms() < end)
+		umad_sleep_ms(10);
+	if (ret == -EBUSY)
+		SKIP(return, "somebody uses another network namespace");
+	ASSERT_EQ(0, ret);
+	self->exclusive = true;
+	EXPECT_EQ(EPERM, open_from_elsewhere(&self->port));
+	umad_open(&self->port, O_RDWR, &file);
+	umad_close(&file);
+}
+
+/* The module */
+
+TEST(module_aliases)
+{
+	static const char * const want[] = {
+		"rdma-client-umad", "rdma-client-issm",
+	};
+	const char *ko = getenv("UMAD_MODULE");
+	bool seen[ARRAY_SIZE(want)] = { 0 };
+	char command[512], line[128];
+	int lines = 0;
+	size_t i;
+	FILE *pipe;
+
+	/* modinfo would tell of the distribution's module, not of the loaded one */
+	if (!(ko && *ko) &&
+	    !umad_sysfs_read(line, sizeof(line), "/sys/module/ib_umad/taint") &&
+	    strchr(line, 'O'))
+		SKIP(return, "ib_umad was built externally; UMAD_MODULE must name its file");
+
+	snprintf(command, sizeof(command), "modinfo -F alias %s 2>/dev/null",
+		 ko && *ko ? ko : "ib_umad");
+	pipe = popen(command, "r");
+	ASSERT_NE(NULL, pipe);
+	while (fgets(line, sizeof(line), pipe)) {
+		line[strcspn(line, "\n")] = 0;
+		lines++;
+		for (i = 0; i < ARRAY_SIZE(want); i++)
+			if (!strcmp(line, want[i]))
+				seen[i] = true;
+	}
+	pclose(pipe);
+	if (!lines && !(ko && *ko))
+		SKIP(return, "modinfo knows no ib_umad; UMAD_MODULE names the file");
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		EXPECT_TRUE(seen[i])
+			TH_LOG("no alias %s", want[i]);
+}
+
+TEST(module_name)
+{
+	/* A built-in one without parameters is not to be seen there */
+	if (access("/proc/modules", F_OK))
+		SKIP(return, "the kernel has no modules");
+	if (access("/sys/module/ib_umad", F_OK))
+		SKIP(return, "ib_umad is built in");
+	EXPECT_EQ(0, access("/sys/module/ib_umad/refcnt", F_OK));
+}
+
+/* What the log says of users' mistakes */
+
+static int log_lines(int fd, const char *what)
+{
+	char record[8192];
+	int lines = 0;
+	ssize_t n;
+
+	for (;;) {
+		n = read(fd, record, sizeof(record) - 1);
+		if (n < 0 && errno == EPIPE)	/* some were overwritten */
+			continue;
+		if (n <= 0)
+			return lines;
+		record[n] = 0;
+		lines += !!strstr(record, what);
+	}
+}
+
+#define LOG_TRIES	100
+#define LOG_MAX		20
+
+TEST_F(device, log_is_not_flooded_by_v1)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), lines, i;
+	struct umad_file file;
+	struct umad_reg reg;
+
+	ASSERT_LE(0, fd);
+	lseek(fd, 0, SEEK_END);
+	for (i = 0; i < LOG_TRIES; i++) {
+		umad_open(&self->port, O_RDWR, &file);
+		reg = umad_reg_send_only(1);
+		umad_register(&file, &reg);
+		umad_close(&file);
+	}
+	lines = log_lines(fd, "umad");
+	close(fd);
+	EXPECT_FIXED(lines <= LOG_MAX,
+		     "every v1 registration writes to the kernel log");
+}
+
+TEST_F(device, log_is_not_flooded_by_mistakes)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), lines, i;
+	struct umad_file file;
+	struct umad_reg reg;
+
+	ASSERT_LE(0, fd);
+	umad_open(&self->port, O_RDWR, &file);
+	umad_enable_pkey(&file);
+	lseek(fd, 0, SEEK_END);
+	for (i = 0; i < LOG_TRIES / 2; i++) {
+		reg = umad_reg_send_only(2);
+		reg.flags = 2;
+		umad_err_register(EINVAL, &file, &reg);
+		reg = umad_reg_send_only(1);
+		reg.qpn = 2;
+		umad_err_register(EINVAL, &file, &reg);
+	}
+	lines = log_lines(fd, "umad");
+	umad_close(&file);
+	close(fd);
+	EXPECT_FIXED(lines <= LOG_MAX,
+		     "every refused registration writes to the kernel log");
+}
+
+TEST_HARNESS_MAIN

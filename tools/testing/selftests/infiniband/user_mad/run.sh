@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Runs the user_mad selftests of a build directory, 64-bit ones first, and
+# prints one KTAP stream: a test for each program, with the program's own tests
+# indented before its result.
+#
+#	run.sh [-r] DIRECTORY [PROGRAM...]
+#
+# -r, or UMAD_REFERENCE=1 in the environment: the loaded ib_umad is the
+# reference. What it is known to get wrong must then be seen to fail, and is
+# reported as XFAIL.
+#
+# A Soft-RoCE device is made over a dummy interface if there is none. ib_umad
+# and rdma_rxe must be loaded or built in. Exit status 0: every program ran to
+# its end and no test failed.
+
+set -eu
+
+die()
+{
+	echo "run.sh: $*" >&2
+	exit 2
+}
+
+usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
+all="device agent"
+
+UMAD_REFERENCE=${UMAD_REFERENCE:-0}
+if [ "${1:-}" = -r ]; then
+	UMAD_REFERENCE=1
+	shift
+fi
+export UMAD_REFERENCE
+[ $# -ge 1 ] || die "$usage"
+dir=$1
+shift
+[ -d "$dir" ] || die "no directory $dir: build with make OUTPUT=$dir first"
+[ "$(id -u)" = 0 ] || die "must be root"
+[ -d /sys/class/infiniband_mad ] || die "ib_umad is not loaded"
+for tool in ip rdma; do
+	command -v "$tool" >/dev/null ||
+		die "no $tool command (Debian: apt-get install iproute2)"
+done
+
+have_roce()
+{
+	for layer in /sys/class/infiniband/*/ports/1/link_layer; do
+		[ -e "$layer" ] && [ "$(cat "$layer")" = Ethernet ] && return 0
+	done
+	return 1
+}
+
+# An fe80:: address for GID 0, an IPv4 one for a GID of another family
+if ! have_roce; then
+	ip link show dev dummy0 >/dev/null 2>&1 ||
+		ip link add dummy0 type dummy ||
+		die "no dummy interface: is the dummy module there?"
+	ip link set dev dummy0 up
+	ip address replace 192.0.2.1/24 dev dummy0
+	rdma link add rxe0 type rxe netdev dummy0 ||
+		die "no Soft-RoCE device: is rdma_rxe loaded?"
+fi
+
+here=$(dirname "$0")
+limit=$(sed -n 's/^timeout=//p' "$here/settings")
+
+programs=${*:-$all}
+if [ $# -eq 0 ]; then
+	if [ -x "$dir/agent_32" ]; then
+		for name in $all; do
+			programs="$programs ${name}_32"
+		done
+	fi
+fi
+
+# A program that ends before its plan is done must not look like a short one.
+check='
+/^1\.\.[0-9]+/ { plan = substr($0, 4) + 0 }
+/^(not )?ok / { done++ }
+/^not ok / { failed++ }
+{ print "  " $0; fflush() }
+END {
+	if (plan == "" || done != plan) {
+		printf "  # %s ended after %d of %d tests\n", name, done, plan
+		exit 1
+	}
+	exit failed > 0
+}'
+
+echo "KTAP version 1"
+echo "1..$(echo "$programs" | wc -w)"
+status=0
+number=0
+for name in $programs; do
+	number=$((number + 1))
+	echo "  # program $name"
+	case $name in
+	*.sh)	program=$here/$name ;;
+	*)	program=$dir/$name ;;
+	esac
+	if [ ! -x "$program" ]; then
+		status=1
+		echo "not ok $number $name # there is no $program"
+	elif timeout --kill-after=5 "${limit:-120}" "$program" 2>&1 |
+			awk -v name="$name" "$check"; then
+		echo "ok $number $name"
+	else
+		status=1
+		echo "not ok $number $name"
+	fi
+done
+exit "$status"
