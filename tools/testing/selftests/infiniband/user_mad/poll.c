@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Readiness: poll, select, epoll, and who is woken when.
+ */
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include "umad_pair.h"
+
+#define WRITABLE	(POLLOUT | POLLWRNORM)
+#define READABLE	(POLLIN | POLLRDNORM)
+
+#define expect_poll(events, file)					\
+	EXPECT_EQ(events, _umad_poll(file, 0))
+
+TEST_F(pair, always_writable)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 0);
+	struct umad_file fresh;
+	int i;
+
+	expect_poll(WRITABLE, &self->client);
+
+	/* Even with sends outstanding, and before any agent is there */
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 60000;
+	for (i = 0; i < 16; i++) {
+		msg.mad.tid = htobe64(i);
+		umad_write(&self->client, &msg);
+	}
+	expect_poll(WRITABLE, &self->client);
+	umad_open(&self->port, O_RDWR, &fresh);
+	expect_poll(WRITABLE, &fresh);
+	umad_close(&fresh);
+}
+
+TEST_F(pair, readable_while_a_packet_waits)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_msg got;
+
+	expect_poll(WRITABLE, &self->server);
+	umad_write(&self->client, &msg);
+	msg.mad.tid = htobe64(2);
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	expect_poll(WRITABLE | READABLE, &self->server);
+	umad_read(&self->server, &got);
+
+	/* A failed read leaves it so */
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	umad_err_read_len(EINVAL, &self->server, 1);
+	expect_poll(WRITABLE | READABLE, &self->server);
+	umad_read(&self->server, &got);
+	expect_poll(WRITABLE, &self->server);
+}
+
+TEST_F(pair, readable_when_timed_out)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg got;
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 20;
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	expect_poll(WRITABLE | READABLE, &self->client);
+	umad_read_timeout(&self->client, &got);
+	expect_poll(WRITABLE, &self->client);
+}
+
+/* Waiters of each kind, asleep when the packet comes */
+
+enum waiter_kind { WAIT_POLL, WAIT_SELECT, WAIT_EPOLL, WAIT_READ };
+
+struct waiter {
+	enum waiter_kind kind;
+	struct umad_file file;
+	pthread_t thread;
+	long ret;
+};
+
+static void *waiter(void *arg)
+{
+	struct waiter *waiter = arg;
+	struct pollfd pfd = { .fd = waiter->file.fd, .events = POLLIN };
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct timeval tv = { .tv_sec = UMAD_SOON_MS / 1000 };
+	struct umad_msg got;
+	fd_set set;
+	int fd;
+
+	switch (waiter->kind) {
+	case WAIT_POLL:
+		waiter->ret = poll(&pfd, 1, UMAD_SOON_MS);
+		break;
+	case WAIT_SELECT:
+		FD_ZERO(&set);
+		FD_SET(pfd.fd, &set);
+		waiter->ret = select(pfd.fd + 1, &set, NULL, NULL, &tv);
+		break;
+	case WAIT_EPOLL:
+		fd = epoll_create1(0);
+		epoll_ctl(fd, EPOLL_CTL_ADD, pfd.fd, &ev);
+		waiter->ret = epoll_wait(fd, &ev, 1, UMAD_SOON_MS);
+		close(fd);
+		break;
+	case WAIT_READ:
+		waiter->ret = _umad_read(&waiter->file, &got) > 0;
+		break;
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(pair, wakes_every_kind_of_waiter, 15)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct waiter waiters[4];
+	int i;
+
+	ASSERT_EQ(0, fcntl(self->server.fd, F_SETFL, O_RDWR));
+	for (i = 0; i < 4; i++) {
+		waiters[i].kind = i;
+		waiters[i].file = self->server;
+		ASSERT_EQ(0, pthread_create(&waiters[i].thread, NULL, waiter,
+					    &waiters[i]));
+	}
+	umad_sleep_ms(UMAD_QUIET_MS);
+
+	/* One for the reader, and one for the others to see */
+	umad_write(&self->client, &msg);
+	msg.mad.tid = htobe64(2);
+	umad_write(&self->client, &msg);
+	for (i = 0; i < 4; i++) {
+		pthread_join(waiters[i].thread, NULL);
+		EXPECT_EQ(1, waiters[i].ret)
+			TH_LOG("kind %d", i);
+	}
+}
+
+/* As many packets as readers: all of them return */
+TEST_F_TIMEOUT(pair, wakes_all_readers, 15)
+{
+	struct waiter waiters[4];
+	struct umad_msg msg;
+	int i;
+
+	ASSERT_EQ(0, fcntl(self->server.fd, F_SETFL, O_RDWR));
+	for (i = 0; i < 4; i++) {
+		waiters[i].kind = WAIT_READ;
+		waiters[i].file = self->server;
+		ASSERT_EQ(0, pthread_create(&waiters[i].thread, NULL, waiter,
+					    &waiters[i]));
+	}
+	umad_sleep_ms(UMAD_QUIET_MS);
+	for (i = 0; i < 4; i++) {
+		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
+		umad_write(&self->client, &msg);
+	}
+	for (i = 0; i < 4; i++) {
+		pthread_join(waiters[i].thread, NULL);
+		EXPECT_EQ(1, waiters[i].ret);
+	}
+}
+
+TEST_F(pair, epoll_edge)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct umad_msg got;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, epoll_ctl(fd, EPOLL_CTL_ADD, self->server.fd, &ev));
+	EXPECT_EQ(0, epoll_wait(fd, &ev, 1, 0));
+
+	umad_write(&self->client, &msg);
+	EXPECT_EQ(1, epoll_wait(fd, &ev, 1, UMAD_SOON_MS));
+	EXPECT_EQ(EPOLLIN, ev.events);
+	/* Not read, and nothing new: no second edge */
+	EXPECT_EQ(0, epoll_wait(fd, &ev, 1, UMAD_QUIET_MS));
+
+	msg.mad.tid = htobe64(2);
+	umad_write(&self->client, &msg);
+	EXPECT_EQ(1, epoll_wait(fd, &ev, 1, UMAD_SOON_MS));
+	umad_read(&self->server, &got);
+	umad_read(&self->server, &got);
+	close(fd);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Receives: what read() hands out, in which order, and what it refuses.
+ */
+#include <signal.h>
+#include <sys/time.h>
+
+#include "umad_pair.h"
+
+TEST_F(pair, received_mad)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND,
+				       0x55667788);
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE + 8];
+	struct umad_msg got;
+
+	msg.hdr.traffic_class = 0x50;
+	msg.hdr.qkey = htobe32(0x12345678);
+	msg.hdr.retries = 3;
+	umad_write(&self->client, &msg);
+
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	memset(buf, 0xa5, sizeof(buf));
+	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
+		  read(self->server.fd, buf, sizeof(buf)));
+	EXPECT_EQ(0xa5, buf[self->server.hlen + MAD_SIZE]);
+	memset(&got, 0, sizeof(got));
+	memcpy(&got.hdr, buf, self->server.hlen);
+	memcpy(&got.mad, buf + self->server.hlen, MAD_SIZE);
+
+	EXPECT_EQ(self->sid, got.hdr.id);
+	EXPECT_EQ(0, got.hdr.status);
+	EXPECT_EQ(0, got.hdr.timeout_ms);
+	EXPECT_EQ(0, got.hdr.retries);
+	EXPECT_EQ(self->server.hlen + MAD_SIZE, got.hdr.length);
+	EXPECT_EQ(1, be32toh(got.hdr.qpn));
+	EXPECT_EQ(0, got.hdr.qkey);
+	EXPECT_EQ(0, got.hdr.lid);
+	EXPECT_EQ(0, got.hdr.sl);
+	EXPECT_EQ(0, got.hdr.path_bits);
+	EXPECT_EQ(0, got.hdr.pkey_index);
+	EXPECT_EQ(1, got.hdr.grh_present);
+	EXPECT_EQ(0, got.hdr.gid_index);
+	EXPECT_EQ(0, memcmp(got.hdr.gid, self->port.gid, 16));
+	EXPECT_EQ(64, got.hdr.hop_limit);
+	EXPECT_EQ(0x50, got.hdr.traffic_class);
+	EXPECT_EQ(0, got.hdr.flow_label);
+	EXPECT_EQ(0, got.hdr.reserved[0]);
+	EXPECT_EQ(0, memcmp(got.hdr.reserved, got.hdr.reserved + 1, 5));
+
+	/* Every byte of the MAD but the upper half of its TID */
+	EXPECT_EQ(0x55667788, (__u32)be64toh(got.mad.tid));
+	got.mad.tid = msg.mad.tid;
+	EXPECT_EQ(0, memcmp(&got.mad, &msg.mad, MAD_SIZE));
+	umad_expect_empty(&self->server);
+}
+
+/* A request, and its answer with the header that came with it */
+TEST_F(pair, reply_with_received_header)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_msg got;
+
+	msg.hdr.timeout_ms = 60000;
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
+		  read(self->server.fd, buf, sizeof(buf)));
+	buf[self->server.hlen + offsetof(struct mad, method)] = MAD_GET_RESP;
+	buf[self->server.hlen + offsetof(struct mad, data)] = 0x77;
+	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
+		  write(self->server.fd, buf, self->server.hlen + MAD_SIZE));
+
+	umad_read(&self->client, &got);
+	EXPECT_EQ(self->cid, got.hdr.id);
+	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
+	EXPECT_EQ(0x77, got.mad.data[0]);
+	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
+	umad_expect_empty(&self->client);
+}
+
+/* An answer that nobody waits for is not delivered */
+TEST_F(pair, unasked_response)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_msg got;
+
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	got.mad.method = MAD_SEND | MAD_RESP;
+	umad_write(&self->server, &got);
+	EXPECT_FALSE(umad_readable(&self->client, UMAD_QUIET_MS));
+}
+
+/* Timeouts */
+
+static void fill_header(struct umad_msg *msg)
+{
+	/* What a send does not look at comes back as well */
+	msg->hdr.status = 0x11111111;
+	msg->hdr.length = 0x22222222;
+	msg->hdr.qkey = htobe32(0x33333333);
+	msg->hdr.sl = 4;
+	msg->hdr.path_bits = 5;
+	msg->hdr.lid = htobe16(0x6666);
+	msg->hdr.hop_limit = 7;
+	msg->hdr.traffic_class = 8;
+	msg->hdr.flow_label = htobe32(0x99999);
+	msg->hdr.grh_present = 0xaa;
+	memset(msg->hdr.reserved, 0xbb, sizeof(msg->hdr.reserved));
+}
+
+TEST_F(pair, timeout_record)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET,
+				       0x1122334455667788);
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE + 8];
+	struct mad mad;
+	__u8 hdr[UMAD_HDR_NEW];
+
+	fill_header(&msg);
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 10;
+	msg.hdr.retries = 1;
+	umad_write(&self->client, &msg);
+
+	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	memset(buf, 0xa5, sizeof(buf));
+	ASSERT_EQ((ssize_t)self->client.hlen + MAD_HDR,
+		  read(self->client.fd, buf, sizeof(buf)));
+	EXPECT_EQ(0xa5, buf[self->client.hlen + MAD_HDR]);
+
+	/* The header exactly as written, but for the status */
+	msg.hdr.status = ETIMEDOUT;
+	memcpy(hdr, &msg.hdr, sizeof(hdr));
+	EXPECT_EQ(0, memcmp(buf, hdr, self->client.hlen));
+
+	/* The MAD header exactly as written, but for the upper TID */
+	memcpy(&mad, buf + self->client.hlen, MAD_HDR);
+	EXPECT_EQ(0x55667788, (__u32)be64toh(mad.tid));
+	EXPECT_NE(0x11223344, be64toh(mad.tid) >> 32);
+	mad.tid = msg.mad.tid;
+	EXPECT_EQ(0, memcmp(&mad, &msg.mad, MAD_HDR));
+	umad_expect_empty(&self->client);
+}
+
+/* The TID in the record is the one that was sent */
+TEST_F(pair, timeout_tid)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x42);
+	struct umad_msg sent, got;
+
+	msg.hdr.timeout_ms = 1;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &sent);
+	umad_read_timeout(&self->client, &got);
+	EXPECT_EQ(sent.mad.tid, got.mad.tid);
+	EXPECT_EQ(self->cid, got.hdr.id);
+}
+
+/* Not before its time: retries multiply it */
+TEST_F(pair, timeout_time)
+{
+	struct umad_msg msg, got;
+	long long start;
+	int retries;
+
+	for (retries = 0; retries < 3; retries++) {
+		msg = umad_msg(&self->port, self->cid, MAD_GET, retries);
+		umad_msg_to_nobody(&msg);
+		msg.hdr.timeout_ms = 40;
+		msg.hdr.retries = retries;
+		start = umad_now_ms();
+		umad_write(&self->client, &msg);
+		umad_read_timeout(&self->client, &got);
+		/* A jiffy may be as long as 10 ms, and be half over */
+		EXPECT_LE(30 * (retries + 1), umad_now_ms() - start);
+	}
+}
+
+/* Every retry is a send of the same MAD */
+TEST_F(pair, retries_are_sent)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_msg got;
+	int i;
+
+	msg.hdr.timeout_ms = 10;
+	msg.hdr.retries = 2;
+	umad_write(&self->client, &msg);
+	for (i = 0; i < 3; i++) {
+		umad_read(&self->server, &got);
+		EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
+	}
+	umad_read_timeout(&self->client, &got);
+	umad_expect_empty(&self->server);
+}
+
+TEST_F(pair, timeout_zero_reports_nothing)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.retries = 5;
+	umad_write(&self->client, &msg);
+	EXPECT_FALSE(umad_readable(&self->client, UMAD_QUIET_MS));
+}
+
+TEST_F(pair, answered_does_not_time_out)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg got;
+
+	msg.hdr.timeout_ms = 300;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	got.mad.method = MAD_GET_RESP;
+	umad_write(&self->server, &got);
+	umad_read(&self->client, &got);
+	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
+	EXPECT_FALSE(umad_readable(&self->client, 400));
+}
+
+/* The agent is gone: so are its timeouts, but not what was received */
+TEST_F(pair, unregister_keeps_received)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_msg got;
+
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	umad_unregister(&self->server, self->sid);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(self->sid, got.hdr.id);
+	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
+}
+
+/* Order and size */
+
+#define send_some(self, n) do {						\
+	struct umad_msg __msg;						\
+	int __i;							\
+									\
+	for (__i = 0; __i < (n); __i++) {				\
+		__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND,	\
+				 __i);					\
+		umad_write(&(self)->client, &__msg);			\
+	}								\
+	ASSERT_TRUE(umad_readable(&(self)->server, UMAD_SOON_MS));	\
+} while (0)
+
+TEST_F(pair, first_in_first_out)
+{
+	struct umad_msg got;
+	int i;
+
+	send_some(self, 10);
+	for (i = 0; i < 10; i++) {
+		umad_read(&self->server, &got);
+		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
+	}
+	umad_expect_empty(&self->server);
+}
+
+/* Received MADs and timeouts are one queue */
+TEST_F(pair, one_queue)
+{
+	struct umad_msg msg, got;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		/* To itself, with nobody to answer: first it is received ... */
+		msg = umad_msg(&self->port, self->sid, MAD_SEND, i);
+		msg.hdr.timeout_ms = 1;
+		umad_write(&self->server, &msg);
+		/* ... then timed out, and only then comes the next */
+		umad_sleep_ms(50);
+	}
+	for (i = 0; i < 3; i++) {
+		umad_read(&self->server, &got);
+		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
+		umad_read_timeout(&self->server, &got);
+		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
+	}
+}
+
+TEST_F(pair, too_short_for_header)
+{
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	size_t n;
+
+	/* Empty and non-blocking, EINVAL all the same */
+	for (n = 0; n < self->server.hlen; n++) {
+		errno = 0;
+		EXPECT_EQ(-1, read(self->server.fd, buf, n));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	errno = 0;
+	EXPECT_EQ(-1, read(self->server.fd, buf, n));
+	EXPECT_EQ(EAGAIN, errno);
+}
+
+TEST_F(pair, too_short_for_mad)
+{
+	struct umad_msg got;
+	size_t len;
+
+	send_some(self, 2);
+	for (len = 0; len < MAD_SIZE; len++)
+		umad_err_read_len(EINVAL, &self->server, len);
+
+	/* It stays, at the head */
+	EXPECT_TRUE(umad_readable(&self->server, 0));
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
+	umad_read(&self->server, &got);
+	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
+	umad_expect_empty(&self->server);
+}
+
+TEST_F(pair, too_short_for_timeout)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg got;
+	size_t len;
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 1;
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	for (len = 0; len < MAD_HDR; len++)
+		umad_err_read_len(EINVAL, &self->client, len);
+
+	/* Exactly its size is enough */
+	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR,
+		  _umad_read_len(&self->client, &got, MAD_HDR));
+	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
+}
+
+TEST_F(pair, bad_pointer)
+{
+	size_t size = self->server.hlen + MAD_SIZE, i;
+	struct umad_border border;
+	struct umad_msg got;
+
+	send_some(self, 2);
+	umad_border(&border, PROT_NONE);
+	for (i = 0; i < size; i++) {
+		errno = 0;
+		EXPECT_EQ(-1, read(self->server.fd, umad_before(&border, i),
+				   size));
+		EXPECT_EQ(EFAULT, errno);
+	}
+	umad_border_free(&border);
+
+	umad_border(&border, PROT_READ);
+	for (i = 0; i < size; i += 32) {
+		errno = 0;
+		EXPECT_EQ(-1, read(self->server.fd, umad_before(&border, i),
+				   size));
+		EXPECT_EQ(EFAULT, errno);
+	}
+	umad_border_free(&border);
+
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
+	umad_read(&self->server, &got);
+	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
+	umad_expect_empty(&self->server);
+}
+
+TEST_F(pair, bad_pointer_for_timeout)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	size_t size = self->client.hlen + MAD_HDR, i;
+	struct umad_border border;
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 1;
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	umad_border(&border, PROT_NONE);
+	for (i = 0; i < size; i++) {
+		errno = 0;
+		EXPECT_EQ(-1, read(self->client.fd, umad_before(&border, i),
+				   UMAD_HDR_NEW + MAD_SIZE));
+		EXPECT_EQ(EFAULT, errno);
+	}
+	/* The record needs no more room than it has bytes */
+	EXPECT_EQ((ssize_t)size, read(self->client.fd,
+				      umad_before(&border, size),
+				      UMAD_HDR_NEW + MAD_SIZE));
+	umad_border_free(&border);
+	EXPECT_FALSE(umad_readable(&self->client, 0));
+	umad_err_read(EAGAIN, &self->client);
+}
+
+TEST_F(pair, write_only_descriptor)
+{
+	struct umad_file file;
+
+	umad_open_abi(&self->port, &variant->abi, O_WRONLY, &file);
+	umad_err_read(EBADF, &file);
+	umad_close(&file);
+}
+
+/* Not a seekable thing, nor one to map */
+TEST_F(pair, positions_and_mappings)
+{
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+
+	send_some(self, 1);
+	errno = 0;
+	EXPECT_EQ(-1, pread(self->server.fd, buf, sizeof(buf), 0));
+	EXPECT_EQ(ESPIPE, errno);
+	errno = 0;
+	EXPECT_EQ(-1, lseek(self->server.fd, 0, SEEK_SET));
+	EXPECT_EQ(ESPIPE, errno);
+	errno = 0;
+	EXPECT_EQ(-1, lseek(self->server.fd, 0, SEEK_CUR));
+	EXPECT_EQ(ESPIPE, errno);
+	errno = 0;
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED,
+				   self->server.fd, 0));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_TRUE(umad_readable(&self->server, 0));
+}
+
+/* Vectors: each element takes one record */
+
+TEST_F(pair, readv)
+{
+	size_t size = self->server.hlen + MAD_SIZE;
+	__u8 buf[4][UMAD_HDR_NEW + MAD_SIZE];
+	struct iovec iov[4];
+	struct mad mad;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		iov[i].iov_base = buf[i];
+		iov[i].iov_len = size;
+	}
+	send_some(self, 3);
+	/* All three must be there */
+	umad_sleep_ms(UMAD_QUIET_MS);
+	EXPECT_EQ(2 * (ssize_t)size, readv(self->server.fd, iov, 2));
+	for (i = 0; i < 2; i++) {
+		memcpy(&mad, buf[i] + self->server.hlen, MAD_SIZE);
+		EXPECT_EQ(i, (int)be64toh(mad.tid));
+	}
+	/* Fewer records than elements */
+	EXPECT_EQ((ssize_t)size, readv(self->server.fd, iov, 4));
+	memcpy(&mad, buf[0] + self->server.hlen, MAD_SIZE);
+	EXPECT_EQ(2, (int)be64toh(mad.tid));
+	errno = 0;
+	EXPECT_EQ(-1, readv(self->server.fd, iov, 4));
+	EXPECT_EQ(EAGAIN, errno);
+}
+
+TEST_F(pair, readv_does_not_scatter)
+{
+	size_t size = self->server.hlen + MAD_SIZE;
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_msg got;
+	struct iovec iov[2] = {
+		{ .iov_base = buf, .iov_len = self->server.hlen },
+		{ .iov_base = buf + self->server.hlen, .iov_len = MAD_SIZE },
+	};
+
+	send_some(self, 1);
+	errno = 0;
+	EXPECT_EQ(-1, readv(self->server.fd, iov, 2));
+	EXPECT_EQ(EINVAL, errno);
+
+	/* A record that is shorter than its element ends the call */
+	iov[0].iov_len = size;
+	umad_read(&self->server, &got);
+	send_some(self, 2);
+	umad_sleep_ms(UMAD_QUIET_MS);
+	iov[0].iov_len = size + 8 > sizeof(buf) ? sizeof(buf) : size + 8;
+	iov[1].iov_base = buf;
+	iov[1].iov_len = size;
+	EXPECT_EQ((ssize_t)size * (iov[0].iov_len == size ? 2 : 1),
+		  readv(self->server.fd, iov, 2));
+}
+
+/* Blocking */
+
+static struct umad_file *sig_file;
+static struct umad_msg *sig_msg;
+static volatile sig_atomic_t sig_count;
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	/* Once the reader has been interrupted there is something to read */
+	if (++sig_count == 3 && sig_msg)
+		(void)!_umad_write(sig_file, sig_msg);
+}
+
+static int ticks(int flags, int ms)
+{
+	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = flags };
+	struct itimerval it = {
+		.it_interval.tv_usec = ms * 1000,
+		.it_value.tv_usec = ms * 1000,
+	};
+
+	sig_count = 0;
+	return sigaction(SIGALRM, &sa, NULL) ||
+	       setitimer(ITIMER_REAL, &it, NULL);
+}
+
+static int blocking(const struct umad_file *file)
+{
+	return fcntl(file->fd, F_SETFL,
+		     fcntl(file->fd, F_GETFL) & ~O_NONBLOCK);
+}
+
+TEST_F_TIMEOUT(pair, signal_interrupts, 10)
+{
+	ASSERT_EQ(0, blocking(&self->server));
+	ASSERT_EQ(0, ticks(0, 50));
+	umad_err_read(EINTR, &self->server);
+	EXPECT_LE(1, sig_count);
+}
+
+TEST_F_TIMEOUT(pair, signal_restarts, 10)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_msg got;
+
+	sig_file = &self->client;
+	sig_msg = &msg;
+	ASSERT_EQ(0, blocking(&self->server));
+	ASSERT_EQ(0, ticks(SA_RESTART, 50));
+	EXPECT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
+		  _umad_read(&self->server, &got))
+		TH_LOG("read: %s", strerror(errno));
+	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
+	EXPECT_LE(3, sig_count);
+}
+
+/* A reader sleeps until its timeout record comes */
+TEST_F_TIMEOUT(pair, blocking_read_of_timeout, 10)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg got;
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 50;
+	umad_write(&self->client, &msg);
+	ASSERT_EQ(0, blocking(&self->client));
+	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR,
+		  _umad_read(&self->client, &got));
+	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
+}
+
+/* What a child reads is gone for the parent: the queue is the open file's */
+TEST_F(pair, fork_shares_queue)
+{
+	struct umad_msg got;
+	int status;
+	pid_t pid;
+
+	send_some(self, 2);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(_umad_read(&self->server, &got) < 0 ||
+		      (int)be64toh(got.mad.tid) != 0);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
+	umad_expect_empty(&self->server);
+}
+
+TEST_HARNESS_MAIN

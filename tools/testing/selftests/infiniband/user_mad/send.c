@@ -1,0 +1,758 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Sends: what write() takes and refuses, transactions, and how they end.
+ */
+#include <pthread.h>
+
+#include "umad_pair.h"
+
+/* Long enough to stay outstanding while a test looks, however slow it is */
+#define LONG_MS		60000
+
+TEST_F(pair, write_returns_count)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_msg got;
+
+	EXPECT_EQ((ssize_t)self->client.hlen + MAD_SIZE,
+		  _umad_write(&self->client, &msg));
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0, memcmp(&got.mad.attr_id, &msg.mad.attr_id,
+			    MAD_SIZE - offsetof(struct mad, attr_id)));
+}
+
+TEST_F(pair, too_short_for_any_class)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	size_t n;
+
+	msg.mad.mgmt_class = MAD_CLASS_PERF;
+	umad_pack(&self->client, &msg, MAD_SIZE, buf);
+	for (n = 0; n < self->client.hlen + MAD_RMPP_HDR; n++) {
+		errno = 0;
+		EXPECT_EQ(-1, write(self->client.fd, buf, n));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	EXPECT_EQ((ssize_t)n, write(self->client.fd, buf, n));
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, too_short_for_its_class)
+{
+	static const struct {
+		__u8 class;
+		size_t len;
+	} classes[] = {
+		{ MAD_CLASS_VENDOR2, MAD_VENDOR_HDR },
+		{ 0x30, MAD_VENDOR_HDR },
+		{ 0x4f, MAD_VENDOR_HDR },
+		{ MAD_CLASS_SA, MAD_SA_HDR },
+		{ MAD_CLASS_DEVMGT, MAD_DEVMGT_HDR },
+	};
+	struct umad_msg msg, got;
+	size_t i, len;
+
+	for (i = 0; i < ARRAY_SIZE(classes); i++) {
+		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
+		msg.mad.mgmt_class = classes[i].class;
+		for (len = MAD_RMPP_HDR; len < classes[i].len; len++)
+			umad_err_write_len(EINVAL, &self->client, &msg, len);
+	}
+
+	/* Exactly its header is enough; what is missing arrives as zero */
+	for (i = 0; i < ARRAY_SIZE(classes); i++) {
+		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
+		msg.mad.mgmt_class = classes[i].class;
+		umad_write_len(&self->client, &msg, classes[i].len);
+	}
+	umad_read(&self->server, &got);
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 0);
+	EXPECT_EQ(0, (__u32)be64toh(got.mad.tid));
+	EXPECT_EQ(0, memcmp(got.mad.oui, msg.mad.oui, 3));
+	for (i = 0; i < sizeof(got.mad.data); i++)
+		EXPECT_EQ(0, got.mad.data[i]);
+	umad_expect_empty(&self->server);
+}
+
+TEST_F(pair, partial_mad_is_padded)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_msg got;
+
+	umad_write_len(&self->client, &msg, 100);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0, memcmp(&got.mad.attr_id, &msg.mad.attr_id,
+			    100 - offsetof(struct mad, attr_id)));
+	memset(&msg.mad, 0, sizeof(msg.mad));
+	EXPECT_EQ(0, memcmp((__u8 *)&got.mad + 100, &msg.mad, MAD_SIZE - 100));
+}
+
+TEST_F(pair, more_than_one_mad)
+{
+	static const size_t sizes[] = { MAD_SIZE + 1, MAD_SIZE * 2, 1 << 20 };
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	__u8 *buf = calloc(1, UMAD_HDR_NEW + (1 << 20));
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	umad_pack(&self->client, &msg, MAD_SIZE, buf);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		errno = 0;
+		EXPECT_EQ(-1, write(self->client.fd, buf,
+				    self->client.hlen + sizes[i]));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	free(buf);
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, id_wrong)
+{
+	static const __u32 too_big[] = { 32, 33, 255, 256, 0x80000000, ~0U };
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	__u32 id;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(too_big); i++) {
+		msg.hdr.id = too_big[i];
+		umad_err_write(EINVAL, &self->client, &msg);
+	}
+	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
+		msg.hdr.id = id;
+		if (id != self->cid)
+			umad_err_write(EIO, &self->client, &msg);
+	}
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, id_after_unregister)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+
+	umad_unregister(&self->client, self->cid);
+	umad_err_write(EIO, &self->client, &msg);
+	EXPECT_EQ(self->cid, umad_register(&self->client, &reg));
+	pair_expect_nothing_sent(self);
+}
+
+/* Wherever the buffer ends too early, nothing is sent and nothing is kept */
+TEST_F(pair, bad_pointer)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	size_t size = self->client.hlen + MAD_SIZE, i;
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_border border;
+	struct umad_msg got;
+
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_pack(&self->client, &msg, MAD_SIZE, buf);
+	umad_border(&border, PROT_NONE);
+	for (i = 0; i < size; i++) {
+		memcpy(umad_before(&border, i), buf, i);
+		errno = 0;
+		EXPECT_EQ(-1, write(self->client.fd, umad_before(&border, i),
+				    size));
+		EXPECT_EQ(EFAULT, errno);
+	}
+	errno = 0;
+	EXPECT_EQ(-1, write(self->client.fd, NULL, size));
+	EXPECT_EQ(EFAULT, errno);
+
+	/* No transaction is left: the same one can be opened now */
+	memcpy(umad_before(&border, size), buf, size);
+	EXPECT_EQ((ssize_t)size, write(self->client.fd,
+				       umad_before(&border, size), size));
+	umad_read(&self->server, &got);
+	EXPECT_EQ(MAD_GET, got.mad.method);
+	umad_expect_empty(&self->server);
+	umad_border_free(&border);
+}
+
+/* The memory that is written from needs to be readable only */
+TEST_F(pair, read_only_buffer)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	size_t size = self->client.hlen + MAD_SIZE;
+	struct umad_border border;
+	struct umad_msg got;
+
+	umad_border(&border, PROT_READ | PROT_WRITE);
+	umad_pack(&self->client, &msg, MAD_SIZE, umad_before(&border, 0));
+	ASSERT_EQ(0, mprotect(umad_before(&border, 0), border.page, PROT_READ));
+	EXPECT_EQ((ssize_t)size,
+		  write(self->client.fd, umad_before(&border, 0), size));
+	umad_read(&self->server, &got);
+	umad_border_free(&border);
+}
+
+TEST_F(pair, read_only_descriptor)
+{
+	struct umad_msg msg = umad_msg(&self->port, 0, MAD_SEND, 1);
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	struct umad_file file;
+
+	umad_open_abi(&self->port, &variant->abi, O_RDONLY, &file);
+	EXPECT_EQ(0, umad_register(&file, &reg));
+	umad_err_write(EBADF, &file, &msg);
+	umad_close(&file);
+	pair_expect_nothing_sent(self);
+}
+
+/* Transactions */
+
+TEST_F(pair, duplicate_request)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1111);
+	struct umad_msg got;
+
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+
+	umad_err_write(EINVAL, &self->client, &msg);
+	/* Whatever the method, the attribute, the upper bits of the TID */
+	msg.mad.method = MAD_GET;
+	msg.mad.attr_id = 0;
+	umad_err_write(EINVAL, &self->client, &msg);
+	msg.mad.tid = htobe64(0xabcdef9900001111ULL);
+	umad_err_write(EINVAL, &self->client, &msg);
+	/* ... and the destination or the timeout */
+	umad_msg_to_nobody(&msg);
+	umad_err_write(EINVAL, &self->client, &msg);
+	msg.hdr.timeout_ms = 0;
+	umad_err_write(EINVAL, &self->client, &msg);
+	msg.hdr.qpn = htobe32(77);
+	umad_err_write(EINVAL, &self->client, &msg);
+	pair_expect_nothing_sent(self);
+
+	/* Other lower bits are another transaction */
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1112);
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+}
+
+TEST_F(pair, not_a_duplicate)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1111);
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	struct umad_msg got;
+
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+
+	/* Another class */
+	msg.mad.mgmt_class = MAD_CLASS_VENDOR2 + 1;
+	umad_write(&self->client, &msg);
+	umad_err_write(EINVAL, &self->client, &msg);
+
+	/* A response */
+	msg = umad_msg(&self->port, self->cid, MAD_SEND | MAD_RESP, 0x1111);
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_write(&self->client, &msg);
+
+	/* Another agent of the descriptor */
+	umad_register(&self->client, &reg);
+	msg = umad_msg(&self->port, reg.id, MAD_SEND, 0x1111);
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	umad_err_write(EINVAL, &self->client, &msg);
+
+	/* Another descriptor */
+	msg = umad_msg(&self->port, self->sid, MAD_SEND, 0x1111);
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_write(&self->server, &msg);
+	umad_read(&self->server, &got);
+	umad_expect_empty(&self->server);
+}
+
+TEST_F(pair, duplicate_response)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET_RESP, 7);
+
+	/* With a timeout it stays outstanding, as if an answer could come */
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_msg_to_nobody(&msg);
+	umad_write(&self->client, &msg);
+	umad_err_write(EINVAL, &self->client, &msg);
+
+	/* Not so to another GID, of another class, with another TID */
+	msg.hdr.gid[15]++;
+	umad_write(&self->client, &msg);
+	umad_err_write(EINVAL, &self->client, &msg);
+	msg.mad.mgmt_class++;
+	umad_write(&self->client, &msg);
+	umad_err_write(EINVAL, &self->client, &msg);
+	msg.mad.tid = htobe64(8);
+	umad_write(&self->client, &msg);
+
+	/* All 64 bits of a response's TID count */
+	msg.mad.tid = htobe64(1ULL << 32 | 8);
+	umad_write(&self->client, &msg);
+	umad_err_write(EINVAL, &self->client, &msg);
+}
+
+TEST_F(pair, tid_is_free_after_timeout)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
+	struct umad_msg got;
+	int i;
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 1;
+	for (i = 0; i < 3; i++) {
+		umad_write(&self->client, &msg);
+		umad_read_timeout(&self->client, &got);
+	}
+}
+
+TEST_F(pair, tid_is_free_after_answer)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
+	struct umad_msg got;
+	int i;
+
+	msg.hdr.timeout_ms = LONG_MS;
+	for (i = 0; i < 3; i++) {
+		umad_write(&self->client, &msg);
+		umad_read(&self->server, &got);
+		got.mad.method |= MAD_RESP;
+		got.hdr.timeout_ms = 0;
+		umad_write(&self->server, &got);
+		umad_read(&self->client, &got);
+		EXPECT_EQ(MAD_GET_RESP, got.mad.method);
+	}
+}
+
+TEST_F(pair, tid_is_free_without_timeout)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 5);
+	struct umad_msg got;
+	long long end;
+	int i, refused;
+
+	for (i = 0; i < 3; i++) {
+		/* The send may be a moment behind the receive */
+		end = umad_now_ms() + UMAD_SOON_MS;
+		do {
+			refused = _umad_write(&self->client, &msg) < 0;
+		} while (refused && errno == EINVAL && umad_now_ms() < end);
+		ASSERT_FALSE(refused);
+		umad_read(&self->server, &got);
+	}
+	umad_expect_empty(&self->client);
+}
+
+TEST_F(pair, tid_is_free_after_unregister)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 5);
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	struct umad_msg got;
+
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	umad_unregister(&self->client, self->cid);
+	ASSERT_EQ(self->cid, umad_register(&self->client, &reg));
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+
+	/* What was given up is not reported */
+	umad_expect_empty(&self->client);
+}
+
+/* Out of very many outstanding transactions each is found */
+TEST_F(pair, duplicate_among_many)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0);
+	int i;
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = LONG_MS;
+	for (i = 0; i < 256; i++) {
+		msg.mad.tid = htobe64(i * 0x01010101U);
+		umad_write(&self->client, &msg);
+	}
+	for (i = 0; i < 256; i++) {
+		msg.mad.tid = htobe64(i * 0x01010101U);
+		umad_err_write(EINVAL, &self->client, &msg);
+	}
+}
+
+TEST_F(pair, tid_of_request)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	struct umad_msg msg, got, again;
+
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1122334455667788);
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0x55667788, (__u32)be64toh(got.mad.tid));
+	EXPECT_NE(0x11223344, be64toh(got.mad.tid) >> 32);
+
+	/* The upper half is the agent's: its own always, another's never */
+	msg = umad_msg(&self->port, self->cid, MAD_GET, ~0ULL);
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &again);
+	EXPECT_EQ(~0U, (__u32)be64toh(again.mad.tid));
+	EXPECT_EQ(be64toh(got.mad.tid) >> 32, be64toh(again.mad.tid) >> 32);
+
+	umad_register(&self->client, &reg);
+	msg = umad_msg(&self->port, reg.id, MAD_SEND, 0x1122334455667788);
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &again);
+	EXPECT_EQ(0x55667788, (__u32)be64toh(again.mad.tid));
+	EXPECT_NE(be64toh(got.mad.tid) >> 32, be64toh(again.mad.tid) >> 32);
+}
+
+TEST_F(pair, tid_of_response)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 3);
+	struct umad_msg request, got;
+	__be64 tid;
+
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &request);
+	tid = request.mad.tid;
+	request.mad.method = MAD_GET_RESP;
+	umad_write(&self->server, &request);
+	umad_read(&self->client, &got);
+	EXPECT_EQ(tid, got.mad.tid);
+	EXPECT_EQ(self->cid, got.hdr.id);
+
+	/* A timeout record shows it as it went out, too */
+	msg = umad_msg(&self->port, self->cid, MAD_GET_RESP, 0x1122334455667788);
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 1;
+	umad_write(&self->client, &msg);
+	umad_read_timeout(&self->client, &got);
+	EXPECT_EQ(0x1122334455667788, be64toh(got.mad.tid));
+}
+
+/* Two threads, one descriptor, one TID: exactly one of them may send it */
+
+#define RACERS	4
+
+struct racer {
+	struct umad_file *file;
+	struct umad_msg msg;
+	pthread_barrier_t *barrier;
+	ssize_t ret;
+	int err;
+};
+
+static void *race(void *arg)
+{
+	struct racer *racer = arg;
+
+	pthread_barrier_wait(racer->barrier);
+	racer->ret = _umad_write(racer->file, &racer->msg);
+	racer->err = errno;
+	return NULL;
+}
+
+TEST_F(pair, duplicates_race)
+{
+	struct racer racers[RACERS];
+	pthread_t threads[RACERS];
+	pthread_barrier_t barrier;
+	int round, i, sent;
+
+	ASSERT_EQ(0, pthread_barrier_init(&barrier, NULL, RACERS));
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < RACERS; i++) {
+			racers[i] = (struct racer){
+				.file = &self->client,
+				.msg = umad_msg(&self->port, self->cid,
+						MAD_GET, round),
+				.barrier = &barrier,
+			};
+			umad_msg_to_nobody(&racers[i].msg);
+			racers[i].msg.hdr.timeout_ms = LONG_MS;
+			ASSERT_EQ(0, pthread_create(&threads[i], NULL, race,
+						    &racers[i]));
+		}
+		for (sent = 0, i = 0; i < RACERS; i++) {
+			pthread_join(threads[i], NULL);
+			if (racers[i].ret > 0)
+				sent++;
+			else
+				EXPECT_EQ(EINVAL, racers[i].err);
+		}
+		EXPECT_EQ(1, sent);
+	}
+	pthread_barrier_destroy(&barrier);
+}
+
+/* Addresses */
+
+TEST_F(pair, gid_index_of_other_family)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+
+	if (self->port.gid_ipv4 < 0)
+		SKIP(return, "the port has no IPv4 address");
+
+	msg.hdr.gid_index = self->port.gid_ipv4;
+	umad_err_write(EINVAL, &self->client, &msg);
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, gid_index_empty)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+
+	ASSERT_LE(0, self->port.gid_empty);
+	msg.hdr.gid_index = self->port.gid_empty;
+	umad_err_write(ENODATA, &self->client, &msg);
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, gid_index_out_of_range)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	__u8 gid[16];
+
+	msg.hdr.gid_index = 255;
+	if (!umad_read_gid(&self->port, 255, gid))
+		TH_LOG("the GID table has 256 entries; the last one is used");
+	errno = 0;
+	EXPECT_EQ(-1, _umad_write(&self->client, &msg));
+	EXPECT_TRUE(errno == ENODATA || errno == EINVAL)
+		TH_LOG("errno %d", errno);
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, no_grh)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+
+	msg.hdr.grh_present = 0;
+	umad_err_write(EINVAL, &self->client, &msg);
+	msg.hdr.lid = htobe16(1);
+	umad_err_write(EINVAL, &self->client, &msg);
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, unroutable)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+
+	memset(msg.hdr.gid, 0, 16);
+	umad_err_write(ENETUNREACH, &self->client, &msg);
+	inet_pton(AF_INET6, "2001:db8::1", msg.hdr.gid);
+	umad_err_write(ENETUNREACH, &self->client, &msg);
+	pair_expect_nothing_sent(self);
+}
+
+/* A refused address leaves no transaction */
+TEST_F(pair, unroutable_leaves_nothing)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 9);
+	struct umad_msg got;
+
+	msg.hdr.timeout_ms = LONG_MS;
+	memset(msg.hdr.gid, 0, 16);
+	umad_err_write(ENETUNREACH, &self->client, &msg);
+	memcpy(msg.hdr.gid, self->port.gid, 16);
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+}
+
+TEST_F(pair, rmpp_agent_class_without_rmpp)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
+	struct umad_msg msg, got;
+
+	reg.rmpp_version = 1;
+	umad_register(&self->client, &reg);
+	msg = umad_msg(&self->port, reg.id, MAD_SEND, 1);
+	msg.mad.mgmt_class = MAD_CLASS_VENDOR1;
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_err_write(EINVAL, &self->client, &msg);
+	umad_err_write(EINVAL, &self->client, &msg);
+
+	/* ... and one with it is fine */
+	msg.mad.mgmt_class = MAD_CLASS_VENDOR2;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	umad_expect_empty(&self->server);
+}
+
+/* Fields that nobody checks here */
+TEST_F(pair, odd_values_are_accepted)
+{
+	struct umad_msg msg;
+	__u64 tid = 0;
+
+#define odd(statement) do {						\
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, ++tid);	\
+	statement;							\
+	umad_write(&self->client, &msg);				\
+} while (0)
+
+	odd(msg.hdr.qpn = htobe32(0));
+	odd(msg.hdr.qpn = htobe32(0x123456));
+	odd(msg.hdr.qpn = ~0);
+	if (self->client.hlen == UMAD_HDR_NEW)
+		odd(msg.hdr.pkey_index = 5);
+	odd(msg.mad.base_version = 2);
+	odd(msg.mad.mgmt_class = 0);
+	odd(msg.mad.class_version = 200);
+	odd(msg.hdr.sl = 255);
+	odd(msg.hdr.path_bits = 255);
+	odd(msg.hdr.hop_limit = 0);
+	odd(msg.hdr.flow_label = ~0);
+	odd(msg.hdr.status = ~0U);
+	odd(msg.hdr.length = ~0U);
+	odd(memset(msg.hdr.reserved, 0xff, 6));
+	odd((msg.hdr.timeout_ms = ~0U, umad_msg_to_nobody(&msg)));
+	odd((msg.hdr.timeout_ms = LONG_MS, msg.hdr.retries = ~0U,
+	     umad_msg_to_nobody(&msg)));
+	odd((msg.hdr.timeout_ms = ~0U, msg.hdr.retries = ~0U,
+	     umad_msg_to_nobody(&msg)));
+#undef odd
+
+	/* None of it is reported as having failed or timed out by itself */
+	EXPECT_FALSE(umad_readable(&self->client, UMAD_QUIET_MS));
+}
+
+TEST_F(pair, qkey_has_no_effect)
+{
+	static const __u32 qkeys[] = { 0, 1, 0x80010000, 0xdeadbeef };
+	struct umad_msg msg, got;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(qkeys); i++) {
+		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
+		msg.hdr.qkey = htobe32(qkeys[i]);
+		umad_write(&self->client, &msg);
+		umad_read(&self->server, &got);
+		EXPECT_EQ(0, got.hdr.qkey);
+	}
+}
+
+/* Vectors: each element is a MAD of its own */
+
+TEST_F(pair, writev)
+{
+	__u8 buf[3][UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_msg msg, got;
+	struct iovec iov[3];
+	ssize_t total = 0;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
+		iov[i].iov_base = buf[i];
+		iov[i].iov_len = umad_pack(&self->client, &msg,
+					   i ? MAD_SIZE : 100, buf[i]);
+		total += iov[i].iov_len;
+	}
+	EXPECT_EQ(total, writev(self->client.fd, iov, 3));
+	for (i = 0; i < 3; i++) {
+		umad_read(&self->server, &got);
+		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
+	}
+	umad_expect_empty(&self->server);
+}
+
+TEST_F(pair, writev_does_not_gather)
+{
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct iovec iov[2];
+
+	umad_pack(&self->client, &msg, MAD_SIZE, buf);
+	iov[0].iov_base = buf;
+	iov[0].iov_len = self->client.hlen;
+	iov[1].iov_base = buf + self->client.hlen;
+	iov[1].iov_len = MAD_SIZE;
+	errno = 0;
+	EXPECT_EQ(-1, writev(self->client.fd, iov, 2));
+	EXPECT_EQ(EINVAL, errno);
+	pair_expect_nothing_sent(self);
+}
+
+/* What follows a refused element is not sent; what preceded it was */
+TEST_F(pair, writev_stops_at_refusal)
+{
+	__u8 buf[3][UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_msg msg, got;
+	struct iovec iov[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		msg = umad_msg(&self->port, i == 1 ? 32 : self->cid, MAD_SEND,
+			       i);
+		iov[i].iov_base = buf[i];
+		iov[i].iov_len = umad_pack(&self->client, &msg, MAD_SIZE,
+					   buf[i]);
+	}
+	EXPECT_EQ((ssize_t)iov[0].iov_len, writev(self->client.fd, iov, 3));
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, pwrite)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	size_t size = umad_pack(&self->client, &msg, MAD_SIZE, buf);
+
+	errno = 0;
+	EXPECT_EQ(-1, pwrite(self->client.fd, buf, size, 0));
+	EXPECT_EQ(ESPIPE, errno);
+	pair_expect_nothing_sent(self);
+}
+
+TEST_F(pair, fork_shares_descriptor)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg got;
+	int status;
+	pid_t pid;
+
+	msg.hdr.timeout_ms = LONG_MS;
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(_umad_write(&self->client, &msg) < 0);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+
+	/* The transaction outlives the process that opened it */
+	umad_err_write(EINVAL, &self->client, &msg);
+	umad_read(&self->server, &got);
+	got.mad.method = MAD_GET_RESP;
+	umad_write(&self->server, &got);
+	umad_read(&self->client, &got);
+	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
+}
+
+/* Closing with transactions outstanding */
+TEST_F(pair, close_with_outstanding)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 0);
+	int i;
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = LONG_MS;
+	for (i = 0; i < 64; i++) {
+		msg.mad.tid = htobe64(i);
+		umad_write(&self->client, &msg);
+	}
+	ASSERT_EQ(0, close(self->client.fd));
+
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
+		      &self->client);
+	umad_expect_no_agents(&self->client);
+}
+
+TEST_HARNESS_MAIN
