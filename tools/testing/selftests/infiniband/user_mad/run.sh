@@ -24,7 +24,7 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-all="device agent send recv poll rmpp"
+all="device agent send recv poll rmpp trace"
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then

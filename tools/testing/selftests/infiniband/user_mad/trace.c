@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Tracepoints: their names, the layout of their fields, which scripts depend
+ * on, and one event for each operation.
+ */
+#include <sys/mount.h>
+
+#define PAIR_TWO_VARIANTS
+#include "umad_pair.h"
+
+#define TRACING		"/sys/kernel/tracing"
+
+/* A tracing instance of our own leaves everybody else's alone */
+struct tracing {
+	char dir[128];
+};
+
+static int tracing_write(const struct tracing *tracing, const char *file,
+			 const char *value)
+{
+	char path[256];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "%s/%s", tracing->dir, file);
+	fd = open(path, O_WRONLY | O_TRUNC);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, value, strlen(value)) == (ssize_t)strlen(value) ? 0 : -1;
+	close(fd);
+	return ret;
+}
+
+static int tracing_start(struct tracing *tracing)
+{
+	if (access(TRACING "/instances", F_OK) &&
+	    mount("tracefs", TRACING, "tracefs", 0, NULL))
+		return -1;
+	snprintf(tracing->dir, sizeof(tracing->dir), TRACING "/instances/umad-%d",
+		 getpid());
+	if (mkdir(tracing->dir, 0700))
+		return -1;
+	return tracing_write(tracing, "events/ib_umad/enable", "1");
+}
+
+static void tracing_stop(struct tracing *tracing)
+{
+	tracing_write(tracing, "events/ib_umad/enable", "0");
+	rmdir(tracing->dir);
+}
+
+/* Copies the text of the only event @name into @text; returns their number */
+static int tracing_events(const struct tracing *tracing, const char *name,
+			  char *text, size_t size)
+{
+	char path[256], line[1024], tag[64], *at;
+	int n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/trace", tracing->dir);
+	snprintf(tag, sizeof(tag), ": %s: ", name);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	text[0] = 0;
+	while (fgets(line, sizeof(line), file)) {
+		at = strstr(line, tag);
+		if (line[0] == '#' || !at)
+			continue;
+		n++;
+		line[strcspn(line, "\n")] = 0;
+		snprintf(text, size, "%s", at + strlen(tag));
+	}
+	fclose(file);
+	return n;
+}
+
+/* What an event says after the device */
+static void expected_text(char *text, size_t size,
+			  const struct ib_user_mad_hdr *hdr,
+			  const struct mad *mad, int port)
+{
+	char gid[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, hdr->gid, gid, sizeof(gid));
+	snprintf(text, size,
+		 ":%d umad_hdr: id 0x%08x status 0x%08x ms %u ret %u len %u QP%u qkey 0x%08x lid 0x%04x sl %u path_bits 0x%x grh 0x%x gidi %u hop_lim %u traf_cl %u gid %s flow 0x%08x pkeyi %u  MAD: base_ver 0x%x class 0x%x class_ver 0x%x method 0x%x status 0x%04x class_specific 0x%04x tid 0x%016llx attr_id 0x%04x attr_mod 0x%08x ",
+		 port, hdr->id, hdr->status, hdr->timeout_ms, hdr->retries,
+		 hdr->length, be32toh(hdr->qpn), be32toh(hdr->qkey),
+		 be16toh(hdr->lid), hdr->sl, hdr->path_bits, hdr->grh_present,
+		 hdr->gid_index, hdr->hop_limit, hdr->traffic_class, gid,
+		 be32toh(hdr->flow_label), hdr->pkey_index, mad->base_version,
+		 mad->mgmt_class, mad->class_version, mad->method,
+		 be16toh(mad->status), be16toh(mad->class_specific),
+		 (unsigned long long)be64toh(mad->tid), be16toh(mad->attr_id),
+		 be32toh(mad->attr_mod));
+}
+
+#define expect_event(tracing, self, name, hdr, mad) do {		\
+	char __text[1024], __want[1024], *__at;				\
+									\
+	ASSERT_EQ(1, tracing_events(tracing, name, __text,		\
+				    sizeof(__text)));			\
+	expected_text(__want, sizeof(__want), hdr, mad, (self)->port.port); \
+	__at = strchr(__text, ':');					\
+	ASSERT_NE(NULL, __at);						\
+	EXPECT_STREQ(__want, __at);					\
+} while (0)
+
+#define expect_no_event(tracing, name) do {				\
+	char __text[1024];						\
+									\
+	EXPECT_EQ(0, tracing_events(tracing, name, __text,		\
+				    sizeof(__text)))			\
+		TH_LOG("%s", __text);					\
+} while (0)
+
+#define expect_event_index(tracing, self, name) do {			\
+	char __text[1024], __index[64];					\
+									\
+	ASSERT_EQ(1, tracing_events(tracing, name, __text,		\
+				    sizeof(__text)));			\
+	ASSERT_EQ(0, ibdev_index((self)->port.ibdev, __index,		\
+				 sizeof(__index)));			\
+	EXPECT_EQ(atoi(__index), atoi(__text));				\
+} while (0)
+
+/* The number that RDMA netlink and the rdma command know the device by */
+static int ibdev_index(const char *ibdev, char *index, size_t size)
+{
+	char command[128];
+	FILE *pipe;
+	int ret;
+
+	snprintf(command, sizeof(command), "rdma dev show %s", ibdev);
+	pipe = popen(command, "r");
+	if (!pipe)
+		return -1;
+	ret = fgets(index, size, pipe) ? 0 : -1;
+	pclose(pipe);
+	return ret;
+}
+
+struct field {
+	const char *type;
+	const char *name;
+	int offset;
+	int size;
+};
+
+/* As perf scripts and BPF programs find them, behind the common fields */
+static const struct field fields[] = {
+	{ "u8", "port_num", 8, 1 },
+	{ "u8", "sl", 9, 1 },
+	{ "u8", "path_bits", 10, 1 },
+	{ "u8", "grh_present", 11, 1 },
+	{ "u32", "id", 12, 4 },
+	{ "u32", "status", 16, 4 },
+	{ "u32", "timeout_ms", 20, 4 },
+	{ "u32", "retires", 24, 4 },
+	{ "u32", "length", 28, 4 },
+	{ "u32", "qpn", 32, 4 },
+	{ "u32", "qkey", 36, 4 },
+	{ "u8", "gid_index", 40, 1 },
+	{ "u8", "hop_limit", 41, 1 },
+	{ "u16", "lid", 42, 2 },
+	{ "u16", "attr_id", 44, 2 },
+	{ "u16", "pkey_index", 46, 2 },
+	{ "u8", "base_version", 48, 1 },
+	{ "u8", "mgmt_class", 49, 1 },
+	{ "u8", "class_version", 50, 1 },
+	{ "u8", "method", 51, 1 },
+	{ "u32", "flow_label", 52, 4 },
+	{ "u16", "mad_status", 56, 2 },
+	{ "u16", "class_specific", 58, 2 },
+	{ "u32", "attr_mod", 60, 4 },
+	{ "u64", "tid", 64, 8 },
+	{ "u8", "gid[16]", 72, 16 },
+	{ "u32", "dev_index", 88, 4 },
+	{ "u8", "traffic_class", 92, 1 },
+};
+
+TEST(format)
+{
+	static const char * const events[] = {
+		"ib_umad_write", "ib_umad_read_recv", "ib_umad_read_send",
+	};
+	char path[256], line[2048], want[128];
+	struct tracing tracing;
+	size_t i, n;
+	FILE *file;
+
+	ASSERT_EQ(0, tracing_start(&tracing))
+		TH_LOG("tracefs: %s", strerror(errno));
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		snprintf(path, sizeof(path), "%s/events/ib_umad/%s/format",
+			 tracing.dir, events[i]);
+		file = fopen(path, "r");
+		ASSERT_NE(NULL, file);
+		n = 0;
+		while (fgets(line, sizeof(line), file)) {
+			if (!strstr(line, "field:") || strstr(line, "common_"))
+				continue;
+			ASSERT_LT(n, ARRAY_SIZE(fields))
+				TH_LOG("one field too many: %s", line);
+			snprintf(want, sizeof(want),
+				 "\tfield:%s %s;\toffset:%d;\tsize:%d;\tsigned:0;\n",
+				 fields[n].type, fields[n].name,
+				 fields[n].offset, fields[n].size);
+			EXPECT_STREQ(want, line);
+			n++;
+		}
+		EXPECT_EQ(ARRAY_SIZE(fields), n);
+		fclose(file);
+	}
+	tracing_stop(&tracing);
+}
+
+static void fill(struct umad_msg *msg)
+{
+	msg->hdr.status = 0x11;
+	msg->hdr.length = 0x22;
+	msg->hdr.qkey = htobe32(0x80010000);
+	msg->hdr.lid = htobe16(0x1234);
+	msg->hdr.sl = 3;
+	msg->hdr.path_bits = 1;
+	msg->hdr.hop_limit = 9;
+	msg->hdr.traffic_class = 7;
+	msg->hdr.flow_label = htobe32(0x54321);
+	msg->mad.status = htobe16(0x5);
+	msg->mad.class_specific = htobe16(0x6);
+}
+
+TEST_F(pair, write_event)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND,
+				       0x1122334455667788);
+	struct tracing tracing;
+	struct umad_msg got;
+
+	fill(&msg);
+	ASSERT_EQ(0, tracing_start(&tracing));
+	umad_write(&self->client, &msg);
+	expect_event(&tracing, self, "ib_umad_write", &msg.hdr, &msg.mad);
+	expect_event_index(&tracing, self, "ib_umad_write");
+	expect_no_event(&tracing, "ib_umad_read_recv");
+	expect_no_event(&tracing, "ib_umad_read_send");
+	umad_read(&self->server, &got);
+	tracing_stop(&tracing);
+}
+
+TEST_F(pair, read_recv_event)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x99);
+	struct tracing tracing;
+	struct umad_msg got;
+
+	fill(&msg);
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	ASSERT_EQ(0, tracing_start(&tracing));
+	umad_err_read_len(EINVAL, &self->server, 0);
+	expect_no_event(&tracing, "ib_umad_read_recv");
+	umad_read(&self->server, &got);
+	expect_event(&tracing, self, "ib_umad_read_recv", &got.hdr, &got.mad);
+	expect_event_index(&tracing, self, "ib_umad_read_recv");
+	expect_no_event(&tracing, "ib_umad_write");
+	expect_no_event(&tracing, "ib_umad_read_send");
+	tracing_stop(&tracing);
+}
+
+TEST_F(pair, read_send_event)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 0x99);
+	struct tracing tracing;
+	struct umad_msg got;
+
+	fill(&msg);
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 1;
+	msg.hdr.retries = 2;
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	ASSERT_EQ(0, tracing_start(&tracing));
+	umad_err_read_len(EINVAL, &self->client, 0);
+	expect_no_event(&tracing, "ib_umad_read_send");
+	umad_read_timeout(&self->client, &got);
+	expect_event(&tracing, self, "ib_umad_read_send", &got.hdr, &got.mad);
+	expect_event_index(&tracing, self, "ib_umad_read_send");
+	expect_no_event(&tracing, "ib_umad_write");
+	expect_no_event(&tracing, "ib_umad_read_recv");
+	tracing_stop(&tracing);
+}
+
+/* What cannot be read from the user is not traced */
+TEST_F(pair, refused_write_events)
+{
+	struct umad_msg msg = umad_msg(&self->port, 32, MAD_SEND, 1);
+	struct tracing tracing;
+	struct umad_border border;
+
+	ASSERT_EQ(0, tracing_start(&tracing));
+	umad_err_write(EINVAL, &self->client, &msg);
+	umad_err_write_len(EINVAL, &self->client, &msg, MAD_RMPP_HDR - 1);
+	umad_border(&border, PROT_NONE);
+	errno = 0;
+	EXPECT_EQ(-1, write(self->client.fd, umad_before(&border, 10), 320));
+	EXPECT_EQ(EFAULT, errno);
+	umad_border_free(&border);
+	expect_no_event(&tracing, "ib_umad_write");
+	tracing_stop(&tracing);
+}
+
+TEST_HARNESS_MAIN
