@@ -24,7 +24,7 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-all="device agent send recv poll rmpp trace"
+all="device agent send recv poll rmpp trace stall charge queue_limit"
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then
@@ -72,6 +72,7 @@ if [ $# -eq 0 ]; then
 			programs="$programs ${name}_32"
 		done
 	fi
+	programs="$programs many_ports.sh"
 fi
 
 # A program that ends before its plan is done must not look like a short one.

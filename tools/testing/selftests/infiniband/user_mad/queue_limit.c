@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The limit of the receive queue: of more than 200,000 unread MADs the rest is
+ * dropped, while timeouts are still reported. Filling the queue takes a while;
+ * a machine on which it would take too long says so and skips, unless
+ * UMAD_SLOW=1 is in the environment.
+ */
+#define PAIR_TWO_VARIANTS
+#include "umad_pair.h"
+
+#define LIMIT		200000
+#define BATCH		64
+#define PROBE		1024
+#define TOO_LONG_MS	12000
+#define FENCE_METHOD	0x20
+
+/*
+ * Sends a batch and one MAD more, to the client itself: when that has arrived
+ * the others have too, and no receive buffer was missing.
+ */
+static int send_batch(FIXTURE_DATA(pair) *self, __u32 tid)
+{
+	static __u8 buf[BATCH][UMAD_HDR_NEW + MAD_SIZE];
+	struct iovec iov[BATCH];
+	struct umad_msg msg;
+	ssize_t size = 0;
+	int i;
+
+	for (i = 0; i < BATCH; i++) {
+		msg = umad_msg(&self->port, self->cid, MAD_SEND, tid + i);
+		iov[i].iov_base = buf[i];
+		iov[i].iov_len = umad_pack(&self->client, &msg, MAD_SIZE,
+					   buf[i]);
+		size += iov[i].iov_len;
+	}
+	if (writev(self->client.fd, iov, BATCH) != size)
+		return -1;
+	msg = umad_msg(&self->port, self->cid, FENCE_METHOD, ~tid);
+	if (_umad_write(&self->client, &msg) < 0 ||
+	    !umad_readable(&self->client, UMAD_SOON_MS))
+		return -1;
+	return _umad_read(&self->client, &msg) < 0 ? -1 : 0;
+}
+
+TEST_F_TIMEOUT(pair, limit, 600)
+{
+	size_t size = self->server.hlen + MAD_SIZE;
+	static __u8 buf[BATCH][UMAD_HDR_NEW + MAD_SIZE];
+	struct iovec iov[BATCH];
+	long long start, ms;
+	struct umad_reg fence = umad_reg_vendor(variant->abi.api,
+						1ULL << FENCE_METHOD);
+	const char *slow = getenv("UMAD_SLOW");
+	struct umad_msg msg;
+	long n, received = 0;
+	int i, timeouts = 0;
+	struct mad mad;
+	ssize_t ret;
+
+	umad_register(&self->client, &fence);
+
+	start = umad_now_ms();
+	for (n = 0; n < PROBE; n += BATCH)
+		ASSERT_EQ(0, send_batch(self, n));
+	ms = (umad_now_ms() - start) * (LIMIT / PROBE);
+	if (ms > TOO_LONG_MS && !(slow && !strcmp(slow, "1")))
+		SKIP(return, "filling the queue would take %lld s here; UMAD_SLOW=1 does it",
+		     ms / 1000);
+
+	for (; n < LIMIT + 16 * BATCH; n += BATCH)
+		ASSERT_EQ(0, send_batch(self, n));
+
+	/* A timeout still gets in */
+	msg = umad_msg(&self->port, self->sid, MAD_GET, 0x12345678);
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 1;
+	umad_write(&self->server, &msg);
+	umad_sleep_ms(5 * UMAD_QUIET_MS);
+
+	for (i = 0; i < BATCH; i++) {
+		iov[i].iov_base = buf[i];
+		iov[i].iov_len = size;
+	}
+	while ((ret = readv(self->server.fd, iov, BATCH)) > 0) {
+		/* A timeout record is short, and so ends the call */
+		if (ret % size) {
+			ret -= ret % size;
+			timeouts++;
+		}
+		for (i = 0; i < ret / (ssize_t)size; i++) {
+			memcpy(&mad, buf[i] + self->server.hlen, MAD_SIZE);
+			EXPECT_EQ(received, (__u32)be64toh(mad.tid));
+			received++;
+		}
+	}
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(1, timeouts);
+	/* The reference takes one more before it sees that there are too many */
+	EXPECT_LE(LIMIT, received);
+	EXPECT_GE(LIMIT + 1, received);
+
+	/* With room again, all is well */
+	ASSERT_EQ(0, send_batch(self, n));
+	umad_read(&self->server, &msg);
+	EXPECT_EQ(n, (__u32)be64toh(msg.mad.tid));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * One who stalls must not stop the others: system calls that are caught in a
+ * page fault, and reads that fail, next to the traffic of everybody else.
+ */
+#define PAIR_TWO_VARIANTS
+#include "umad_pair.h"
+#include "umad_trap.h"
+
+/*
+ * The pair of the fixture are the neighbours. The victim is a third descriptor
+ * with an agent that takes a method of its own.
+ */
+#define VICTIM_METHOD	0x20
+
+struct victim {
+	struct umad_file file;
+	__u32 id;
+	struct umad_trap trap;
+	struct umad_call call;
+	__u8 rest[UMAD_HDR_NEW + MAD_SIZE];	/* what the trap withholds */
+	size_t rest_len;
+};
+
+#define victim_open(self, variant, v) do {				\
+	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
+						1ULL << VICTIM_METHOD);	\
+									\
+	memset(v, 0, sizeof(*(v)));					\
+	umad_open_abi(&(self)->port, &(variant)->abi,			\
+		      O_RDWR | O_NONBLOCK, &(v)->file);			\
+	(v)->id = umad_register(&(v)->file, &__reg);			\
+	umad_trap(&(v)->trap);						\
+} while (0)
+
+/*
+ * A write() of the victim that stops after header and RMPP header: the second
+ * thing copied is what some take a lock for.
+ */
+#define victim_stall_write(self, v, xid) do {				\
+	struct umad_msg __msg = umad_msg(&(self)->port, (v)->id,	\
+					 MAD_SEND, xid);		\
+	__u8 __buf[UMAD_HDR_NEW + MAD_SIZE];				\
+	size_t __len = umad_pack(&(v)->file, &__msg, MAD_SIZE, __buf);	\
+	size_t __there = (v)->file.hlen + MAD_RMPP_HDR;			\
+									\
+	memcpy(umad_trap_at(&(v)->trap, __there), __buf, __there);	\
+	(v)->rest_len = __len - __there;				\
+	memcpy((v)->rest, __buf + __there, (v)->rest_len);		\
+	(v)->call = (struct umad_call){					\
+		.op = UMAD_CALL_WRITE,					\
+		.fd = (v)->file.fd,					\
+		.buf = umad_trap_at(&(v)->trap, __there),		\
+		.len = __len,						\
+	};								\
+	umad_call_start(&(v)->call);					\
+	ASSERT_TRUE(umad_trap_caught(&(v)->trap));			\
+} while (0)
+
+#define victim_release(v) do {						\
+	ASSERT_EQ(0, umad_trap_release(&(v)->trap, (v)->rest,		\
+				       (v)->rest_len));			\
+	umad_call_end(&(v)->call);					\
+} while (0)
+
+#define victim_close(v) do {						\
+	umad_trap_free(&(v)->trap);					\
+	umad_close(&(v)->file);						\
+} while (0)
+
+/* The stalled write itself: nothing is sent before it is complete */
+TEST_F(pair, write_completes_after_stall)
+{
+	struct umad_msg got;
+	struct victim v;
+
+	victim_open(self, variant, &v);
+	victim_stall_write(self, &v, 0x77);
+	EXPECT_FALSE(umad_readable(&self->server, UMAD_QUIET_MS));
+	victim_release(&v);
+	EXPECT_EQ((ssize_t)v.call.len, v.call.ret);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0x77, (__u32)be64toh(got.mad.tid));
+	EXPECT_EQ(0, memcmp((__u8 *)&got.mad + MAD_RMPP_HDR, v.rest,
+			    v.rest_len));
+	victim_close(&v);
+}
+
+/* A copy that fails at last: nothing is sent at all */
+TEST_F(pair, write_fails_after_stall)
+{
+	struct victim v;
+
+	victim_open(self, variant, &v);
+	victim_stall_write(self, &v, 0x77);
+	ASSERT_EQ(0, umad_trap_fail(&v.trap));
+	umad_call_end(&v.call);
+	EXPECT_EQ(-1, v.call.ret);
+	EXPECT_EQ(EFAULT, v.call.err);
+	pair_expect_nothing_sent(self);
+	victim_close(&v);
+}
+
+TEST_F(pair, stalled_write_stops_no_neighbour)
+{
+	struct umad_msg msg, got;
+	struct victim v;
+	bool passed;
+
+	victim_open(self, variant, &v);
+	victim_stall_write(self, &v, 0x77);
+
+	/* One request for the victim, then traffic of the neighbours */
+	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
+	umad_write(&self->client, &msg);
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
+	umad_write(&self->client, &msg);
+	passed = umad_readable(&self->server, umad_fixed_ms());
+
+	victim_release(&v);
+	umad_read(&self->server, &got);
+	umad_read(&v.file, &got);
+	EXPECT_EQ(VICTIM_METHOD, got.mad.method);
+	victim_close(&v);
+	EXPECT_FIXED(passed, "a stalled write stops all receives of the port");
+}
+
+TEST_F(pair, stalled_write_stops_no_timeout)
+{
+	struct umad_msg msg, got;
+	struct victim v;
+	bool passed;
+
+	victim_open(self, variant, &v);
+	victim_stall_write(self, &v, 0x77);
+	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
+	umad_write(&self->client, &msg);
+	umad_sleep_ms(UMAD_QUIET_MS);
+	msg = umad_msg(&self->port, self->cid, MAD_GET, 2);
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 10;
+	umad_write(&self->client, &msg);
+	passed = umad_readable(&self->client, umad_fixed_ms());
+
+	victim_release(&v);
+	umad_read_timeout(&self->client, &got);
+	victim_close(&v);
+	EXPECT_FIXED(passed, "a stalled write stops the timeouts of the port");
+}
+
+/* The descriptor itself goes on as well */
+TEST_F(pair, stalled_write_stops_no_receive)
+{
+	struct umad_msg msg, got;
+	struct victim v;
+	struct umad_call rd = { .op = UMAD_CALL_READ };
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	bool passed;
+
+	victim_open(self, variant, &v);
+	ASSERT_EQ(0, fcntl(v.file.fd, F_SETFL, O_RDWR));
+	rd.fd = v.file.fd;
+	rd.buf = buf;
+	rd.len = v.file.hlen + MAD_SIZE;
+	umad_call_start(&rd);
+	umad_sleep_ms(UMAD_QUIET_MS);
+	victim_stall_write(self, &v, 0x77);
+	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
+	umad_write(&self->client, &msg);
+	passed = umad_call_returned(&rd, umad_fixed_ms());
+
+	victim_release(&v);
+	umad_call_end(&rd);
+	EXPECT_EQ((ssize_t)rd.len, rd.ret);
+	umad_read(&self->server, &got);
+	victim_close(&v);
+	EXPECT_FIXED(passed, "a stalled write stops its descriptor's receives");
+}
+
+#define expect_returns(self, variant, c, why) do {			\
+	struct umad_msg __got;						\
+	struct victim __v;						\
+	bool __passed;							\
+									\
+	victim_open(self, variant, &__v);				\
+	victim_stall_write(self, &__v, 0x77);				\
+	(c)->fd = __v.file.fd;						\
+	umad_call_start(c);						\
+	__passed = umad_call_returned(c, umad_fixed_ms());		\
+	victim_release(&__v);						\
+	umad_call_end(c);						\
+	umad_read(&(self)->server, &__got);				\
+	victim_close(&__v);						\
+	EXPECT_FIXED(__passed, why);					\
+} while (0)
+
+TEST_F(pair, stalled_write_stops_no_poll)
+{
+	struct umad_call call = { .op = UMAD_CALL_POLL };
+
+	expect_returns(self, variant, &call, "poll() sleeps behind a write");
+	EXPECT_EQ(0, call.ret);
+}
+
+TEST_F(pair, stalled_write_stops_no_nonblocking_read)
+{
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_call call = {
+		.op = UMAD_CALL_READ, .buf = buf, .len = sizeof(buf),
+	};
+
+	expect_returns(self, variant, &call,
+		       "a non-blocking read sleeps behind a write");
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EAGAIN, call.err);
+}
+
+TEST_F(pair, stalled_write_stops_no_registration)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	__u8 req[64];
+	struct umad_call call = {
+		.op = UMAD_CALL_IOCTL, .cmd = umad_reg_cmd(&reg), .buf = req,
+	};
+
+	umad_reg_encode(&reg, req);
+	expect_returns(self, variant, &call, "register sleeps behind a write");
+	EXPECT_EQ(0, call.ret);
+}
+
+TEST_F(pair, stalled_write_stops_no_write)
+{
+	struct umad_msg msg = umad_msg(&self->port, 0, MAD_SEND, 0x78);
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_call call = {
+		.op = UMAD_CALL_WRITE, .buf = buf,
+		.len = umad_pack(&self->client, &msg, MAD_SIZE, buf),
+	};
+
+	expect_returns(self, variant, &call,
+		       "one write sleeps behind another");
+	EXPECT_EQ((ssize_t)call.len, call.ret);
+}
+
+/* A long message that stalls in the middle */
+TEST_F(pair, stalled_long_write_stops_no_neighbour)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api,
+					      1ULL << VICTIM_METHOD);
+	struct umad_file file;
+	struct umad_trap trap;
+	struct umad_call call = { .op = UMAD_CALL_WRITE };
+	struct umad_msg msg, got;
+	size_t there;
+	bool passed;
+
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &file);
+	reg.rmpp_version = 1;
+	umad_register(&file, &reg);
+	umad_trap(&trap);
+
+	there = file.hlen + MAD_VENDOR_HDR + 300;
+	msg = umad_msg(&self->port, reg.id, 0x30, 0x77);
+	msg.mad.rmpp_version = 1;
+	msg.mad.rmpp_type = MAD_RMPP_DATA;
+	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE;
+	msg.hdr.timeout_ms = 10;
+	umad_msg_to_nobody(&msg);
+	umad_pack(&file, &msg, MAD_VENDOR_HDR, umad_trap_at(&trap, there));
+	call.fd = file.fd;
+	call.buf = umad_trap_at(&trap, there);
+	call.len = there + 1000;
+	umad_call_start(&call);
+	ASSERT_TRUE(umad_trap_caught(&trap));
+
+	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
+	umad_write(&self->client, &msg);
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
+	umad_write(&self->client, &msg);
+	passed = umad_readable(&self->server, umad_fixed_ms());
+
+	ASSERT_EQ(0, umad_trap_release(&trap, NULL, 0));
+	umad_call_end(&call);
+	EXPECT_EQ((ssize_t)call.len, call.ret);
+	umad_read(&self->server, &got);
+	umad_trap_free(&trap);
+	umad_close(&file);
+	EXPECT_FIXED(passed, "a stalled long write stops all receives");
+}
+
+/* A read that stalls: nobody is known to mind */
+TEST_F(pair, stalled_read_stops_nobody)
+{
+	size_t size = self->server.hlen + MAD_SIZE;
+	struct umad_call call = { .op = UMAD_CALL_READ };
+	struct umad_msg msg, got;
+	struct umad_trap trap;
+	int i;
+
+	umad_trap(&trap);
+	for (i = 0; i < 2; i++) {
+		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
+		umad_write(&self->client, &msg);
+	}
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	call.fd = self->server.fd;
+	call.buf = umad_trap_at(&trap, 100);
+	call.len = size;
+	umad_call_start(&call);
+	ASSERT_TRUE(umad_trap_caught(&trap));
+
+	/* The other packet, and what comes later, go to the next reader */
+	umad_read(&self->server, &got);
+	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(2, (int)be64toh(got.mad.tid));
+
+	ASSERT_EQ(0, umad_trap_release(&trap, NULL, 0));
+	umad_call_end(&call);
+	EXPECT_EQ((ssize_t)size, call.ret);
+	umad_trap_free(&trap);
+}
+
+/*
+ * A read that has taken the only packet and then fails gives it back: somebody
+ * who waits for one must learn of it.
+ */
+TEST_F(pair, failed_read_wakes_reader)
+{
+	size_t size = self->server.hlen + MAD_SIZE;
+	struct umad_call first = { .op = UMAD_CALL_READ };
+	struct umad_call second = { .op = UMAD_CALL_READ };
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_msg msg;
+	struct umad_trap trap;
+	bool passed;
+
+	umad_trap(&trap);
+	ASSERT_EQ(0, fcntl(self->server.fd, F_SETFL, O_RDWR));
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	umad_write(&self->client, &msg);
+	first.fd = self->server.fd;
+	first.buf = umad_trap_at(&trap, 100);
+	first.len = size;
+	umad_call_start(&first);
+	ASSERT_TRUE(umad_trap_caught(&trap));
+
+	second.fd = self->server.fd;
+	second.buf = buf;
+	second.len = size;
+	umad_call_start(&second);
+	EXPECT_FALSE(umad_call_returned(&second, UMAD_QUIET_MS));
+
+	ASSERT_EQ(0, umad_trap_fail(&trap));
+	umad_call_end(&first);
+	EXPECT_EQ(-1, first.ret);
+	EXPECT_EQ(EFAULT, first.err);
+	passed = umad_call_returned(&second, umad_fixed_ms());
+
+	/* Whoever still sleeps is woken by another packet */
+	if (!passed) {
+		msg.mad.tid = htobe64(2);
+		umad_write(&self->client, &msg);
+		umad_call_end(&second);
+	}
+	EXPECT_EQ((ssize_t)size, second.ret);
+	EXPECT_EQ(1, buf[self->server.hlen + 15]);	/* TID of the first */
+	umad_trap_free(&trap);
+	EXPECT_FIXED(passed, "a failed read wakes no reader");
+}
+
+static void *poll_long(void *arg)
+{
+	struct umad_call *call = arg;
+	struct pollfd pfd = { .fd = call->fd, .events = POLLIN };
+
+	call->ret = poll(&pfd, 1, -1);
+	return NULL;
+}
+
+TEST_F(pair, failed_read_wakes_poller)
+{
+	struct umad_call first = { .op = UMAD_CALL_READ };
+	struct umad_call second = { .op = UMAD_CALL_POLL };
+	struct umad_msg msg, got;
+	struct umad_trap trap;
+	bool passed;
+
+	umad_trap(&trap);
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	first.fd = self->server.fd;
+	first.buf = umad_trap_at(&trap, 100);
+	first.len = self->server.hlen + MAD_SIZE;
+	umad_call_start(&first);
+	ASSERT_TRUE(umad_trap_caught(&trap));
+
+	second.fd = self->server.fd;
+	ASSERT_EQ(0, pthread_create(&second.thread, NULL, poll_long, &second));
+	umad_sleep_ms(2 * UMAD_QUIET_MS);
+	ASSERT_EQ(0, umad_trap_fail(&trap));
+	umad_call_end(&first);
+	EXPECT_EQ(EFAULT, first.err);
+	passed = umad_call_returned(&second, umad_fixed_ms());
+	if (!passed) {
+		msg.mad.tid = htobe64(2);
+		umad_write(&self->client, &msg);
+		umad_call_end(&second);
+	}
+	EXPECT_EQ(1, second.ret);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
+	umad_trap_free(&trap);
+	EXPECT_FIXED(passed, "a failed read wakes no poller");
+}
+
+/*
+ * The RMPP header decides whether a write of an agent with RMPP of its own is
+ * checked for being a duplicate. It is changed here after it was copied, while
+ * the write waits behind another one. What decided must be what is sent.
+ */
+TEST_F(pair, rmpp_header_is_copied_once)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
+	struct umad_call call = { .op = UMAD_CALL_WRITE };
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_msg msg, got;
+	struct umad_file peer;
+	struct victim v;
+
+	if (variant->abi.api == 1)
+		return;	/* such agents come by REGISTER_AGENT2 only */
+
+	victim_open(self, variant, &v);
+	umad_unregister(&v.file, v.id);
+	reg.rmpp_version = 1;
+	reg.flags = IB_USER_MAD_USER_RMPP;
+	v.id = umad_register(&v.file, &reg);
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &peer);
+	reg = umad_reg_vendor(2, 1ULL << (VICTIM_METHOD + 1));
+	reg.rmpp_version = 1;
+	reg.flags = IB_USER_MAD_USER_RMPP;
+	umad_register(&peer, &reg);
+
+	victim_stall_write(self, &v, 0x77);
+	msg = umad_msg(&self->port, v.id, VICTIM_METHOD + 1, 0x88);
+	msg.mad.rmpp_version = 1;
+	msg.mad.rmpp_type = MAD_RMPP_DATA;
+	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE;
+	msg.mad.seg_num = htobe32(1);
+	call.fd = v.file.fd;
+	call.buf = buf;
+	call.len = umad_pack(&v.file, &msg, MAD_SIZE, buf);
+	umad_call_start(&call);
+	umad_sleep_ms(5 * UMAD_QUIET_MS);
+	buf[v.file.hlen + offsetof(struct mad, rmpp_flags)] = 0;
+
+	victim_release(&v);
+	umad_call_end(&call);
+	EXPECT_EQ((ssize_t)call.len, call.ret);
+	umad_read(&peer, &got);
+	EXPECT_EQ(0x88, (__u32)be64toh(got.mad.tid));
+	umad_close(&peer);
+	victim_close(&v);
+	EXPECT_FIXED(got.mad.rmpp_flags == MAD_RMPP_ACTIVE,
+		     "the RMPP header is copied twice");
+}
+
+/* Registration that stalls, before and after it got its request */
+
+#define stall_register(self, variant, v, trap, call) do {		\
+	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
+						1ULL << VICTIM_METHOD);	\
+	__u8 __req[64];							\
+									\
+	umad_reg_encode(&__reg, __req);					\
+	umad_open_abi(&(self)->port, &(variant)->abi,			\
+		      O_RDWR | O_NONBLOCK, v);				\
+	umad_trap(trap);						\
+	memcpy(umad_trap_at(trap, 8), __req, 8);			\
+	*(call) = (struct umad_call){					\
+		.op = UMAD_CALL_IOCTL,					\
+		.fd = (v)->fd,						\
+		.cmd = umad_reg_cmd(&__reg),				\
+		.buf = umad_trap_at(trap, 8),				\
+	};								\
+	umad_call_start(call);						\
+	ASSERT_TRUE(umad_trap_caught(trap));				\
+} while (0)
+
+/* Whatever comes of it: half of the request is zeroes */
+#define release_register(v, trap, call) do {				\
+	ASSERT_EQ(0, umad_trap_release(trap, NULL, 0));			\
+	umad_call_end(call);						\
+	umad_trap_free(trap);						\
+	umad_close(v);							\
+} while (0)
+
+#define expect_returns_beside_register(self, variant, c, why) do {	\
+	struct umad_file __v;						\
+	struct umad_trap __trap;					\
+	struct umad_call __stalled;					\
+	bool __passed;							\
+									\
+	stall_register(self, variant, &__v, &__trap, &__stalled);	\
+	umad_call_start(c);						\
+	__passed = umad_call_returned(c, umad_fixed_ms());		\
+	release_register(&__v, &__trap, &__stalled);			\
+	umad_call_end(c);						\
+	EXPECT_FIXED(__passed, why);					\
+} while (0)
+
+TEST_F(pair, stalled_register_stops_no_open)
+{
+	struct umad_call call = {
+		.op = UMAD_CALL_OPEN, .path = self->port.dev,
+	};
+
+	expect_returns_beside_register(self, variant, &call,
+				       "open sleeps behind a registration");
+	EXPECT_LE(0, call.ret);
+	close(call.ret);
+}
+
+TEST_F(pair, stalled_register_stops_no_close)
+{
+	struct umad_call call = {
+		.op = UMAD_CALL_CLOSE, .fd = self->client.fd,
+	};
+
+	self->client.fd = -1;
+	expect_returns_beside_register(self, variant, &call,
+				       "close sleeps behind a registration");
+	EXPECT_EQ(0, call.ret);
+}
+
+TEST_F(pair, stalled_register_stops_no_register)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	__u8 req[64];
+	struct umad_call call = {
+		.op = UMAD_CALL_IOCTL,
+		.fd = self->client.fd,
+		.cmd = umad_reg_cmd(&reg),
+		.buf = req,
+	};
+
+	umad_reg_encode(&reg, req);
+	expect_returns_beside_register(self, variant, &call,
+				       "register sleeps behind another");
+	EXPECT_EQ(0, call.ret);
+}
+
+TEST_F(pair, stalled_register_stops_no_unregister)
+{
+	struct umad_call call = {
+		.op = UMAD_CALL_IOCTL,
+		.fd = self->client.fd,
+		.cmd = IB_USER_MAD_UNREGISTER_AGENT,
+		.buf = &self->cid,
+	};
+
+	expect_returns_beside_register(self, variant, &call,
+				       "unregister sleeps behind a registration");
+	EXPECT_EQ(0, call.ret);
+}
+
+TEST_F(pair, stalled_register_stops_no_traffic)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_file file;
+	struct umad_trap trap;
+	struct umad_call call;
+	struct umad_msg got;
+
+	stall_register(self, variant, &file, &trap, &call);
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	release_register(&file, &trap, &call);
+}
+
+/*
+ * The first REGISTER_AGENT2 switches to the new layout. A MAD that comes while
+ * it is caught storing the id must have the length of the new layout, too.
+ */
+TEST_F(pair, layout_switch)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
+	struct umad_call call = { .op = UMAD_CALL_IOCTL };
+	struct umad_file file;
+	struct umad_trap trap;
+	struct umad_msg msg, got;
+	bool passed = true;
+	__u8 buf[64] = { 0 };
+	int i;
+
+	umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
+	umad_trap(&trap);
+	umad_reg_encode(&reg, buf);
+	ASSERT_EQ(0, umad_trap_release(&trap, buf, sizeof(buf)));
+	ASSERT_EQ(0, umad_trap_write_protect(&trap));
+	call.fd = file.fd;
+	call.cmd = IB_USER_MAD_REGISTER_AGENT2;
+	call.buf = umad_trap_at(&trap, 0);
+	umad_call_start(&call);
+	ASSERT_TRUE(umad_trap_caught(&trap));
+
+	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
+	umad_write(&self->client, &msg);
+	umad_sleep_ms(2 * UMAD_QUIET_MS);
+	ASSERT_EQ(0, umad_trap_allow_write(&trap));
+	umad_call_end(&call);
+	ASSERT_EQ(0, call.ret);
+	umad_trap_free(&trap);
+	file.hlen = UMAD_HDR_NEW;
+
+	/* It may have come too early for the agent; the next one does not */
+	msg.mad.tid = htobe64(2);
+	umad_write(&self->client, &msg);
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(umad_readable(&file, UMAD_SOON_MS));
+		ASSERT_EQ((ssize_t)file.hlen + MAD_SIZE, _umad_read(&file, &got));
+		if (got.hdr.length != file.hlen + MAD_SIZE)
+			passed = false;
+		if (be64toh(got.mad.tid) << 32 >> 32 == 2)
+			break;
+	}
+	umad_close(&file);
+	EXPECT_FIXED(passed, "a length of the old layout in the new one");
+}
+
+TEST_HARNESS_MAIN

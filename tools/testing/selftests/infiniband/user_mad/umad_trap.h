@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A trap: memory whose second page is missing until the test supplies it, so
+ * that a system call stops in the middle of a copy from or to the user. And
+ * calls made by a thread, so that one which never returns can be told.
+ */
+#ifndef UMAD_TRAP_H
+#define UMAD_TRAP_H
+
+#include <pthread.h>
+#include <linux/userfaultfd.h>
+#include <sys/syscall.h>
+
+#include "umad_utils.h"
+
+struct umad_trap {
+	__u8 *base;
+	size_t page;
+	int uffd;
+};
+
+static inline int _umad_trap(struct umad_trap *trap)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP,
+	};
+	struct uffdio_register reg = {
+		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP,
+	};
+
+	trap->page = sysconf(_SC_PAGESIZE);
+	trap->base = mmap(NULL, 2 * trap->page, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (trap->base == MAP_FAILED)
+		return -1;
+	/* The first page is there */
+	memset(trap->base, 0, trap->page);
+
+	trap->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (trap->uffd < 0)
+		return -1;
+	reg.range.start = (uintptr_t)trap->base + trap->page;
+	reg.range.len = trap->page;
+	return ioctl(trap->uffd, UFFDIO_API, &api) ||
+	       ioctl(trap->uffd, UFFDIO_REGISTER, &reg) ? -1 : 0;
+}
+
+#define umad_trap(trap)							\
+	ASSERT_EQ(0, _umad_trap(trap))					\
+		TH_LOG("userfaultfd: %s", strerror(errno))
+
+/* @len bytes before the missing page */
+static inline void *umad_trap_at(const struct umad_trap *trap, size_t len)
+{
+	return trap->base + trap->page - len;
+}
+
+/* Waits until somebody is caught */
+static inline bool umad_trap_caught(const struct umad_trap *trap)
+{
+	struct pollfd pfd = { .fd = trap->uffd, .events = POLLIN };
+	struct uffd_msg msg;
+
+	return poll(&pfd, 1, UMAD_SOON_MS) == 1 &&
+	       read(trap->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
+	       msg.event == UFFD_EVENT_PAGEFAULT;
+}
+
+/* Supplies the missing page with @data at its beginning */
+static inline int umad_trap_release(struct umad_trap *trap, const void *data,
+				    size_t len)
+{
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)trap->base + trap->page,
+		.len = trap->page,
+	};
+	__u8 *page;
+	int ret;
+
+	page = calloc(1, trap->page);
+	if (!page)
+		return -1;
+	if (len)
+		memcpy(page, data, len);
+	copy.src = (uintptr_t)page;
+	ret = ioctl(trap->uffd, UFFDIO_COPY, &copy);
+	free(page);
+	return ret;
+}
+
+static inline int __umad_trap_protect(struct umad_trap *trap, __u64 mode)
+{
+	struct uffdio_writeprotect protect = {
+		.range.start = (uintptr_t)trap->base + trap->page,
+		.range.len = trap->page,
+		.mode = mode,
+	};
+
+	return ioctl(trap->uffd, UFFDIO_WRITEPROTECT, &protect);
+}
+
+/* The page has been supplied; from now on who writes to it is caught */
+static inline int umad_trap_write_protect(struct umad_trap *trap)
+{
+	return __umad_trap_protect(trap, UFFDIO_WRITEPROTECT_MODE_WP);
+}
+
+static inline int umad_trap_allow_write(struct umad_trap *trap)
+{
+	return __umad_trap_protect(trap, 0);
+}
+
+/* Makes the copy fail: the page is taken away for good */
+static inline int umad_trap_fail(struct umad_trap *trap)
+{
+	struct uffdio_range range = {
+		.start = (uintptr_t)trap->base + trap->page,
+		.len = trap->page,
+	};
+
+	return mprotect(trap->base + trap->page, trap->page, PROT_NONE) ||
+	       ioctl(trap->uffd, UFFDIO_WAKE, &range);
+}
+
+static inline void umad_trap_free(struct umad_trap *trap)
+{
+	close(trap->uffd);
+	munmap(trap->base, 2 * trap->page);
+}
+
+/* A system call in a thread of its own */
+
+enum umad_call_op {
+	UMAD_CALL_READ,
+	UMAD_CALL_WRITE,
+	UMAD_CALL_IOCTL,
+	UMAD_CALL_POLL,
+	UMAD_CALL_OPEN,
+	UMAD_CALL_CLOSE,
+};
+
+struct umad_call {
+	enum umad_call_op op;
+	int fd;
+	const char *path;
+	void *buf;
+	size_t len;
+	unsigned long cmd;
+
+	pthread_t thread;
+	long ret;
+	int err;
+};
+
+static inline void *umad_call_thread(void *arg)
+{
+	struct umad_call *call = arg;
+	struct pollfd pfd = { .fd = call->fd, .events = POLLIN };
+
+	switch (call->op) {
+	case UMAD_CALL_READ:
+		call->ret = read(call->fd, call->buf, call->len);
+		break;
+	case UMAD_CALL_WRITE:
+		call->ret = write(call->fd, call->buf, call->len);
+		break;
+	case UMAD_CALL_IOCTL:
+		call->ret = ioctl(call->fd, call->cmd, call->buf);
+		break;
+	case UMAD_CALL_POLL:
+		call->ret = poll(&pfd, 1, 0) < 0 ? -1 : pfd.revents;
+		break;
+	case UMAD_CALL_OPEN:
+		call->ret = open(call->path, O_RDWR | O_CLOEXEC);
+		break;
+	case UMAD_CALL_CLOSE:
+		call->ret = close(call->fd);
+		break;
+	}
+	call->err = errno;
+	return NULL;
+}
+
+#define umad_call_start(call)						\
+	ASSERT_EQ(0, pthread_create(&(call)->thread, NULL,		\
+				    umad_call_thread, call))
+
+/* Whether the call returned; if not, umad_call_end() must still be called */
+static inline bool umad_call_returned(struct umad_call *call, int ms)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += ms / 1000;
+	ts.tv_nsec += ms % 1000 * 1000000L;
+	if (ts.tv_nsec >= 1000000000L) {
+		ts.tv_nsec -= 1000000000L;
+		ts.tv_sec++;
+	}
+	if (pthread_timedjoin_np(call->thread, NULL, &ts))
+		return false;
+	call->thread = 0;
+	return true;
+}
+
+static inline void umad_call_end(struct umad_call *call)
+{
+	if (call->thread)
+		pthread_join(call->thread, NULL);
+	call->thread = 0;
+}
+
+#endif /* UMAD_TRAP_H */
