@@ -21,10 +21,10 @@ modules: check-kdir
 
 .PHONY: check-kdir
 check-kdir:
+	$(if $(word 2,$(CURDIR)),$(error the kernel build system cannot work in a path with spaces: move $(CURDIR)))
 	$(if $(KDIR),,$(error no kernel headers in /usr/src: as root run `apt-get install linux-headers-amd64`, or set KDIR=))
 	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/generated/utsrelease.h))
 	$(if $(filter 6.1,$(shell printf '%s\n' 6.1 '$(KREL)' | sort -V | head -n 1)),,$(error kernel $(KREL) is too old: user_mad needs 6.1 or newer))
-	$(if $(word 2,$(CURDIR)),$(error the kernel build system cannot work in a path with spaces: move $(CURDIR)))
 
 .PHONY: demo
 demo:

@@ -255,7 +255,7 @@ static void introduce(const umad_port_t *port, const union umad_gid *gid)
 	printf("\nTwo parties open the port, each on a descriptor of its own, and register\n");
 
 	clerk.fd = umad_open_port(port->ca_name, port->portnum);
-	must(clerk.fd >= 0, "umad_open_port: %s", strerror(-clerk.fd));
+	must(clerk.fd >= 0, "umad_open_port: %s; is ib_umad loaded?", strerror(-clerk.fd));
 	asker.fd = umad_open_port(port->ca_name, port->portnum);
 	must(asker.fd >= 0, "umad_open_port: %s", strerror(-asker.fd));
 
@@ -441,7 +441,7 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
-	must(!umad_init(), "umad_init: is ib_umad loaded?");
+	must(!umad_init(), "umad_init failed");
 	rc = umad_get_port(argv[1], number, &port);
 	must(!rc, "%s port %ld: %s", argv[1], number, strerror(-rc));
 	gid.global.subnet_prefix = port.gid_prefix;
