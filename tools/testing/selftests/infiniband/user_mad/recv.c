@@ -3,6 +3,7 @@
  * Receives: what read() hands out, in which order, and what it refuses.
  */
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/time.h>
 
 #include "umad_pair.h"
@@ -489,7 +490,8 @@ TEST_F(pair, readv_does_not_scatter)
 
 static struct umad_file *sig_file;
 static struct umad_msg *sig_msg;
-static volatile sig_atomic_t sig_count;
+/* Counts in a signal handler */
+static atomic_int sig_count;
 
 static void on_alarm(int sig)
 {

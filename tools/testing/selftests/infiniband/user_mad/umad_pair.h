@@ -10,7 +10,8 @@
 
 #include "umad_utils.h"
 
-#define PAIR_METHODS	(1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND)
+static const __u64 pair_methods =
+	1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
 
 FIXTURE(pair)
 {
@@ -63,7 +64,7 @@ FIXTURE_SETUP(pair)
 
 	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
 		      &self->server);
-	reg = umad_reg_vendor(variant->abi.api, PAIR_METHODS);
+	reg = umad_reg_vendor(variant->abi.api, pair_methods);
 	self->sid = umad_register(&self->server, &reg);
 }
 

@@ -10,6 +10,7 @@
 #ifndef UMAD_UTILS_H
 #define UMAD_UTILS_H
 
+#include <assert.h>
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
@@ -96,12 +97,12 @@ struct mad {
 	__u8	vendor_resv;
 	__u8	oui[3];
 	__u8	data[216];
-} __attribute__((packed));
+};
 
-_Static_assert(sizeof(struct mad) == MAD_SIZE, "a MAD has 256 bytes");
-_Static_assert(UMAD_HDR_OLD == 56 && UMAD_HDR_NEW == 64, "the two layouts");
-_Static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) == UMAD_HDR_OLD,
-	       "the new layout extends the old one");
+static_assert(sizeof(struct mad) == MAD_SIZE, "a MAD has 256 bytes");
+static_assert(UMAD_HDR_OLD == 56 && UMAD_HDR_NEW == 64, "the two layouts");
+static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) == UMAD_HDR_OLD,
+	      "the new layout extends the old one");
 
 /* A header and a MAD, whichever of the layouts the descriptor speaks */
 struct umad_msg {
