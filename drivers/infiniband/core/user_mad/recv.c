@@ -275,6 +275,9 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 	if (recv_wc->wc->status != IB_WC_SUCCESS)
 		goto free_wc;
 
+	if (ib_response_mad(&recv_wc->recv_buf.mad->mad_hdr))
+		umad_send_answered(mad_agent, send_buf);
+
 	packet = umad_packet_alloc_recv(file, agent->hdr_len, recv_wc->mad_len);
 	if (!packet) {
 		umad_count_drop(file);

@@ -333,6 +333,27 @@ static void umad_send_untrack(struct umad_file *file,
 	packet->hashed = false;
 }
 
+/**
+ * umad_send_answered - a response has come
+ * @mad_agent: the agent that received it
+ * @send_buf: what the MAD layer says it answers, or NULL
+ *
+ * The MAD layer completes the request after it has delivered the response. Who
+ * has read the response may well use the transaction ID again, so forget it
+ * before there is anything to read.
+ *
+ * Context: a receive handler; @send_buf is completed after it returns.
+ */
+void umad_send_answered(struct ib_mad_agent *mad_agent,
+			struct ib_mad_send_buf *send_buf)
+{
+	struct umad_agent *agent = mad_agent->context;
+
+	/* An SMP that is answered on the spot may have been anybody's */
+	if (send_buf && send_buf->mad_agent == mad_agent)
+		umad_send_untrack(agent->file, send_buf->context[0]);
+}
+
 /* @packet and @msg are the MAD layer's on success, and the caller's if not */
 static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 		     struct umad_packet *packet, struct ib_mad_send_buf *msg)

@@ -294,6 +294,8 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		   loff_t *pos);
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc);
+void umad_send_answered(struct ib_mad_agent *mad_agent,
+			struct ib_mad_send_buf *send_buf);
 int umad_sends_init(struct umad_file *file);
 void umad_sends_exit(struct umad_file *file);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,

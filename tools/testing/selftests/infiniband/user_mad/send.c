@@ -314,11 +314,18 @@ TEST_F(pair, tid_is_free_after_answer)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
 	struct umad_msg got;
-	int i;
+	long long end;
+	int i, refused;
 
 	msg.hdr.timeout_ms = LONG_MS;
 	for (i = 0; i < 3; i++) {
-		umad_write(&self->client, &msg);
+		/* The reference may forget it a moment after the answer is read */
+		end = umad_now_ms() + UMAD_SOON_MS;
+		do {
+			refused = _umad_write(&self->client, &msg) < 0;
+		} while (refused && umad_reference() && errno == EINVAL &&
+			 umad_now_ms() < end);
+		ASSERT_FALSE(refused);
 		umad_read(&self->server, &got);
 		got.mad.method |= MAD_RESP;
 		got.hdr.timeout_ms = 0;
