@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Fabrics that user space builds: /sys/kernel/config/madsim/<fabric>/<node>/.
+ *
+ * A fabric is configured first and then brought to life. While it is live its
+ * nodes can neither be changed nor removed, but cables can be put and taken.
+ */
+
+#include <linux/configfs.h>
+#include <linux/ctype.h>
+#include <linux/module.h>
+
+#include "madsim.h"
+
+static struct madsim_fabric *to_madsim_fabric(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct madsim_fabric, group);
+}
+
+static struct madsim_node *to_madsim_node(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct madsim_node, group);
+}
+
+static ssize_t madsim_node_type_show(struct config_item *item, char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	ssize_t len;
+
+	mutex_lock(&node->fabric->mutex);
+	len = sysfs_emit(page, "%s\n", node->is_switch ? "switch" : "ca");
+	mutex_unlock(&node->fabric->mutex);
+	return len;
+}
+
+static ssize_t madsim_node_type_store(struct config_item *item, const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	bool is_switch = sysfs_streq(page, "switch");
+	int ret;
+
+	if (!is_switch && !sysfs_streq(page, "ca"))
+		return -EINVAL;
+
+	mutex_lock(&node->fabric->mutex);
+	ret = madsim_node_set_type(node, is_switch);
+	mutex_unlock(&node->fabric->mutex);
+	return ret ?: count;
+}
+
+static ssize_t madsim_node_ports_show(struct config_item *item, char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	ssize_t len;
+
+	mutex_lock(&node->fabric->mutex);
+	len = sysfs_emit(page, "%u\n", node->nports);
+	mutex_unlock(&node->fabric->mutex);
+	return len;
+}
+
+static ssize_t madsim_node_ports_store(struct config_item *item, const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	u8 nports;
+	int ret;
+
+	ret = kstrtou8(page, 0, &nports);
+	if (ret)
+		return ret;
+
+	mutex_lock(&node->fabric->mutex);
+	ret = madsim_node_set_ports(node, nports);
+	mutex_unlock(&node->fabric->mutex);
+	return ret ?: count;
+}
+
+static ssize_t madsim_node_flag_store(struct madsim_node *node, bool *flag, const char *page,
+				      size_t count)
+{
+	bool value;
+	int ret;
+
+	ret = kstrtobool(page, &value);
+	if (ret)
+		return ret;
+
+	mutex_lock(&node->fabric->mutex);
+	if (node->fabric->live)
+		ret = -EBUSY;
+	else
+		*flag = value;
+	mutex_unlock(&node->fabric->mutex);
+	return ret ?: count;
+}
+
+static ssize_t madsim_node_device_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", to_madsim_node(item)->want_dev);
+}
+
+static ssize_t madsim_node_device_store(struct config_item *item, const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_node_flag_store(node, &node->want_dev, page, count);
+}
+
+static ssize_t madsim_node_opa_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", to_madsim_node(item)->opa);
+}
+
+static ssize_t madsim_node_opa_store(struct config_item *item, const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_node_flag_store(node, &node->opa, page, count);
+}
+
+static ssize_t madsim_node_guid_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "0x%016llx\n", to_madsim_node(item)->guid);
+}
+
+static ssize_t madsim_node_guid_store(struct config_item *item, const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	u64 guid;
+	int ret;
+
+	ret = kstrtou64(page, 0, &guid);
+	if (ret)
+		return ret;
+	if (!guid)
+		return -EINVAL;
+
+	mutex_lock(&node->fabric->mutex);
+	if (node->fabric->live)
+		ret = -EBUSY;
+	else
+		node->guid = guid;
+	mutex_unlock(&node->fabric->mutex);
+	return ret ?: count;
+}
+
+static ssize_t madsim_node_description_show(struct config_item *item, char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	char desc[MADSIM_NAME_LEN];
+
+	spin_lock_irq(&node->fabric->lock);
+	memcpy(desc, node->desc, sizeof(desc));
+	spin_unlock_irq(&node->fabric->lock);
+	return sysfs_emit(page, "%.*s\n", (int)sizeof(desc), desc);
+}
+
+static ssize_t madsim_node_description_store(struct config_item *item, const char *page,
+					     size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	size_t len = count;
+	int ret = 0;
+
+	if (len && page[len - 1] == '\n')
+		len--;
+	if (len > sizeof(node->desc))
+		return -ENAMETOOLONG;
+
+	mutex_lock(&node->fabric->mutex);
+	if (node->fabric->live) {
+		ret = -EBUSY;
+	} else {
+		spin_lock_irq(&node->fabric->lock);
+		memset(node->desc, 0, sizeof(node->desc));
+		memcpy(node->desc, page, len);
+		spin_unlock_irq(&node->fabric->lock);
+	}
+	mutex_unlock(&node->fabric->mutex);
+	return ret ?: count;
+}
+
+static ssize_t madsim_node_dev_name_show(struct config_item *item, char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	ssize_t len = -ENODEV;
+
+	mutex_lock(&node->fabric->mutex);
+	if (node->dev)
+		len = sysfs_emit(page, "%s\n", dev_name(&node->dev->ibdev.dev));
+	mutex_unlock(&node->fabric->mutex);
+	return len;
+}
+
+CONFIGFS_ATTR(madsim_node_, type);
+CONFIGFS_ATTR(madsim_node_, ports);
+CONFIGFS_ATTR(madsim_node_, device);
+CONFIGFS_ATTR(madsim_node_, opa);
+CONFIGFS_ATTR(madsim_node_, guid);
+CONFIGFS_ATTR(madsim_node_, description);
+CONFIGFS_ATTR_RO(madsim_node_, dev_name);
+
+static struct configfs_attribute *madsim_node_attrs[] = {
+	&madsim_node_attr_type,
+	&madsim_node_attr_ports,
+	&madsim_node_attr_device,
+	&madsim_node_attr_opa,
+	&madsim_node_attr_guid,
+	&madsim_node_attr_description,
+	&madsim_node_attr_dev_name,
+	NULL
+};
+
+static void madsim_node_release(struct config_item *item)
+{
+	madsim_node_free(to_madsim_node(item));
+}
+
+static struct configfs_item_operations madsim_node_item_ops = {
+	.release = madsim_node_release,
+};
+
+static const struct config_item_type madsim_node_type = {
+	.ct_item_ops = &madsim_node_item_ops,
+	.ct_attrs = madsim_node_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem madsim_subsys;
+
+/* Let go of the nodes before @end, of all if it is NULL */
+static void madsim_fabric_unpin(struct madsim_fabric *fabric, struct madsim_node *end)
+{
+	struct madsim_node *node;
+
+	list_for_each_entry(node, &fabric->nodes, list) {
+		if (node == end)
+			break;
+		configfs_undepend_item(&node->group.cg_item);
+	}
+}
+
+/* A live fabric keeps the directories of its nodes: rmdir says EBUSY */
+static int madsim_fabric_pin(struct madsim_fabric *fabric)
+{
+	struct madsim_node *node;
+	int ret;
+
+	list_for_each_entry(node, &fabric->nodes, list) {
+		ret = configfs_depend_item_unlocked(&madsim_subsys, &node->group.cg_item);
+		if (ret) {
+			madsim_fabric_unpin(fabric, node);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static ssize_t madsim_fabric_live_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->live);
+}
+
+static ssize_t madsim_fabric_live_store(struct config_item *item, const char *page, size_t count)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+	bool live;
+	int ret;
+
+	ret = kstrtobool(page, &live);
+	if (ret)
+		return ret;
+
+	mutex_lock(&fabric->mutex);
+	if (live == fabric->live) {
+		ret = -EALREADY;
+	} else if (live) {
+		ret = madsim_fabric_pin(fabric);
+		if (!ret) {
+			ret = madsim_fabric_start(fabric);
+			if (ret)
+				madsim_fabric_unpin(fabric, NULL);
+		}
+	} else {
+		madsim_fabric_stop(fabric);
+		madsim_fabric_unpin(fabric, NULL);
+	}
+	mutex_unlock(&fabric->mutex);
+	return ret ?: count;
+}
+
+static int madsim_parse_end(struct madsim_fabric *fabric, char **rest, struct madsim_node **node,
+			    u32 *num)
+{
+	char *name = strsep(rest, " \t");
+	char *port = strsep(rest, " \t");
+
+	if (!name || !port || kstrtou32(port, 10, num))
+		return -EINVAL;
+	*node = madsim_node_find(fabric, name);
+	return *node ? 0 : -ENOENT;
+}
+
+/* "NODE PORT NODE PORT", or with one end only to take the cable away again */
+static ssize_t madsim_fabric_cable(struct config_item *item, const char *page, size_t count,
+				   bool add)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+	struct madsim_node *a, *b;
+	char *buf, *rest;
+	u32 pa, pb;
+	int ret;
+
+	buf = kstrndup(page, count, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	rest = strim(buf);
+
+	mutex_lock(&fabric->mutex);
+	ret = madsim_parse_end(fabric, &rest, &a, &pa);
+	if (!ret && add)
+		ret = madsim_parse_end(fabric, &rest, &b, &pb);
+	if (!ret && rest)
+		ret = -EINVAL;
+	if (!ret)
+		ret = add ? madsim_link(a, pa, b, pb) : madsim_unlink(a, pa);
+	mutex_unlock(&fabric->mutex);
+
+	kfree(buf);
+	return ret ?: count;
+}
+
+static ssize_t madsim_fabric_link_store(struct config_item *item, const char *page, size_t count)
+{
+	return madsim_fabric_cable(item, page, count, true);
+}
+
+static ssize_t madsim_fabric_unlink_store(struct config_item *item, const char *page,
+					  size_t count)
+{
+	return madsim_fabric_cable(item, page, count, false);
+}
+
+CONFIGFS_ATTR(madsim_fabric_, live);
+CONFIGFS_ATTR_WO(madsim_fabric_, link);
+CONFIGFS_ATTR_WO(madsim_fabric_, unlink);
+
+static struct configfs_attribute *madsim_fabric_attrs[] = {
+	&madsim_fabric_attr_live,
+	&madsim_fabric_attr_link,
+	&madsim_fabric_attr_unlink,
+	NULL
+};
+
+static bool madsim_name_valid(const char *name)
+{
+	for (; *name; name++) {
+		if (isspace(*name) || *name == '"' || *name == '#')
+			return false;
+	}
+	return true;
+}
+
+static struct config_group *madsim_fabric_make_node(struct config_group *group, const char *name)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(&group->cg_item);
+	struct madsim_node *node;
+
+	/* They are words in topology files and commands */
+	if (!madsim_name_valid(name))
+		return ERR_PTR(-EINVAL);
+
+	mutex_lock(&fabric->mutex);
+	node = madsim_node_create(fabric, name, false, 1);
+	mutex_unlock(&fabric->mutex);
+	if (IS_ERR(node))
+		return ERR_CAST(node);
+
+	config_group_init_type_name(&node->group, name, &madsim_node_type);
+	return &node->group;
+}
+
+/* configfs has made sure that the fabric is not live */
+static void madsim_fabric_drop_node(struct config_group *group, struct config_item *item)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(&group->cg_item);
+
+	mutex_lock(&fabric->mutex);
+	madsim_node_remove(to_madsim_node(item));
+	mutex_unlock(&fabric->mutex);
+	config_item_put(item);
+}
+
+static void madsim_fabric_release(struct config_item *item)
+{
+	madsim_fabric_destroy(to_madsim_fabric(item));
+}
+
+static struct configfs_item_operations madsim_fabric_item_ops = {
+	.release = madsim_fabric_release,
+};
+
+static struct configfs_group_operations madsim_fabric_group_ops = {
+	.make_group = madsim_fabric_make_node,
+	.drop_item = madsim_fabric_drop_node,
+};
+
+static const struct config_item_type madsim_fabric_type = {
+	.ct_item_ops = &madsim_fabric_item_ops,
+	.ct_group_ops = &madsim_fabric_group_ops,
+	.ct_attrs = madsim_fabric_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct config_group *madsim_make_fabric(struct config_group *group, const char *name)
+{
+	struct madsim_fabric *fabric;
+
+	if (!madsim_name_valid(name))
+		return ERR_PTR(-EINVAL);
+
+	fabric = madsim_fabric_create(name);
+	if (IS_ERR(fabric))
+		return ERR_CAST(fabric);
+
+	config_group_init_type_name(&fabric->group, name, &madsim_fabric_type);
+	return &fabric->group;
+}
+
+static struct configfs_group_operations madsim_subsys_group_ops = {
+	.make_group = madsim_make_fabric,
+};
+
+static const struct config_item_type madsim_subsys_type = {
+	.ct_group_ops = &madsim_subsys_group_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem madsim_subsys = {
+	.su_group = {
+		.cg_item = {
+			.ci_namebuf = "madsim",
+			.ci_type = &madsim_subsys_type,
+		},
+	},
+};
+
+/**
+ * madsim_configfs_init() - offer fabrics to user space
+ *
+ * Return: 0 or what configfs_register_subsystem() said.
+ */
+int madsim_configfs_init(void)
+{
+	config_group_init(&madsim_subsys.su_group);
+	mutex_init(&madsim_subsys.su_mutex);
+	return configfs_register_subsystem(&madsim_subsys);
+}
+
+/**
+ * madsim_configfs_exit() - undo madsim_configfs_init()
+ */
+void madsim_configfs_exit(void)
+{
+	configfs_unregister_subsystem(&madsim_subsys);
+	mutex_destroy(&madsim_subsys.su_mutex);
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The ib_device of a node: registration, and the verbs about devices and
+ * ports. Everything that is not about QP0 and QP1 is refused by its absence.
+ */
+
+#include <linux/module.h>
+
+#include "madsim.h"
+
+static atomic_t madsim_dev_count = ATOMIC_INIT(0);
+
+/* The port that a verb means; the core has checked the number */
+static struct madsim_port *madsim_port_of(struct ib_device *ibdev, u32 num)
+{
+	return &to_madsim_dev(ibdev)->node->ports[num];
+}
+
+static int madsim_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+			       struct ib_udata *udata)
+{
+	struct madsim_node *node = to_madsim_dev(ibdev)->node;
+
+	if (udata->inlen || udata->outlen)
+		return -EINVAL;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->sys_image_guid = cpu_to_be64(node->guid);
+	attr->vendor_id = 0x025349;
+	attr->vendor_part_id = 0x4d53;
+	attr->device_cap_flags = IB_DEVICE_CHANGE_PHY_PORT | IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR;
+	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	attr->max_qp = 2 * MADSIM_MAX_CA_PORTS;
+	attr->max_cq = MADSIM_MAX_CA_PORTS;
+	attr->max_qp_wr = 8192;		/* the MAD layer's largest queue */
+	attr->max_cqe = 4 * 8192;
+	attr->max_send_sge = 2;
+	attr->max_recv_sge = 1;
+	attr->max_pd = INT_MAX;
+	attr->max_ah = INT_MAX;
+	attr->max_pkeys = MADSIM_PKEYS;
+	return 0;
+}
+
+static int madsim_modify_device(struct ib_device *ibdev, int mask,
+				struct ib_device_modify *modify)
+{
+	struct madsim_node *node = to_madsim_dev(ibdev)->node;
+	unsigned long flags;
+	unsigned int i;
+
+	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
+		return -EOPNOTSUPP;
+	if (!(mask & IB_DEVICE_MODIFY_NODE_DESC))
+		return 0;
+
+	spin_lock_irqsave(&node->fabric->lock, flags);
+	memcpy(node->desc, modify->node_desc, sizeof(node->desc));
+	memcpy(ibdev->node_desc, modify->node_desc, sizeof(ibdev->node_desc));
+	for (i = rdma_start_port(ibdev); i <= rdma_end_port(ibdev); i++)
+		madsim_trap_local_change(&node->ports[i], true);
+	spin_unlock_irqrestore(&node->fabric->lock, flags);
+	return 0;
+}
+
+static int madsim_query_port(struct ib_device *ibdev, u32 num, struct ib_port_attr *attr)
+{
+	struct madsim_port *port = madsim_port_of(ibdev, num);
+	struct ib_port_info *info = &port->info;
+	unsigned long flags;
+
+	/* The core has zeroed @attr */
+	spin_lock_irqsave(&port->node->fabric->lock, flags);
+	attr->state = madsim_state(port);
+	attr->phys_state = madsim_phys_state(port);
+	attr->max_mtu = info->inittypereply_mtucap & 0xf;
+	attr->active_mtu = info->neighbormtu_mastersmsl >> 4;
+	attr->gid_tbl_len = MADSIM_GUIDS;
+	attr->pkey_tbl_len = MADSIM_PKEYS;
+	attr->port_cap_flags = be32_to_cpu(info->cap_mask);
+	attr->max_msg_sz = port->node->opa ? OPA_MGMT_MAD_SIZE : IB_MGMT_MAD_SIZE;
+	attr->bad_pkey_cntr = be16_to_cpu(info->pkey_violations);
+	attr->qkey_viol_cntr = be16_to_cpu(info->qkey_violations);
+	attr->sm_lid = be16_to_cpu(info->sm_lid);
+	attr->lid = madsim_lid(port);
+	attr->lmc = madsim_lmc(port);
+	attr->max_vl_num = info->vlcap_inittype >> 4;
+	attr->sm_sl = info->neighbormtu_mastersmsl & 0xf;
+	attr->subnet_timeout = info->clientrereg_resv_subnetto & 0x1f;
+	attr->init_type_reply = info->inittypereply_mtucap >> 4;
+	attr->active_width = info->link_width_active;
+	attr->active_speed = info->linkspeedactive_enabled >> 4;
+	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
+	return 0;
+}
+
+static int madsim_modify_port(struct ib_device *ibdev, u32 num, int mask,
+			      struct ib_port_modify *modify)
+{
+	struct madsim_port *port = madsim_port_of(ibdev, num);
+	unsigned long flags;
+	__be32 caps;
+	int ret;
+
+	ret = madsim_fault_verb(port->node, MADSIM_MODIFY_PORT);
+	if (ret)
+		return ret;
+	if (mask & ~(IB_PORT_SHUTDOWN | IB_PORT_INIT_TYPE | IB_PORT_RESET_QKEY_CNTR))
+		return -EOPNOTSUPP;
+
+	spin_lock_irqsave(&port->node->fabric->lock, flags);
+	caps = port->info.cap_mask;
+	caps |= cpu_to_be32(modify->set_port_cap_mask);
+	caps &= cpu_to_be32(~modify->clr_port_cap_mask);
+	if (caps != port->info.cap_mask) {
+		port->info.cap_mask = caps;
+		madsim_trap_local_change(port, false);
+	}
+	if (mask & IB_PORT_INIT_TYPE) {
+		port->info.vlcap_inittype &= 0xf0;
+		port->info.vlcap_inittype |= modify->init_type & 0xf;
+	}
+	if (mask & IB_PORT_RESET_QKEY_CNTR)
+		port->info.qkey_violations = 0;
+	if (mask & IB_PORT_SHUTDOWN && port->num)
+		madsim_link_request(port, IB_PORT_PHYS_STATE_POLLING);
+	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
+	return 0;
+}
+
+static int madsim_get_port_immutable(struct ib_device *ibdev, u32 num,
+				     struct ib_port_immutable *immutable)
+{
+	immutable->gid_tbl_len = MADSIM_GUIDS;
+	immutable->pkey_tbl_len = MADSIM_PKEYS;
+	if (to_madsim_dev(ibdev)->node->opa) {
+		immutable->core_cap_flags = RDMA_CORE_PORT_INTEL_OPA;
+		immutable->max_mad_size = OPA_MGMT_MAD_SIZE;
+	} else {
+		immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
+		immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	}
+	return 0;
+}
+
+static enum rdma_link_layer madsim_get_link_layer(struct ib_device *ibdev, u32 num)
+{
+	return IB_LINK_LAYER_INFINIBAND;
+}
+
+static int madsim_query_gid(struct ib_device *ibdev, u32 num, int index, union ib_gid *gid)
+{
+	struct madsim_port *port = madsim_port_of(ibdev, num);
+	unsigned long flags;
+
+	if (index < 0 || index >= MADSIM_GUIDS)
+		return -EINVAL;
+
+	spin_lock_irqsave(&port->node->fabric->lock, flags);
+	gid->global.subnet_prefix = port->guids[index] ? port->info.gid_prefix : 0;
+	gid->global.interface_id = port->guids[index];
+	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
+	return 0;
+}
+
+static int madsim_query_pkey(struct ib_device *ibdev, u32 num, u16 index, u16 *pkey)
+{
+	struct madsim_port *port = madsim_port_of(ibdev, num);
+	unsigned long flags;
+
+	if (index >= MADSIM_PKEYS)
+		return -EINVAL;
+
+	spin_lock_irqsave(&port->node->fabric->lock, flags);
+	*pkey = be16_to_cpu(port->pkeys[index]);
+	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
+	return 0;
+}
+
+/*
+ * The MAD layer shows every MAD that came in on a queue pair, directed-route
+ * SMPs that do not leave the port, and what sysfs asks for; only the latter
+ * comes without a completion.
+ */
+static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
+			      const struct ib_wc *in_wc, const struct ib_grh *in_grh,
+			      const struct ib_mad *in, struct ib_mad *out,
+			      size_t *out_mad_size, u16 *out_mad_pkey_index)
+{
+	struct madsim_port *port = madsim_port_of(ibdev, num);
+	enum madsim_verdict verdict = MADSIM_PASS;
+	u32 len = *out_mad_size;
+	unsigned long flags;
+
+	switch (in->mad_hdr.mgmt_class) {
+	case IB_MGMT_CLASS_SUBN_LID_ROUTED:
+	case IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE:
+	case IB_MGMT_CLASS_PERF_MGMT:
+		break;
+	default:
+		return IB_MAD_RESULT_SUCCESS;
+	}
+	if (in->mad_hdr.method & IB_MGMT_METHOD_RESP)
+		return IB_MAD_RESULT_SUCCESS;
+
+	memcpy(out, in, in->mad_hdr.base_version == OPA_MGMT_BASE_VERSION ? len :
+									     IB_MGMT_MAD_SIZE);
+	spin_lock_irqsave(&port->node->fabric->lock, flags);
+	if (in->mad_hdr.mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
+		verdict = madsim_pma(port, out);
+	else
+		verdict = madsim_sma(port, port->num, out, &len,
+				     !(mad_flags & IB_MAD_IGNORE_MKEY));
+	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
+
+	*out_mad_size = len;
+	switch (verdict) {
+	case MADSIM_REPLY:
+		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
+	case MADSIM_CONSUMED:
+		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_CONSUMED;
+	default:
+		return IB_MAD_RESULT_SUCCESS;
+	}
+}
+
+static ssize_t hca_type_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "madsim\n");
+}
+static DEVICE_ATTR_RO(hca_type);
+
+/* The name that topologies and commands have for the node */
+static ssize_t node_name_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct madsim_dev *dev = rdma_device_to_drv_device(device, struct madsim_dev, ibdev);
+
+	return sysfs_emit(buf, "%s\n", dev->node->name);
+}
+static DEVICE_ATTR_RO(node_name);
+
+static struct attribute *madsim_dev_attrs[] = {
+	&dev_attr_hca_type.attr,
+	&dev_attr_node_name.attr,
+	NULL
+};
+
+static const struct attribute_group madsim_dev_group = {
+	.attrs = madsim_dev_attrs,
+};
+
+static const struct ib_device_ops madsim_dev_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_UNKNOWN,
+	.device_group = &madsim_dev_group,
+
+	.get_link_layer = madsim_get_link_layer,
+	.get_port_immutable = madsim_get_port_immutable,
+	.modify_device = madsim_modify_device,
+	.modify_port = madsim_modify_port,
+	.process_mad = madsim_process_mad,
+	.query_device = madsim_query_device,
+	.query_gid = madsim_query_gid,
+	.query_pkey = madsim_query_pkey,
+	.query_port = madsim_query_port,
+};
+
+/**
+ * madsim_dev_register() - give a node its ib_device
+ * @node: without one, and without power
+ *
+ * Return: 0, -ENOSPC if there are %MADSIM_MAX_DEVICES, -EINVAL if a channel
+ * adapter has too many ports, or what ib_register_device() said.
+ * Context: fabric->mutex.
+ */
+int madsim_dev_register(struct madsim_node *node)
+{
+	struct madsim_dev *dev;
+	int ret;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (!node->is_switch && node->nports > MADSIM_MAX_CA_PORTS)
+		return -EINVAL;
+	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
+		return -ENOSPC;
+
+	dev = ib_alloc_device(madsim_dev, ibdev);
+	if (!dev) {
+		ret = -ENOMEM;
+		goto err_count;
+	}
+	dev->node = node;
+	dev->ibdev.node_type = node->is_switch ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
+	dev->ibdev.is_switch = node->is_switch;
+	dev->ibdev.phys_port_cnt = node->nports;
+	dev->ibdev.num_comp_vectors = 1;
+	dev->ibdev.node_guid = cpu_to_be64(node->guid);
+	memcpy(dev->ibdev.node_desc, node->desc, sizeof(node->desc));
+	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
+
+	/* The MAD layer begins to send from within, events come when all is set */
+	spin_lock_irq(&node->fabric->lock);
+	node->dev = dev;
+	spin_unlock_irq(&node->fabric->lock);
+
+	ret = ib_register_device(&dev->ibdev, "madsim%d", NULL);
+	if (ret)
+		goto err_dev;
+	return 0;
+
+err_dev:
+	spin_lock_irq(&node->fabric->lock);
+	node->dev = NULL;
+	spin_unlock_irq(&node->fabric->lock);
+	ib_dealloc_device(&dev->ibdev);
+err_count:
+	atomic_dec(&madsim_dev_count);
+	return ret;
+}
+
+/**
+ * madsim_dev_unregister() - take a node's ib_device away
+ * @node: with one, and without power
+ *
+ * Waits until all clients have let go. Context: fabric->mutex.
+ */
+void madsim_dev_unregister(struct madsim_node *node)
+{
+	struct madsim_dev *dev = node->dev;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	ib_unregister_device(&dev->ibdev);
+	spin_lock_irq(&node->fabric->lock);
+	node->dev = NULL;
+	spin_unlock_irq(&node->fabric->lock);
+	ib_dealloc_device(&dev->ibdev);
+	atomic_dec(&madsim_dev_count);
+}

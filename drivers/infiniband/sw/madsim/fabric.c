@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Fabrics and their nodes: making them, and bringing them to life.
+ *
+ * Everything is allocated while a fabric is configured; going live registers
+ * the ib_devices and trains the links.
+ */
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "madsim.h"
+
+/* Locally administered EUI-64s: fabric, node, and room for the ports */
+#define MADSIM_GUID(fabric, node) \
+	(0x0253494d00000000ULL | (u64)(fabric) << 24 | (u64)(node) << 8)
+
+/**
+ * madsim_fabric_create() - make an empty fabric
+ * @name: no other fabric has it
+ *
+ * Return: the fabric, or an ERR_PTR(): -EEXIST, -ENOSPC, -ENAMETOOLONG, -ENOMEM
+ */
+struct madsim_fabric *madsim_fabric_create(const char *name)
+{
+	struct madsim_fabric *fabric;
+	int ret;
+
+	fabric = kzalloc(sizeof(*fabric), GFP_KERNEL);
+	if (!fabric)
+		return ERR_PTR(-ENOMEM);
+
+	if (strscpy(fabric->name, name, sizeof(fabric->name)) < 0) {
+		ret = -ENAMETOOLONG;
+		goto err_free;
+	}
+	mutex_init(&fabric->mutex);
+	spin_lock_init(&fabric->lock);
+	INIT_LIST_HEAD(&fabric->nodes);
+	INIT_LIST_HEAD(&fabric->mcast);
+	madsim_trap_init(fabric);
+	madsim_fault_init(fabric);
+
+	ret = madsim_add_fabric(fabric);
+	if (ret)
+		goto err_mutex;
+	madsim_debugfs_add(fabric);
+	return fabric;
+
+err_mutex:
+	mutex_destroy(&fabric->mutex);
+err_free:
+	kfree(fabric);
+	return ERR_PTR(ret);
+}
+
+/**
+ * madsim_fabric_destroy() - free a fabric and the nodes that are left in it
+ * @fabric: not live, and nobody else uses it
+ */
+void madsim_fabric_destroy(struct madsim_fabric *fabric)
+{
+	struct madsim_node *node, *next;
+
+	WARN_ON(fabric->live);
+	madsim_debugfs_del(fabric);
+	madsim_del_fabric(fabric);
+	mutex_lock(&fabric->mutex);
+	list_for_each_entry_safe(node, next, &fabric->nodes, list) {
+		madsim_node_remove(node);
+		madsim_node_free(node);
+	}
+	mutex_unlock(&fabric->mutex);
+	mutex_destroy(&fabric->mutex);
+	kfree(fabric);
+}
+
+static void madsim_ports_free(struct madsim_port *ports, u8 nports)
+{
+	unsigned int i;
+
+	if (!ports)
+		return;
+	for (i = 0; i <= nports; i++) {
+		kfree(ports[i].fault);
+		kfree(ports[i].notice);
+	}
+	kvfree(ports);
+}
+
+static struct madsim_port *madsim_ports_alloc(struct madsim_node *node, u8 nports)
+{
+	struct madsim_port *ports;
+	unsigned int i;
+
+	ports = kvcalloc(nports + 1, sizeof(*ports), GFP_KERNEL);
+	if (!ports)
+		return NULL;
+
+	for (i = 0; i <= nports; i++) {
+		struct madsim_port *port = &ports[i];
+
+		port->node = node;
+		port->num = i;
+		INIT_LIST_HEAD(&port->mcast_link);
+		INIT_LIST_HEAD(&port->trap_link);
+		/* Both kinds of end port are covered, the type may change yet */
+		if (node->is_switch ? !i : i) {
+			port->notice = kcalloc(MADSIM_TRAPS, sizeof(*port->notice), GFP_KERNEL);
+			if (!port->notice) {
+				madsim_ports_free(ports, nports);
+				return NULL;
+			}
+		}
+	}
+	return ports;
+}
+
+static int madsim_node_alloc(struct madsim_node *node, bool is_switch, u8 nports)
+{
+	u8 mft_words = DIV_ROUND_UP(nports + 1, 16);
+	bool was_switch = node->is_switch;
+	struct madsim_port *ports = NULL;
+	u8 *lft = NULL, *sl2vl = NULL;
+	__be16 *mft = NULL;
+
+	node->is_switch = is_switch;
+	ports = madsim_ports_alloc(node, nports);
+	sl2vl = kvcalloc((nports + 1) * (nports + 1), MADSIM_SLS / 2, GFP_KERNEL);
+	if (!ports || !sl2vl)
+		goto err_free;
+	if (is_switch) {
+		lft = kvmalloc(MADSIM_LFT_SIZE, GFP_KERNEL);
+		mft = kvcalloc(MADSIM_MFT_SIZE, mft_words * sizeof(*mft), GFP_KERNEL);
+		if (!lft || !mft)
+			goto err_free;
+	}
+
+	madsim_ports_free(node->ports, node->nports);
+	kvfree(node->lft);
+	kvfree(node->mft);
+	kvfree(node->sl2vl);
+	node->ports = ports;
+	node->nports = nports;
+	node->lft = lft;
+	node->mft = mft;
+	node->mft_words = mft_words;
+	node->sl2vl = sl2vl;
+	return 0;
+
+err_free:
+	kvfree(lft);
+	kvfree(mft);
+	kvfree(sl2vl);
+	madsim_ports_free(ports, nports);
+	node->is_switch = was_switch;
+	return -ENOMEM;
+}
+
+/**
+ * madsim_node_create() - add a node to a fabric
+ * @fabric: not live
+ * @name: no other node of the fabric has it
+ * @is_switch: its type
+ * @nports: number of ports
+ *
+ * Return: the node, or an ERR_PTR(): -EEXIST, -EBUSY, -ENAMETOOLONG, -ENOMEM
+ * Context: fabric->mutex.
+ */
+struct madsim_node *madsim_node_create(struct madsim_fabric *fabric, const char *name,
+				       bool is_switch, u8 nports)
+{
+	struct madsim_node *node;
+	int ret;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	if (fabric->live)
+		return ERR_PTR(-EBUSY);
+	if (strlen(name) >= sizeof(node->name))
+		return ERR_PTR(-ENAMETOOLONG);
+	if (madsim_node_find(fabric, name))
+		return ERR_PTR(-EEXIST);
+
+	node = kzalloc(sizeof(*node), GFP_KERNEL);
+	if (!node)
+		return ERR_PTR(-ENOMEM);
+
+	node->fabric = fabric;
+	strscpy(node->name, name, sizeof(node->name));
+	strscpy(node->desc, name, sizeof(node->desc));
+	node->guid = MADSIM_GUID(fabric->index, ++fabric->node_count);
+
+	ret = madsim_node_alloc(node, is_switch, nports);
+	if (ret) {
+		kfree(node);
+		return ERR_PTR(ret);
+	}
+	list_add_tail(&node->list, &fabric->nodes);
+	return node;
+}
+
+/**
+ * madsim_node_remove() - take a node with its links out of a fabric
+ * @node: of a fabric that is not live
+ *
+ * Context: fabric->mutex.
+ */
+void madsim_node_remove(struct madsim_node *node)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	WARN_ON(node->dev);
+	for (i = 1; i <= node->nports; i++) {
+		if (node->ports[i].peer)
+			madsim_unlink(node, i);
+	}
+	list_del(&node->list);
+}
+
+/**
+ * madsim_node_free() - free a node
+ * @node: in no fabric any more
+ */
+void madsim_node_free(struct madsim_node *node)
+{
+	madsim_ports_free(node->ports, node->nports);
+	kvfree(node->lft);
+	kvfree(node->mft);
+	kvfree(node->sl2vl);
+	kfree(node);
+}
+
+/**
+ * madsim_node_find() - look a node up by its name
+ * @fabric: where
+ * @name: which
+ *
+ * Return: the node or NULL. Context: fabric->mutex.
+ */
+struct madsim_node *madsim_node_find(struct madsim_fabric *fabric, const char *name)
+{
+	struct madsim_node *node;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	list_for_each_entry(node, &fabric->nodes, list) {
+		if (!strcmp(node->name, name))
+			return node;
+	}
+	return NULL;
+}
+
+static int madsim_node_rebuild(struct madsim_node *node, bool is_switch, u8 nports)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (node->fabric->live)
+		return -EBUSY;
+	if (is_switch == node->is_switch && nports == node->nports)
+		return 0;
+	for (i = 1; i <= node->nports; i++) {
+		if (node->ports[i].peer)
+			return -EBUSY;
+	}
+	return madsim_node_alloc(node, is_switch, nports);
+}
+
+/**
+ * madsim_node_set_ports() - change how many ports a node has
+ * @node: the node
+ * @nports: the number
+ *
+ * Return: 0, -EBUSY while live or linked, -EINVAL, -ENOMEM.
+ * Context: fabric->mutex.
+ */
+int madsim_node_set_ports(struct madsim_node *node, u8 nports)
+{
+	if (!nports || nports > MADSIM_MAX_PORTS)
+		return -EINVAL;
+	return madsim_node_rebuild(node, node->is_switch, nports);
+}
+
+/**
+ * madsim_node_set_type() - make a node a switch or a channel adapter
+ * @node: the node
+ * @is_switch: the type
+ *
+ * Return: 0, -EBUSY while live or linked, -ENOMEM. Context: fabric->mutex.
+ */
+int madsim_node_set_type(struct madsim_node *node, bool is_switch)
+{
+	return madsim_node_rebuild(node, is_switch, node->nports);
+}
+
+static void madsim_node_reset(struct madsim_node *node)
+{
+	unsigned int i;
+
+	for (i = node->is_switch ? 0 : 1; i <= node->nports; i++)
+		madsim_port_reset(&node->ports[i]);
+
+	/* One byte for two SLs: every SL to the VL of its number, modulo 8 */
+	for (i = 0; i < (node->nports + 1) * (node->nports + 1) * MADSIM_SLS / 2; i++)
+		node->sl2vl[i] = (i * 2 % 8) << 4 | (i * 2 % 8 + 1);
+
+	if (!node->is_switch)
+		return;
+
+	memset(&node->sw, 0, sizeof(node->sw));
+	node->sw.lft_cap = cpu_to_be16(MADSIM_LFT_SIZE);
+	node->sw.mft_cap = cpu_to_be16(MADSIM_MFT_SIZE);
+	node->sw.default_port = MADSIM_LFT_NONE;
+	node->sw.default_mcast_primary = MADSIM_LFT_NONE;
+	node->sw.default_mcast_other = MADSIM_LFT_NONE;
+	memset(node->lft, MADSIM_LFT_NONE, MADSIM_LFT_SIZE);
+	memset(node->mft, 0, MADSIM_MFT_SIZE * node->mft_words * sizeof(*node->mft));
+}
+
+static void madsim_node_set_power(struct madsim_node *node, bool on)
+{
+	struct madsim_fabric *fabric = node->fabric;
+	unsigned int i;
+
+	spin_lock_irq(&fabric->lock);
+	node->powered = on;
+	if (node->dev)
+		node->dev->events = on;
+	for (i = 1; i <= node->nports; i++)
+		madsim_link_update(&node->ports[i]);
+	spin_unlock_irq(&fabric->lock);
+}
+
+/**
+ * madsim_node_plug() - power a node, and register its ib_device if it has one
+ * @node: without power
+ *
+ * It comes up with the state after power-on; links train.
+ *
+ * Return: 0, -EALREADY if it has power, -ENOSPC if there are too many devices,
+ * or what ib_register_device() said. Context: fabric->mutex.
+ */
+int madsim_node_plug(struct madsim_node *node)
+{
+	int ret;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (node->powered)
+		return -EALREADY;
+
+	spin_lock_irq(&node->fabric->lock);
+	madsim_node_reset(node);
+	spin_unlock_irq(&node->fabric->lock);
+
+	if (node->want_dev) {
+		ret = madsim_dev_register(node);
+		if (ret)
+			return ret;
+	}
+	madsim_node_set_power(node, true);
+	return 0;
+}
+
+/**
+ * madsim_node_unplug() - take a node away as if it had lost its power
+ * @node: with power
+ *
+ * Its links go down first, then its ib_device goes. Waits for the users of the
+ * device to let go of it.
+ *
+ * Return: 0, -EALREADY if it has no power. Context: fabric->mutex.
+ */
+int madsim_node_unplug(struct madsim_node *node)
+{
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (!node->powered)
+		return -EALREADY;
+
+	madsim_node_set_power(node, false);
+	if (node->dev)
+		madsim_dev_unregister(node);
+
+	/* Whatever the device's last users did to the ports: no more notices */
+	spin_lock_irq(&node->fabric->lock);
+	madsim_node_reset(node);
+	spin_unlock_irq(&node->fabric->lock);
+	return 0;
+}
+
+/* Subnet managers take nodes with one GUID for one node */
+static bool madsim_guids_unique(struct madsim_fabric *fabric)
+{
+	struct madsim_node *node, *other;
+
+	list_for_each_entry(node, &fabric->nodes, list) {
+		other = node;
+		list_for_each_entry_continue(other, &fabric->nodes, list) {
+			if (other->guid == node->guid)
+				return false;
+		}
+	}
+	return true;
+}
+
+/**
+ * madsim_fabric_start() - bring a fabric to life
+ * @fabric: not live
+ *
+ * Return: 0, -ENOENT if it has no node, -EEXIST if two nodes have the same GUID,
+ * or what madsim_node_plug() said; then the fabric is as it was. Context: fabric->mutex.
+ */
+int madsim_fabric_start(struct madsim_fabric *fabric)
+{
+	struct madsim_node *node;
+	int ret;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	if (list_empty(&fabric->nodes))
+		return -ENOENT;
+	if (!madsim_guids_unique(fabric))
+		return -EEXIST;
+
+	fabric->live = true;
+	list_for_each_entry(node, &fabric->nodes, list) {
+		ret = madsim_node_plug(node);
+		if (ret)
+			goto err_stop;
+	}
+	return 0;
+
+err_stop:
+	madsim_fabric_stop(fabric);
+	return ret;
+}
+
+/**
+ * madsim_fabric_stop() - end a fabric's life
+ * @fabric: live
+ *
+ * Context: fabric->mutex.
+ */
+void madsim_fabric_stop(struct madsim_fabric *fabric)
+{
+	struct madsim_node *node;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	list_for_each_entry(node, &fabric->nodes, list)
+		madsim_node_unplug(node);
+	fabric->live = false;
+	cancel_delayed_work_sync(&fabric->trap_work);
+	madsim_fault_flush(fabric);
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Cables, and the state of the ports at their ends.
+ *
+ * A link trains when both ports are enabled, the cable is in, and both nodes
+ * are powered. It then is in INIT on both sides; what follows is for a subnet
+ * manager to decide.
+ */
+
+#include "madsim.h"
+
+#define MADSIM_WIDTHS		(IB_WIDTH_1X | IB_WIDTH_4X)
+#define MADSIM_SPEEDS		(IB_SPEED_SDR | IB_SPEED_DDR | IB_SPEED_QDR)
+#define MADSIM_VL_CAP		4	/* VL0 to VL7 */
+#define MADSIM_SUBNET_TIMEOUT	18	/* about a second */
+#define MADSIM_RESP_TIME	8	/* about a millisecond */
+
+static const u32 madsim_cap_mask =
+	IB_PORT_TRAP_SUP | IB_PORT_SL_MAP_SUP | IB_PORT_SYS_IMAGE_GUID_SUP |
+	IB_PORT_CLIENT_REG_SUP | IB_PORT_CAP_MASK_NOTICE_SUP |
+	IB_PORT_OTHER_LOCAL_CHANGES_SUP | IB_PORT_AUTO_MIGR_SUP;
+
+/**
+ * madsim_port_reset() - bring a port into the state after power-on
+ * @port: the port; nothing can reach it, or fabric->lock is held
+ *
+ * The link, faults and what the counters have counted stay.
+ */
+void madsim_port_reset(struct madsim_port *port)
+{
+	struct madsim_node *node = port->node;
+	struct ib_port_info *info = &port->info;
+	unsigned int i;
+
+	memset(info, 0, sizeof(*info));
+	info->gid_prefix = cpu_to_be64(0xfe80000000000000ULL);
+	info->link_width_enabled = MADSIM_WIDTHS;
+	info->link_width_supported = MADSIM_WIDTHS;
+	info->link_width_active = IB_WIDTH_4X;
+	info->linkspeed_portstate = MADSIM_SPEEDS << 4 | IB_PORT_DOWN;
+	info->portphysstate_linkdown = IB_PORT_PHYS_STATE_POLLING << 4 |
+				       IB_PORT_PHYS_STATE_POLLING;
+	info->linkspeedactive_enabled = IB_SPEED_QDR << 4 | MADSIM_SPEEDS;
+	info->neighbormtu_mastersmsl = IB_MTU_4096 << 4;
+	info->vlcap_inittype = MADSIM_VL_CAP << 4;
+	info->vl_arb_high_cap = MADSIM_VLARB_SIZE / 2;
+	info->vl_arb_low_cap = MADSIM_VLARB_SIZE / 2;
+	info->inittypereply_mtucap = IB_MTU_4096;
+	info->operationalvl_pei_peo_fpi_fpo = MADSIM_VL_CAP << 4;
+	info->clientrereg_resv_subnetto = MADSIM_SUBNET_TIMEOUT;
+	info->resv_resptimevalue = MADSIM_RESP_TIME;
+	port->mkey_expires = 0;
+	port->trap_pending = 0;
+	list_del_init(&port->trap_link);
+
+	memset(port->pkeys, 0, sizeof(port->pkeys));
+	memset(port->guids, 0, sizeof(port->guids));
+	if (madsim_is_end_port(port)) {
+		info->cap_mask = cpu_to_be32(madsim_cap_mask);
+		info->guid_cap = MADSIM_GUIDS;
+		port->pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);
+		port->guids[0] = cpu_to_be64(node->guid + port->num);
+	}
+	if (!port->num) {
+		info->linkspeed_portstate = MADSIM_SPEEDS << 4 | IB_PORT_ACTIVE;
+		info->portphysstate_linkdown = IB_PORT_PHYS_STATE_LINK_UP << 4;
+	}
+
+	for (i = 0; i < MADSIM_VLARB_SIZE; i += 2) {
+		port->vlarb[0][i] = i / 2;
+		port->vlarb[0][i + 1] = 1;
+		port->vlarb[1][i] = i / 2;
+		port->vlarb[1][i + 1] = 0;
+	}
+}
+
+/**
+ * madsim_port_event() - tell the kernel what happened to a port
+ * @port: an end port
+ * @event: what
+ *
+ * Does nothing if the node has no ib_device. Context: fabric->lock.
+ */
+void madsim_port_event(struct madsim_port *port, enum ib_event_type event)
+{
+	struct madsim_dev *dev = port->node->dev;
+	struct ib_event ibevent = {
+		.event = event,
+		.element.port_num = port->num,
+	};
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	if (!dev || !dev->events || !madsim_is_end_port(port))
+		return;
+	ibevent.device = &dev->ibdev;
+	ib_dispatch_event(&ibevent);
+}
+
+/**
+ * madsim_port_set_state() - change PortState, with all that follows from it
+ * @port: not a switch's port 0
+ * @state: the new state
+ *
+ * Context: fabric->lock.
+ */
+void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
+{
+	enum ib_port_state old = madsim_state(port);
+	struct madsim_node *node = port->node;
+
+	lockdep_assert_held(&node->fabric->lock);
+
+	if (state == old)
+		return;
+
+	port->info.linkspeed_portstate &= 0xf0;
+	port->info.linkspeed_portstate |= state;
+
+	if (state == IB_PORT_ACTIVE)
+		madsim_port_event(port, IB_EVENT_PORT_ACTIVE);
+	else if (old == IB_PORT_ACTIVE)
+		madsim_port_event(port, IB_EVENT_PORT_ERR);
+
+	/* Going up step by step is the subnet manager's own doing */
+	if (node->is_switch && (state == IB_PORT_DOWN || old == IB_PORT_DOWN)) {
+		node->sw.life_state |= MADSIM_SW_STATE_CHANGE;
+		madsim_trap_link_state(node);
+	}
+}
+
+static void madsim_port_set_phys(struct madsim_port *port, u8 phys)
+{
+	port->info.portphysstate_linkdown &= 0x0f;
+	port->info.portphysstate_linkdown |= phys << 4;
+}
+
+static bool madsim_port_enabled(const struct madsim_port *port)
+{
+	u8 phys = madsim_phys_state(port);
+
+	return port->node->powered && !port->pulled &&
+	       phys != IB_PORT_PHYS_STATE_DISABLED && phys != IB_PORT_PHYS_STATE_SLEEP;
+}
+
+/* The fastest setting that both ends have enabled, 0 if there is none */
+static u8 madsim_agree(u8 a, u8 b)
+{
+	u8 both = a & b;
+
+	return both ? 1 << (fls(both) - 1) : 0;
+}
+
+static void madsim_port_train(struct madsim_port *port, u8 width, u8 speed)
+{
+	if (madsim_state(port) != IB_PORT_DOWN)
+		return;
+
+	madsim_port_set_phys(port, IB_PORT_PHYS_STATE_LINK_UP);
+	port->info.link_width_active = width;
+	port->info.linkspeedactive_enabled &= 0x0f;
+	port->info.linkspeedactive_enabled |= speed << 4;
+	madsim_port_set_state(port, IB_PORT_INIT);
+}
+
+static void madsim_port_lose(struct madsim_port *port)
+{
+	if (madsim_phys_state(port) == IB_PORT_PHYS_STATE_LINK_UP) {
+		madsim_port_set_phys(port, IB_PORT_PHYS_STATE_POLLING);
+		if (port->counters.link_downed < U8_MAX)
+			port->counters.link_downed++;
+	}
+	madsim_port_set_state(port, IB_PORT_DOWN);
+}
+
+/**
+ * madsim_link_update() - let the link of a port go up or down as it must
+ * @port: a port of which something changed, not a switch's port 0
+ *
+ * Context: fabric->lock.
+ */
+void madsim_link_update(struct madsim_port *port)
+{
+	struct madsim_port *peer = port->peer;
+	u8 width = 0, speed = 0;
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	if (peer && madsim_port_enabled(port) && madsim_port_enabled(peer)) {
+		width = madsim_agree(port->info.link_width_enabled,
+				     peer->info.link_width_enabled);
+		speed = madsim_agree(port->info.linkspeedactive_enabled & 0xf,
+				     peer->info.linkspeedactive_enabled & 0xf);
+	}
+
+	if (width && speed) {
+		madsim_port_train(port, width, speed);
+		madsim_port_train(peer, width, speed);
+	} else {
+		madsim_port_lose(port);
+		if (peer)
+			madsim_port_lose(peer);
+	}
+}
+
+/**
+ * madsim_link_request() - do what a subnet manager asks of a link
+ * @port: not a switch's port 0
+ * @phys: PortPhysicalState to go to: polling, sleep, or disabled
+ *
+ * Polling restarts a link that is up. Context: fabric->lock.
+ */
+void madsim_link_request(struct madsim_port *port, u8 phys)
+{
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	madsim_port_lose(port);
+	if (port->peer)
+		madsim_port_lose(port->peer);
+	madsim_port_set_phys(port, phys);
+	madsim_link_update(port);
+}
+
+/**
+ * madsim_link() - put a cable between two ports
+ * @a: one node
+ * @a_port: the number of its port
+ * @b: the other node, may be the same
+ * @b_port: the number of its port
+ *
+ * Return: 0, -EINVAL if there is no such port or both are the same, -EBUSY if
+ * one of them is linked already. Context: fabric->mutex.
+ */
+int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port)
+{
+	struct madsim_port *pa, *pb;
+
+	lockdep_assert_held(&a->fabric->mutex);
+
+	if (!a_port || a_port > a->nports || !b_port || b_port > b->nports)
+		return -EINVAL;
+
+	pa = &a->ports[a_port];
+	pb = &b->ports[b_port];
+	if (pa == pb)
+		return -EINVAL;
+	if (pa->peer || pb->peer)
+		return -EBUSY;
+
+	spin_lock_irq(&a->fabric->lock);
+	pa->peer = pb;
+	pb->peer = pa;
+	if (a->fabric->live)
+		madsim_link_update(pa);
+	spin_unlock_irq(&a->fabric->lock);
+	return 0;
+}
+
+/**
+ * madsim_unlink() - take a cable away
+ * @node: the node at one end
+ * @num: the number of its port
+ *
+ * Return: 0, -EINVAL if there is no such port, -ENOENT if it has no link.
+ * Context: fabric->mutex.
+ */
+int madsim_unlink(struct madsim_node *node, u32 num)
+{
+	struct madsim_port *port, *peer;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (!num || num > node->nports)
+		return -EINVAL;
+	port = &node->ports[num];
+	peer = port->peer;
+	if (!peer)
+		return -ENOENT;
+
+	spin_lock_irq(&node->fabric->lock);
+	port->peer = NULL;
+	peer->peer = NULL;
+	if (node->fabric->live) {
+		madsim_link_update(port);
+		madsim_link_update(peer);
+	}
+	spin_unlock_irq(&node->fabric->lock);
+	return 0;
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A simulated InfiniBand fabric for management datagrams.
+ *
+ * A fabric is a set of nodes (channel adapters and switches) with ports, and
+ * links between ports. A node can be backed by an ib_device; then the kernel's
+ * MAD layer and everything on top of it lives behind its ports. All other
+ * nodes exist in the model only. A MAD travels synchronously in the context
+ * of the sender: post_send() walks it from port to port, a node of the model
+ * answers at once, and what reaches an ib_device is put into a posted receive
+ * buffer. The only hand-over is the receiver's completion queue, so that an
+ * undisturbed fabric needs neither thread nor timer.
+ *
+ * Locking order: fabric->mutex, fabric->lock, qp->lock, cq->lock.
+ */
+
+#ifndef MADSIM_H
+#define MADSIM_H
+
+#include <linux/configfs.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/prandom.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_pma.h>
+#include <rdma/ib_smi.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/opa_smi.h>
+
+#define MADSIM_MAX_DEVICES	64	/* ib_devices, over all fabrics */
+#define MADSIM_MAX_CA_PORTS	2	/* of a node with an ib_device */
+#define MADSIM_MAX_PORTS	254	/* of a switch; 255 means "none" in LFTs */
+#define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
+
+#define MADSIM_PKEYS		32	/* one block */
+#define MADSIM_GUIDS		8	/* one block */
+#define MADSIM_LFT_SIZE		16384	/* LinearFDBCap */
+#define MADSIM_LFT_BLOCK	64
+#define MADSIM_LFT_NONE		255
+#define MADSIM_MFT_SIZE		1024	/* MulticastFDBCap */
+#define MADSIM_MFT_BLOCK	32
+#define MADSIM_VLARB_SIZE	16	/* bytes of a table: 8 VL/weight pairs */
+#define MADSIM_SLS		16
+
+#define MADSIM_LID_PERMISSIVE	0xffff
+#define MADSIM_LID_MULTICAST	0xc000
+#define MADSIM_QPN_MULTICAST	0xffffff
+
+struct madsim_fabric;
+struct madsim_node;
+struct madsim_port;
+
+/**
+ * struct madsim_packet - a MAD with what the headers below it would carry
+ * @slid:	source LID
+ * @dlid:	destination LID
+ * @sl:		service level
+ * @smi:	from QP0, travels on VL15
+ * @grh_valid:	@grh is part of the packet
+ * @pkey:	P_Key; QP1 only
+ * @src_qpn:	sending queue pair
+ * @dst_qpn:	addressed queue pair
+ * @qkey:	Q_Key; QP1 only
+ * @len:	length of @mad: 256, or up to 2048 on OPA ports
+ * @grh:	global route header
+ * @mad:	the datagram
+ */
+struct madsim_packet {
+	u16 slid;
+	u16 dlid;
+	u8 sl;
+	bool smi;
+	bool grh_valid;
+	u16 pkey;
+	u32 src_qpn;
+	u32 dst_qpn;
+	u32 qkey;
+	u32 len;
+	struct ib_grh grh;
+	union {
+		u8 mad[OPA_MGMT_MAD_SIZE];
+		struct ib_mad_hdr hdr;
+		struct ib_smp smp;
+		struct opa_smp opa_smp;
+	} __aligned(8);
+};
+
+/* Bytes of LRH, BTH, DETH and ICRC, which the counters include */
+#define MADSIM_WIRE_HEADERS	(8 + 12 + 8 + 4)
+
+/* Free-running totals of a port; the performance agent subtracts its resets */
+enum madsim_total {
+	MADSIM_XMIT_DATA,		/* in units of four bytes, as the PMA has it */
+	MADSIM_RCV_DATA,
+	MADSIM_XMIT_PKTS,
+	MADSIM_RCV_PKTS,
+	MADSIM_XMIT_MCAST,
+	MADSIM_RCV_MCAST,
+	MADSIM_TOTALS
+};
+
+/* The counters of PortCountersExtended, in the order of CounterSelect */
+#define MADSIM_EXT_COUNTERS	8
+
+struct madsim_counters {
+	u64 total[MADSIM_TOTALS];
+	u64 base[MADSIM_XMIT_MCAST];	/* at the last Set(PortCounters) */
+	u64 ext_base[MADSIM_EXT_COUNTERS];
+	u16 rcv_errors;
+	u16 relay_errors;
+	u16 xmit_discards;
+	u16 vl15_dropped;
+	u8 link_downed;
+};
+
+/* What a port may be made to do to packets that leave it over the link */
+enum madsim_fault_kind {
+	MADSIM_FAULT_DROP,
+	MADSIM_FAULT_DUPLICATE,
+	MADSIM_FAULT_DELAY,
+	MADSIM_FAULT_REORDER,
+	MADSIM_FAULT_CORRUPT,
+	MADSIM_FAULT_KINDS
+};
+
+/**
+ * struct madsim_fault - fault injection of a port; fabric->lock
+ * @rule:	one per kind
+ * @rnd:	where the probabilities come from
+ * @seed:	what @rnd was started with
+ * @delay_ms:	how long %MADSIM_FAULT_DELAY holds a packet
+ */
+struct madsim_fault {
+	struct madsim_fault_rule {
+		u32 nth;		/* every nth packet, 0: off */
+		u32 permille;		/* or with this probability, 0: off */
+		u32 seen;
+		u64 injected;
+	} rule[MADSIM_FAULT_KINDS];
+	struct rnd_state rnd;
+	u64 seed;
+	u32 delay_ms;
+};
+
+/* Verbs that can be made to fail once */
+enum madsim_verb {
+	MADSIM_POST_SEND,
+	MADSIM_CREATE_AH,
+	MADSIM_MODIFY_PORT,
+	MADSIM_VERBS
+};
+
+/* A notice that a port keeps sending until the subnet manager represses it */
+enum madsim_trap {
+	MADSIM_TRAP_LINK_STATE,		/* 128 */
+	MADSIM_TRAP_LOCAL_CHANGE,	/* 144 */
+	MADSIM_TRAP_BAD_MKEY,		/* 256 */
+	MADSIM_TRAPS
+};
+
+/**
+ * struct madsim_port - a port of a node; fabric->lock unless noted
+ * @node:	immutable
+ * @num:	immutable; 0 is a switch's management port
+ * @peer:	the other end of the link, changed under fabric->mutex as well
+ * @pulled:	the cable is out
+ * @info:	PortInfo as the subnet manager sees it
+ * @mkey_expires: end of the running M_Key lease in jiffies, 0 if none runs
+ * @pkeys:	P_KeyTable
+ * @guids:	GUIDInfo; [0] is the port GUID
+ * @vlarb:	VLArbitration, low and high priority
+ * @counters:	of the performance management agent
+ * @qp:		QP0 and QP1 of the ib_device, NULL if there is none
+ * @fault:	NULL until a fault was configured
+ * @mcast_link:	on fabric->mcast while a multicast packet is replicated
+ * @trap_link:	on fabric->traps while a notice is unanswered
+ * @trap_pending: mask of enum madsim_trap
+ * @trap_left:	how often each notice will be repeated
+ * @notice:	the notices themselves
+ */
+struct madsim_port {
+	struct madsim_node *node;
+	u8 num;
+	bool pulled;
+	struct madsim_port *peer;
+	struct ib_port_info info;
+	unsigned long mkey_expires;
+	__be16 pkeys[MADSIM_PKEYS];
+	__be64 guids[MADSIM_GUIDS];
+	u8 vlarb[2][MADSIM_VLARB_SIZE];
+	struct madsim_counters counters;
+	struct madsim_qp *qp[2];
+	struct madsim_fault *fault;
+	struct list_head mcast_link;
+	struct list_head trap_link;
+	u8 trap_pending;
+	u8 trap_left[MADSIM_TRAPS];
+	struct ib_mad_notice_attr *notice;
+};
+
+/* SwitchInfo */
+struct madsim_switch_info {
+	__be16 lft_cap;
+	__be16 rft_cap;
+	__be16 mft_cap;
+	__be16 lft_top;
+	u8 default_port;
+	u8 default_mcast_primary;
+	u8 default_mcast_other;
+	u8 life_state;			/* 5 bits, PortStateChange, 2 bits */
+	__be16 lids_per_port;
+	__be16 partition_cap;
+	u8 flags;
+	u8 reserved;
+	__be16 mft_top;
+} __packed;
+
+#define MADSIM_SW_STATE_CHANGE	0x04
+
+/**
+ * struct madsim_node - a channel adapter or a switch
+ * @fabric:	immutable
+ * @list:	on fabric->nodes; fabric->mutex
+ * @group:	its directory in configfs, if made there
+ * @name:	immutable; how users and topologies call it
+ * @is_switch:	fabric->mutex, constant while the fabric is live, as are
+ *		@nports, @guid, @want_dev and @opa
+ * @nports:	number of ports without a switch's port 0
+ * @guid:	node GUID
+ * @want_dev:	the node shall be backed by an ib_device
+ * @opa:	its ports take 2 KiB MADs
+ * @desc:	NodeDescription; fabric->lock
+ * @powered:	the node is in the fabric; fabric->lock
+ * @dev:	the ib_device; fabric->mutex, and fabric->lock for use in there
+ * @ports:	@nports + 1 ports
+ * @sw:		SwitchInfo; fabric->lock, as all below
+ * @lft:	linear forwarding table
+ * @mft:	multicast forwarding table, @mft_words per entry
+ * @mft_words:	constant while live
+ * @sl2vl:	SLtoVLMappingTable by input and output port
+ * @fail:	errno with which the next call of a verb fails, 0 for none
+ * @failed:	how often one did
+ */
+struct madsim_node {
+	struct madsim_fabric *fabric;
+	struct list_head list;
+	struct config_group group;
+	char name[MADSIM_NAME_LEN];
+	bool is_switch;
+	u8 nports;
+	bool want_dev;
+	bool opa;
+	u64 guid;
+	char desc[MADSIM_NAME_LEN];
+	bool powered;
+	struct madsim_dev *dev;
+	struct madsim_port *ports;
+	struct madsim_switch_info sw;
+	u8 *lft;
+	__be16 *mft;
+	u8 mft_words;
+	u8 *sl2vl;
+	int fail[MADSIM_VERBS];
+	atomic_t failed[MADSIM_VERBS];
+};
+
+/**
+ * struct madsim_fabric - a subnet
+ * @list:	on the list of all fabrics, which main.c owns
+ * @group:	its directory in configfs, if made there
+ * @name:	immutable
+ * @index:	immutable; makes GUIDs unique
+ * @mutex:	serialises all configuration: nodes, links, live, plug
+ * @live:	the fabric runs; @mutex
+ * @nodes:	all nodes; @mutex for changes, which do not happen while live
+ * @node_count:	how many were ever made, for GUIDs
+ * @debugfs:	its directory
+ * @lock:	protects everything that a MAD can meet on its way
+ * @tx:		the packet that travels, and comes back as its answer; @lock
+ * @copy:	a replica of a multicast packet; @lock
+ * @mcast:	ports that a multicast packet still has to leave through; @lock
+ * @traps:	ports with unanswered notices; @lock
+ * @trap_work:	sends them
+ * @held:	delayed, duplicated and reordered packets; @lock
+ * @held_work:	lets them go
+ */
+struct madsim_fabric {
+	struct list_head list;
+	struct config_group group;
+	char name[MADSIM_NAME_LEN];
+	u8 index;
+	struct mutex mutex;	/* configuration; outermost */
+	bool live;
+	struct list_head nodes;
+	u32 node_count;
+	struct dentry *debugfs;
+
+	spinlock_t lock;	/* the model, taken with interrupts off */
+	struct madsim_packet tx;
+	struct madsim_packet copy;
+	struct list_head mcast;
+	struct list_head traps;
+	struct delayed_work trap_work;
+	struct list_head held;
+	struct delayed_work held_work;
+};
+
+/**
+ * struct madsim_dev - an ib_device and the node behind it
+ * @ibdev:	the device
+ * @node:	immutable; outlives the device
+ * @events:	events may be dispatched; fabric->lock
+ */
+struct madsim_dev {
+	struct ib_device ibdev;
+	struct madsim_node *node;
+	bool events;
+};
+
+/**
+ * struct madsim_cq - a completion queue
+ * @ibcq:	the core's part
+ * @lock:	protects the rest
+ * @armed:	the next completion calls the handler
+ * @head:	oldest entry
+ * @count:	number of entries
+ * @size:	immutable
+ * @ring:	the entries
+ */
+struct madsim_cq {
+	struct ib_cq ibcq;
+	spinlock_t lock;	/* innermost */
+	bool armed;
+	u32 head;
+	u32 count;
+	u32 size;
+	struct ib_wc *ring;
+};
+
+/**
+ * struct madsim_qp - QP0 or QP1 of a port
+ * @ibqp:	the core's part
+ * @port:	immutable
+ * @lock:	protects the rest
+ * @state:	QP state; changes take fabric->lock, too
+ * @qkey:	likewise
+ * @head:	oldest posted buffer
+ * @count:	number of posted buffers
+ * @size:	immutable
+ * @ring:	the posted buffers
+ */
+struct madsim_qp {
+	struct ib_qp ibqp;
+	struct madsim_port *port;
+	spinlock_t lock;	/* the receive queue; within fabric->lock */
+	enum ib_qp_state state;
+	u32 qkey;
+	u32 head;
+	u32 count;
+	u32 size;
+	struct madsim_rwqe {
+		struct ib_cqe *cqe;
+		void *buf;
+		u32 len;
+	} *ring;
+};
+
+struct madsim_pd {
+	struct ib_pd ibpd;
+};
+
+struct madsim_ah {
+	struct ib_ah ibah;
+	struct rdma_ah_attr attr;
+};
+
+static inline struct madsim_dev *to_madsim_dev(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct madsim_dev, ibdev);
+}
+
+static inline struct madsim_ah *to_madsim_ah(struct ib_ah *ibah)
+{
+	return container_of(ibah, struct madsim_ah, ibah);
+}
+
+/* What an agent did with a MAD that it was shown */
+enum madsim_verdict {
+	MADSIM_PASS,		/* not its business */
+	MADSIM_REPLY,		/* turned it into the response */
+	MADSIM_CONSUMED,	/* done, no response */
+};
+
+static inline u16 madsim_lid(const struct madsim_port *port)
+{
+	return be16_to_cpu(port->info.lid);
+}
+
+static inline u8 madsim_lmc(const struct madsim_port *port)
+{
+	return port->info.mkeyprot_resv_lmc & 0x7;
+}
+
+static inline enum ib_port_state madsim_state(const struct madsim_port *port)
+{
+	return port->info.linkspeed_portstate & 0xf;
+}
+
+static inline u8 madsim_phys_state(const struct madsim_port *port)
+{
+	return port->info.portphysstate_linkdown >> 4;
+}
+
+/* An end port has a LID and agents of its own */
+static inline bool madsim_is_end_port(const struct madsim_port *port)
+{
+	return !port->num == port->node->is_switch;
+}
+
+/* The end port through which the agents behind @port are reached */
+static inline struct madsim_port *madsim_end_port(struct madsim_port *port)
+{
+	return port->node->is_switch ? &port->node->ports[0] : port;
+}
+
+static inline bool madsim_lid_is_mine(const struct madsim_port *port, u16 lid)
+{
+	return madsim_lid(port) && lid >> madsim_lmc(port) == madsim_lid(port) >> madsim_lmc(port);
+}
+
+static inline bool madsim_lid_is_multicast(u16 lid)
+{
+	return lid >= MADSIM_LID_MULTICAST && lid != MADSIM_LID_PERMISSIVE;
+}
+
+static inline bool madsim_is_dr_smp(const struct madsim_packet *pkt)
+{
+	return pkt->smi && pkt->hdr.mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE;
+}
+
+static inline bool madsim_is_opa_smp(const struct ib_mad_hdr *hdr)
+{
+	return hdr->base_version == OPA_MGMT_BASE_VERSION &&
+	       hdr->class_version == OPA_SM_CLASS_VERSION;
+}
+
+/* main.c: the module and the list of fabrics */
+int madsim_add_fabric(struct madsim_fabric *fabric);
+void madsim_del_fabric(struct madsim_fabric *fabric);
+
+/* fabric.c: nodes and links, and bringing them to life */
+struct madsim_fabric *madsim_fabric_create(const char *name);
+void madsim_fabric_destroy(struct madsim_fabric *fabric);
+int madsim_fabric_start(struct madsim_fabric *fabric);
+void madsim_fabric_stop(struct madsim_fabric *fabric);
+struct madsim_node *madsim_node_create(struct madsim_fabric *fabric, const char *name,
+				       bool is_switch, u8 nports);
+void madsim_node_remove(struct madsim_node *node);
+void madsim_node_free(struct madsim_node *node);
+struct madsim_node *madsim_node_find(struct madsim_fabric *fabric, const char *name);
+int madsim_node_set_ports(struct madsim_node *node, u8 nports);
+int madsim_node_set_type(struct madsim_node *node, bool is_switch);
+int madsim_node_plug(struct madsim_node *node);
+int madsim_node_unplug(struct madsim_node *node);
+
+/* link.c: cables, and the state of the ports at their ends */
+int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port);
+int madsim_unlink(struct madsim_node *node, u32 num);
+void madsim_link_update(struct madsim_port *port);
+void madsim_link_request(struct madsim_port *port, u8 phys);
+void madsim_port_reset(struct madsim_port *port);
+void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state);
+void madsim_port_event(struct madsim_port *port, enum ib_event_type event);
+
+/* topo.c: presets */
+int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned int devices);
+
+/* dev.c: the ib_device of a node */
+int madsim_dev_register(struct madsim_node *node);
+void madsim_dev_unregister(struct madsim_node *node);
+
+/* qp.c: completion queues, queue pairs, address handles */
+extern const struct ib_device_ops madsim_qp_ops;
+void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt);
+
+/* route.c: the way of a packet */
+void madsim_send(struct madsim_port *port, struct madsim_packet *pkt);
+void madsim_arrive(struct madsim_port *port, struct madsim_packet *pkt);
+
+/* smp.c: directed routes */
+struct madsim_port *madsim_dr_forward(struct madsim_port *in, struct madsim_packet *pkt);
+struct madsim_port *madsim_dr_depart(struct madsim_node *node, struct madsim_packet *pkt);
+bool madsim_dr_terminate(struct madsim_port *port, struct madsim_packet *pkt);
+
+/* sma.c: subnet management agent */
+enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port, struct ib_mad *mad,
+			       u32 *len, bool check_mkey);
+
+/* pma.c: performance management agent */
+enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad);
+
+/* trap.c: notices */
+void madsim_trap_init(struct madsim_fabric *fabric);
+void madsim_trap_link_state(struct madsim_node *node);
+void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);
+void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp);
+void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice);
+
+/* fault.c: fault injection */
+void madsim_fault_init(struct madsim_fabric *fabric);
+bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt);
+void madsim_fault_flush(struct madsim_fabric *fabric);
+int madsim_fault_command(struct madsim_fabric *fabric, char *line);
+void madsim_fault_show(struct madsim_fabric *fabric, struct seq_file *m);
+int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb);
+
+/* debugfs.c: what is seen and done at run time */
+void madsim_debugfs_init(void);
+void madsim_debugfs_exit(void);
+void madsim_debugfs_add(struct madsim_fabric *fabric);
+void madsim_debugfs_del(struct madsim_fabric *fabric);
+
+/* configfs.c: fabrics that user space builds */
+int madsim_configfs_init(void);
+void madsim_configfs_exit(void);
+
+#endif /* MADSIM_H */

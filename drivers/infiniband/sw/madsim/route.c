@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The way of a packet: out of an end port, over links, through switches, and
+ * into an end port. All of it happens in the sender's context under
+ * fabric->lock, so a packet meets one state of the fabric only.
+ */
+
+#include <linux/math.h>
+#include <linux/minmax.h>
+
+#include "madsim.h"
+
+/* More than any directed route, and an end to loops in forwarding tables */
+#define MADSIM_MAX_HOPS		128
+
+static u32 madsim_words(const struct madsim_packet *pkt)
+{
+	u32 len = pkt->len + MADSIM_WIRE_HEADERS;
+
+	if (pkt->grh_valid)
+		len += sizeof(struct ib_grh);
+	return DIV_ROUND_UP(len, 4);
+}
+
+static void madsim_count_xmit(struct madsim_port *port, const struct madsim_packet *pkt)
+{
+	u64 *total = port->counters.total;
+
+	total[MADSIM_XMIT_DATA] += madsim_words(pkt);
+	total[MADSIM_XMIT_PKTS]++;
+	if (madsim_lid_is_multicast(pkt->dlid))
+		total[MADSIM_XMIT_MCAST]++;
+}
+
+static void madsim_count_rcv(struct madsim_port *port, const struct madsim_packet *pkt)
+{
+	u64 *total = port->counters.total;
+
+	total[MADSIM_RCV_DATA] += madsim_words(pkt);
+	total[MADSIM_RCV_PKTS]++;
+	if (madsim_lid_is_multicast(pkt->dlid))
+		total[MADSIM_RCV_MCAST]++;
+}
+
+static void madsim_count_error(u16 *counter)
+{
+	if (*counter < U16_MAX)
+		++*counter;
+}
+
+/* The receiving half of crossing the link of @out: NULL if nobody takes @pkt */
+static struct madsim_port *madsim_take(struct madsim_port *out, struct madsim_packet *pkt)
+{
+	struct madsim_port *in = out->peer;
+
+	if (!in)
+		return NULL;
+	if (madsim_state(in) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ARMED) ||
+	    (pkt->len > IB_MGMT_MAD_SIZE && !in->node->opa)) {
+		madsim_count_error(&in->counters.rcv_errors);
+		return NULL;
+	}
+	madsim_count_rcv(in, pkt);
+	return in;
+}
+
+/*
+ * Put @pkt on the link of @out. VL15 works as soon as the link is trained,
+ * all else wants the sender ACTIVE and the receiver at least ARMED.
+ */
+static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_packet *pkt)
+{
+	if (madsim_state(out) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ACTIVE)) {
+		madsim_count_error(&out->counters.xmit_discards);
+		return NULL;
+	}
+	madsim_count_xmit(out, pkt);
+	if (unlikely(out->fault) && madsim_fault_inject(out, pkt))
+		return NULL;
+	return madsim_take(out, pkt);
+}
+
+static bool madsim_gid_is_mine(const struct madsim_port *port, const union ib_gid *gid)
+{
+	unsigned int i;
+
+	if (gid->global.subnet_prefix != port->info.gid_prefix)
+		return false;
+	for (i = 0; i < MADSIM_GUIDS; i++) {
+		if (port->guids[i] && port->guids[i] == gid->global.interface_id)
+			return true;
+	}
+	return false;
+}
+
+/* Limited members talk to full members only, 0x7fff and 0xffff being one P_Key */
+static bool madsim_pkey_matches(u16 a, u16 b)
+{
+	return (a & 0x7fff) && !((a ^ b) & 0x7fff) && ((a | b) & 0x8000);
+}
+
+static bool madsim_pkey_is_mine(const struct madsim_port *port, u16 pkey)
+{
+	unsigned int i;
+
+	for (i = 0; i < MADSIM_PKEYS; i++) {
+		if (madsim_pkey_matches(be16_to_cpu(port->pkeys[i]), pkey))
+			return true;
+	}
+	return false;
+}
+
+static void madsim_count_violation(__be16 *counter)
+{
+	if (*counter != cpu_to_be16(U16_MAX))
+		be16_add_cpu(counter, 1);
+}
+
+/* The checks of the end port that are not about the route */
+static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *pkt)
+{
+	bool multicast = madsim_lid_is_multicast(pkt->dlid);
+
+	if (pkt->smi)
+		return !pkt->dst_qpn && !multicast && !pkt->grh_valid;
+
+	if (multicast ? pkt->dst_qpn != MADSIM_QPN_MULTICAST && pkt->dst_qpn != 1 :
+			pkt->dst_qpn != 1)
+		return false;
+	if (pkt->grh_valid && pkt->grh.dgid.raw[0] != 0xff &&
+	    !madsim_gid_is_mine(port, &pkt->grh.dgid))
+		return false;
+	if (!madsim_pkey_is_mine(port, pkt->pkey)) {
+		madsim_count_violation(&port->info.pkey_violations);
+		return false;
+	}
+	if (pkt->qkey != IB_QP1_QKEY) {
+		madsim_count_violation(&port->info.qkey_violations);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Let the agents of a node without MAD layer answer. If they do, @pkt has become
+ * the answer, on its way back.
+ */
+static bool madsim_answer(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt)
+{
+	enum madsim_verdict verdict = MADSIM_PASS;
+	struct ib_mad *mad = (struct ib_mad *)pkt->mad;
+	struct ib_mad_hdr *hdr = &pkt->hdr;
+
+	if (pkt->smi)
+		verdict = madsim_sma(port, in_port, mad, &pkt->len, true);
+	else if (hdr->mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
+		verdict = madsim_pma(port, mad);
+
+	if (verdict == MADSIM_CONSUMED)
+		return false;
+	if (verdict == MADSIM_PASS) {
+		/* What the MAD layer does for classes that nobody serves */
+		if (hdr->method != IB_MGMT_METHOD_GET && hdr->method != IB_MGMT_METHOD_SET)
+			return false;
+		hdr->method = IB_MGMT_METHOD_GET_RESP;
+		hdr->status = cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB);
+		if (madsim_is_dr_smp(pkt))
+			hdr->status |= IB_SMP_DIRECTION;
+	}
+
+	swap(pkt->slid, pkt->dlid);
+	pkt->dst_qpn = pkt->src_qpn;
+	pkt->src_qpn = !pkt->smi;
+	if (pkt->grh_valid)
+		swap(pkt->grh.sgid, pkt->grh.dgid);
+	return true;
+}
+
+/*
+ * A switch answers SMPs in its own hardware, with or without ib_device: the
+ * MAD layer could not send the answer by the port that the request came from.
+ * SMInfo is for the subnet manager behind port 0, if there is one.
+ */
+static bool madsim_is_for_host(const struct madsim_port *port, const struct madsim_packet *pkt)
+{
+	if (!port->qp[!pkt->smi])
+		return false;
+	if (!port->node->is_switch || !pkt->smi)
+		return true;
+
+	switch (pkt->hdr.method) {
+	case IB_MGMT_METHOD_GET:
+	case IB_MGMT_METHOD_SET:
+	case IB_MGMT_METHOD_TRAP_REPRESS:
+		return pkt->hdr.attr_id == IB_SMP_ATTR_SM_INFO &&
+		       port->info.cap_mask & cpu_to_be32(IB_PORT_SM);
+	default:
+		return true;
+	}
+}
+
+static void madsim_reply(struct madsim_port *port, struct madsim_packet *reply);
+
+static void madsim_deliver(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt)
+{
+	if (!madsim_admit(port, pkt))
+		return;
+
+	if (madsim_is_for_host(port, pkt)) {
+		madsim_qp_receive(port, pkt);
+		return;
+	}
+
+	/* The agents never ask, so a response is for none of them */
+	if (pkt->hdr.method & IB_MGMT_METHOD_RESP || madsim_lid_is_multicast(pkt->dlid))
+		return;
+	if (!port->node->is_switch && madsim_is_dr_smp(pkt) && !madsim_dr_terminate(port, pkt))
+		return;
+	if (madsim_answer(port, in_port, pkt))
+		madsim_reply(port, pkt);
+}
+
+/* Where a switch sends a packet with a unicast LID; port 0 is itself */
+static struct madsim_port *madsim_lft(struct madsim_port *in, const struct madsim_packet *pkt)
+{
+	struct madsim_node *node = in->node;
+	struct madsim_port *port0 = &node->ports[0];
+	u8 num;
+
+	if (pkt->dlid == MADSIM_LID_PERMISSIVE || madsim_lid_is_mine(port0, pkt->dlid))
+		return port0;
+
+	num = pkt->dlid < MADSIM_LFT_SIZE ? node->lft[pkt->dlid] : MADSIM_LFT_NONE;
+	if (!num || num > node->nports || (in->num && num == in->num)) {
+		madsim_count_error(&in->counters.relay_errors);
+		return NULL;
+	}
+	return &node->ports[num];
+}
+
+static bool madsim_in_mft(const struct madsim_node *node, u16 lid, u8 num)
+{
+	unsigned int at = (lid - MADSIM_LID_MULTICAST) * node->mft_words + num / 16;
+
+	return lid - MADSIM_LID_MULTICAST < MADSIM_MFT_SIZE &&
+	       be16_to_cpu(node->mft[at]) & BIT(num % 16);
+}
+
+/* Mark the ports by which a switch lets a multicast packet out */
+static void madsim_mft(struct madsim_port *in, struct madsim_packet *pkt)
+{
+	struct madsim_node *node = in->node;
+	unsigned int i;
+
+	if (in->num && madsim_in_mft(node, pkt->dlid, 0))
+		madsim_deliver(&node->ports[0], in->num, pkt);
+	for (i = 1; i <= node->nports; i++) {
+		if (i != in->num && madsim_in_mft(node, pkt->dlid, i) &&
+		    list_empty(&node->ports[i].mcast_link))
+			list_add_tail(&node->ports[i].mcast_link, &node->fabric->mcast);
+	}
+}
+
+/*
+ * Flood along the tree that the tables describe. The tree is the subnet
+ * manager's work; if it is none, the bound ends the storm.
+ */
+static void madsim_flood(struct madsim_fabric *fabric, struct madsim_packet *pkt)
+{
+	struct madsim_packet *copy = &fabric->copy;
+	unsigned int budget = 4096;
+	struct madsim_port *out, *in;
+
+	while ((out = list_first_entry_or_null(&fabric->mcast, struct madsim_port, mcast_link))) {
+		list_del_init(&out->mcast_link);
+		if (!budget)
+			continue;
+		budget--;
+
+		/* Faults and agents may change what they see */
+		memcpy(copy, pkt, offsetof(struct madsim_packet, mad) + pkt->len);
+		in = madsim_cross(out, copy);
+		if (!in)
+			continue;
+		if (in->node->is_switch)
+			madsim_mft(in, copy);
+		else
+			madsim_deliver(in, in->num, copy);
+	}
+}
+
+/* Go on with @pkt at @in until it has come to its end */
+static void madsim_enter(struct madsim_port *in, struct madsim_packet *pkt)
+{
+	struct madsim_port *out;
+	unsigned int hops;
+
+	for (hops = 0; in && hops < MADSIM_MAX_HOPS; hops++) {
+		if (!in->node->is_switch) {
+			if (pkt->dlid == MADSIM_LID_PERMISSIVE ||
+			    madsim_lid_is_mine(in, pkt->dlid) ||
+			    madsim_lid_is_multicast(pkt->dlid))
+				madsim_deliver(in, in->num, pkt);
+			return;
+		}
+
+		if (madsim_lid_is_multicast(pkt->dlid)) {
+			madsim_mft(in, pkt);
+			madsim_flood(in->node->fabric, pkt);
+			return;
+		}
+
+		out = madsim_lft(in, pkt);
+		if (out && !out->num && madsim_is_dr_smp(pkt))
+			out = madsim_dr_forward(in, pkt);
+		if (!out)
+			return;
+		if (!out->num) {
+			madsim_deliver(out, in->num, pkt);
+			return;
+		}
+		in = madsim_cross(out, pkt);
+	}
+}
+
+/**
+ * madsim_arrive() - let a packet that was held on a link go on
+ * @out: the port it had left by
+ * @pkt: the packet
+ *
+ * Context: fabric->lock.
+ */
+void madsim_arrive(struct madsim_port *out, struct madsim_packet *pkt)
+{
+	lockdep_assert_held(&out->node->fabric->lock);
+
+	madsim_enter(madsim_take(out, pkt), pkt);
+}
+
+static void madsim_send_by_lid(struct madsim_port *port, struct madsim_packet *pkt)
+{
+	struct madsim_port *out = port;
+
+	if (port->node->is_switch) {
+		if (madsim_lid_is_multicast(pkt->dlid)) {
+			madsim_mft(port, pkt);
+			madsim_flood(port->node->fabric, pkt);
+			return;
+		}
+		/* There is no telling which link "the other end" is at */
+		if (pkt->dlid == MADSIM_LID_PERMISSIVE)
+			return;
+		out = madsim_lft(port, pkt);
+		if (!out)
+			return;
+	}
+
+	if (!out->num || (pkt->dlid != MADSIM_LID_PERMISSIVE && madsim_lid_is_mine(out, pkt->dlid)))
+		madsim_deliver(port, port->num, pkt);
+	else
+		madsim_enter(madsim_cross(out, pkt), pkt);
+}
+
+/* Send the answer of an agent of the model */
+static void madsim_reply(struct madsim_port *port, struct madsim_packet *reply)
+{
+	struct madsim_port *out;
+
+	if (!port->node->is_switch || !madsim_is_dr_smp(reply) ||
+	    reply->dlid != MADSIM_LID_PERMISSIVE) {
+		madsim_send_by_lid(port, reply);
+		return;
+	}
+
+	out = madsim_dr_forward(port, reply);
+	if (out && out->num)
+		madsim_enter(madsim_cross(out, reply), reply);
+}
+
+/**
+ * madsim_send() - send a packet that an end port's owner made
+ * @port: an end port
+ * @pkt: the packet; scratch afterwards
+ *
+ * On return it has been received, answered, dropped, or held by a fault.
+ * Context: fabric->lock.
+ */
+void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
+{
+	struct madsim_port *out;
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	if (!port->node->is_switch || !madsim_is_dr_smp(pkt) ||
+	    pkt->dlid != MADSIM_LID_PERMISSIVE) {
+		madsim_send_by_lid(port, pkt);
+		return;
+	}
+
+	out = madsim_dr_depart(port->node, pkt);
+	if (out)
+		madsim_enter(madsim_cross(out, pkt), pkt);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Notices to the subnet manager: sent when something happened, and again until
+ * the subnet manager represses them or they were sent often enough. Nothing
+ * runs while there is nothing to tell.
+ */
+
+#include "madsim.h"
+
+#define MADSIM_TRAP_INTERVAL	HZ
+#define MADSIM_TRAP_SENDS	10
+
+#define MADSIM_NOTICE_URGENT	0x81	/* generic, type "urgent" */
+#define MADSIM_NOTICE_SECURITY	0x82
+#define MADSIM_NOTICE_INFO	0x84
+
+static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
+{
+	struct madsim_fabric *fabric = port->node->fabric;
+	struct madsim_packet *pkt = &fabric->tx;
+	struct ib_mad_notice_attr *notice = &port->notice[trap];
+	struct ib_smp *smp = &pkt->smp;
+
+	memset(pkt, 0, offsetof(struct madsim_packet, mad) + IB_MGMT_MAD_SIZE);
+	pkt->slid = madsim_lid(port);
+	pkt->dlid = be16_to_cpu(port->info.sm_lid);
+	pkt->sl = port->info.neighbormtu_mastersmsl & 0xf;
+	pkt->smi = true;
+	pkt->len = IB_MGMT_MAD_SIZE;
+
+	smp->base_version = IB_MGMT_BASE_VERSION;
+	smp->mgmt_class = IB_MGMT_CLASS_SUBN_LID_ROUTED;
+	smp->class_version = 1;
+	smp->method = IB_MGMT_METHOD_TRAP;
+	smp->tid = cpu_to_be64((u64)madsim_lid(port) << 16 | be16_to_cpu(notice->trap_num));
+	smp->attr_id = IB_SMP_ATTR_NOTICE;
+	notice->issuer_lid = port->info.lid;
+	memcpy(smp->data, notice, sizeof(*notice));
+
+	madsim_send(port, pkt);
+}
+
+static void madsim_trap_work(struct work_struct *work)
+{
+	struct madsim_fabric *fabric = container_of(work, struct madsim_fabric, trap_work.work);
+	struct madsim_port *port, *next;
+	enum madsim_trap trap;
+
+	spin_lock_irq(&fabric->lock);
+	list_for_each_entry_safe(port, next, &fabric->traps, trap_link) {
+		for (trap = 0; trap < MADSIM_TRAPS; trap++) {
+			if (!(port->trap_pending & BIT(trap)))
+				continue;
+			/* Before a subnet manager has come there is nobody to tell */
+			if (port->info.sm_lid && madsim_lid(port))
+				madsim_trap_send(port, trap);
+			if (!--port->trap_left[trap])
+				port->trap_pending &= ~BIT(trap);
+		}
+		if (!port->trap_pending)
+			list_del_init(&port->trap_link);
+	}
+	if (!list_empty(&fabric->traps))
+		schedule_delayed_work(&fabric->trap_work, MADSIM_TRAP_INTERVAL);
+	spin_unlock_irq(&fabric->lock);
+}
+
+/**
+ * madsim_trap_init() - prepare a fabric for notices
+ * @fabric: a new fabric
+ */
+void madsim_trap_init(struct madsim_fabric *fabric)
+{
+	INIT_LIST_HEAD(&fabric->traps);
+	INIT_DELAYED_WORK(&fabric->trap_work, madsim_trap_work);
+}
+
+static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
+						    enum madsim_trap trap, u8 type, __be16 num)
+{
+	struct madsim_fabric *fabric = port->node->fabric;
+	struct ib_mad_notice_attr *notice = &port->notice[trap];
+
+	lockdep_assert_held(&fabric->lock);
+
+	memset(notice, 0, sizeof(*notice));
+	notice->generic_type = type;
+	notice->prod_type_lsb = cpu_to_be16(port->node->is_switch ? 2 : 1);
+	notice->trap_num = num;
+
+	port->trap_left[trap] = MADSIM_TRAP_SENDS;
+	port->trap_pending |= BIT(trap);
+	if (list_empty(&port->trap_link))
+		list_add_tail(&port->trap_link, &fabric->traps);
+	mod_delayed_work(system_wq, &fabric->trap_work, 0);
+	return notice;
+}
+
+/**
+ * madsim_trap_link_state() - tell that a port of a switch went up or down
+ * @node: the switch
+ *
+ * Context: fabric->lock.
+ */
+void madsim_trap_link_state(struct madsim_node *node)
+{
+	struct madsim_port *port0 = &node->ports[0];
+	struct ib_mad_notice_attr *notice;
+
+	if (!node->powered)
+		return;
+	notice = madsim_trap_raise(port0, MADSIM_TRAP_LINK_STATE, MADSIM_NOTICE_URGENT,
+				   cpu_to_be16(128));
+	/* Trap 128 has the LID where 129 has a reserved field */
+	notice->details.ntc_129_131.reserved = port0->info.lid;
+}
+
+/**
+ * madsim_trap_local_change() - tell that a port's capabilities changed
+ * @port: an end port
+ * @desc_changed: it was the NodeDescription
+ *
+ * Context: fabric->lock.
+ */
+void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
+{
+	struct ib_mad_notice_attr *notice;
+
+	notice = madsim_trap_raise(port, MADSIM_TRAP_LOCAL_CHANGE, MADSIM_NOTICE_INFO,
+				   IB_NOTICE_TRAP_CAP_MASK_CHG);
+	notice->details.ntc_144.lid = port->info.lid;
+	notice->details.ntc_144.new_cap_mask = port->info.cap_mask;
+	if (desc_changed) {
+		notice->details.ntc_144.local_changes = 1;
+		notice->details.ntc_144.change_flags = IB_NOTICE_TRAP_NODE_DESC_CHG;
+	}
+}
+
+/**
+ * madsim_trap_bad_mkey() - tell that somebody tried a wrong M_Key
+ * @port: the end port
+ * @smp: the SMP that tried
+ *
+ * Context: fabric->lock.
+ */
+void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp)
+{
+	struct ib_mad_notice_attr *notice;
+
+	notice = madsim_trap_raise(port, MADSIM_TRAP_BAD_MKEY, MADSIM_NOTICE_SECURITY,
+				   IB_NOTICE_TRAP_BAD_MKEY);
+	notice->details.ntc_256.lid = port->info.lid;
+	notice->details.ntc_256.method = smp->method;
+	notice->details.ntc_256.attr_id = smp->attr_id;
+	notice->details.ntc_256.attr_mod = smp->attr_mod;
+	notice->details.ntc_256.mkey = smp->mkey;
+	/* The notice has no room for the LIDs of an OPA SMP */
+	if (smp->mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE &&
+	    smp->class_version != OPA_SM_CLASS_VERSION) {
+		u8 hops = min_t(u8, smp->hop_cnt, sizeof(notice->details.ntc_256.dr_rtn_path));
+
+		notice->details.ntc_256.dr_slid = smp->dr_slid;
+		notice->details.ntc_256.dr_trunc_hop = IB_NOTICE_TRAP_DR_NOTICE | hops;
+		if (hops < smp->hop_cnt)
+			notice->details.ntc_256.dr_trunc_hop |= IB_NOTICE_TRAP_DR_TRUNC;
+		memcpy(notice->details.ntc_256.dr_rtn_path, &smp->return_path[1], hops);
+	}
+}
+
+/**
+ * madsim_trap_repress() - stop a notice because the subnet manager has it
+ * @port: the end port
+ * @notice: as it came with the TrapRepress
+ *
+ * Context: fabric->lock.
+ */
+void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice)
+{
+	enum madsim_trap trap;
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	for (trap = 0; trap < MADSIM_TRAPS; trap++) {
+		if (port->notice[trap].trap_num == notice->trap_num)
+			port->trap_pending &= ~BIT(trap);
+	}
+	/* The list is left to the work, which may be just walking it */
+}

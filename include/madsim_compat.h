@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What ib_madsim needs from kernels older than the one it is written for.
+ * Force-included by the external build, not part of the patch series.
+ */
+
+#ifndef MADSIM_COMPAT_H
+#define MADSIM_COMPAT_H
+
+#include <linux/version.h>
+#include <rdma/ib_verbs.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
+{
+	return (void *)(uintptr_t)dma_addr;
+}
+#endif
+
+/* create_cq() took the udata alone */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define uverbs_attr_bundle ib_udata
+#endif
+
+#endif /* MADSIM_COMPAT_H */
