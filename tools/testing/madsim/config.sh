@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Building a fabric in configfs, and everything that is refused there.
+
+. "$(dirname "$0")/lib.sh"
+
+plan 45
+
+load topology=none || bail "cannot load ib_madsim"
+fabric=$configfs/test
+
+check "no device without a fabric" eval '[ -z "$(devices)" ]'
+check "make a fabric" mkdir $fabric
+check "an empty one cannot live: ENOENT" refuses "No such file" put $fabric/live 1
+check "make nodes" mkdir $fabric/a $fabric/b $fabric/sw
+check "a name with a blank: EINVAL" refuses "Invalid argument" mkdir "$fabric/x y"
+check "a name that is too long: ENAMETOOLONG" refuses "too long" \
+	mkdir "$fabric/$(printf 'x%.0s' $(seq 64))"
+check "the name of another fabric: EEXIST" refuses "File exists" mkdir $fabric
+check "a new node is a host with one port" eval '
+	says "^ca$" cat $fabric/a/type
+	says "^1$" cat $fabric/a/ports'
+check "make one a switch" eval '
+	put $fabric/sw/type switch
+	put $fabric/sw/ports 4
+	says "^switch$" cat $fabric/sw/type'
+check "no such type: EINVAL" refuses "Invalid argument" put $fabric/sw/type router
+check "no port at all: EINVAL" refuses "Invalid argument" put $fabric/sw/ports 0
+check "255 ports: EINVAL" refuses "Invalid argument" put $fabric/sw/ports 255
+check "256 ports: ERANGE" refuses "out of range" put $fabric/sw/ports 256
+check "a GUID" eval '
+	put $fabric/a/guid 0x0002c90200001230
+	says "^0x0002c90200001230$" cat $fabric/a/guid'
+check "the same twice cannot live: EEXIST" eval '
+	put $fabric/b/guid 0x0002c90200001230
+	refuses "File exists" put $fabric/live 1
+	put $fabric/b/guid 0x0002c90200001240'
+check "GUID 0: EINVAL" refuses "Invalid argument" put $fabric/b/guid 0
+check "no GUID: EINVAL" refuses "Invalid argument" put $fabric/b/guid x
+check "a description" eval '
+	put $fabric/b/description "the other one"
+	says "^the other one$" cat $fabric/b/description'
+check "a long description: ENAMETOOLONG" refuses "too long" \
+	put $fabric/b/description "$(printf 'x%.0s' $(seq 65))"
+check "device is yes or no: EINVAL" refuses "Invalid argument" put $fabric/a/device 7
+check "make devices" eval 'put $fabric/a/device 1; put $fabric/b/device 1'
+
+check "link" eval 'put $fabric/link "a 1 sw 1"; put $fabric/link "b 1 sw 2"'
+check "a port linked twice: EBUSY" refuses "busy" put $fabric/link "a 1 sw 3"
+check "the other end, too: EBUSY" refuses "busy" put $fabric/link "sw 3 b 1"
+check "no such port: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 5"
+check "a switch's port 0: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 0"
+check "a port with itself: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 3"
+check "no such node: ENOENT" refuses "No such file" put $fabric/link "sw 3 nobody 1"
+check "half a link: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw"
+check "more than a link: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 4 sw"
+check "unlink what is not linked: ENOENT" refuses "No such file" put $fabric/unlink "sw 3"
+check "change a linked node: EBUSY" refuses "busy" put $fabric/sw/ports 8
+check "no device name yet: ENODEV" refuses "No such device" cat $fabric/a/dev_name
+
+check "a host with three ports and a device cannot live: EINVAL" eval '
+	mkdir $fabric/wide
+	put $fabric/wide/ports 3
+	put $fabric/wide/device 1
+	refuses "Invalid argument" put $fabric/live 1
+	says "^0$" cat $fabric/live
+	[ -z "$(devices)" ]
+	rmdir $fabric/wide'
+
+check "live" put $fabric/live 1
+check "its devices are there" eval '
+	says "^madsim" cat $fabric/a/dev_name
+	state_is $(cat $fabric/a/dev_name) 1 INIT'
+check "the node has what was configured" eval '
+	dev=/sys/class/infiniband/$(cat $fabric/a/dev_name)
+	says "^0002:c902:0000:1230$" cat $dev/node_guid
+	says "the other one" smpquery -C $(cat $fabric/a/dev_name) -P 1 -D nodedesc 0,1,2'
+check "live again: EALREADY" refuses "already in progress" put $fabric/live 1
+check "while it lives, nothing changes: EBUSY" eval '
+	refuses "busy" put $fabric/a/ports 2
+	refuses "busy" put $fabric/a/type switch
+	refuses "busy" put $fabric/a/guid 5
+	refuses "busy" put $fabric/a/description x
+	refuses "busy" put $fabric/a/device 0
+	refuses "busy" put $fabric/a/opa 1
+	refuses "busy" mkdir $fabric/new'
+check "a live node cannot be removed: EBUSY" refuses "busy" rmdir $fabric/a
+check "nor the module" refuses "in use" rmmod ib_madsim
+check "cables can be moved" eval '
+	put $fabric/unlink "b 1"
+	state_is $(cat $fabric/b/dev_name) 1 DOWN
+	put $fabric/link "b 1 sw 4"
+	state_is $(cat $fabric/b/dev_name) 1 INIT'
+check "not live any more" eval 'put $fabric/live 0; [ -z "$(devices)" ]'
+check "remove everything" eval 'rmdir $fabric/a $fabric/b $fabric/sw; rmdir $fabric'
+check "unload" unload
+
+finish

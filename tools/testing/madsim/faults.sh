@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Faults of links and verbs: what they do, how they are counted, and what the
+# faults file refuses.
+
+. "$(dirname "$0")/lib.sh"
+
+plan 24
+
+load topology=star || bail "cannot load ib_madsim"
+faults=$debugfs/preset/faults
+
+# ask COUNT: so many requests from H1 to H2, and how many were answered
+ask()
+{
+	local i answered=0
+	for ((i = 0; i < $1; i++)); do
+		if smpquery -C madsim0 -P 1 -t 500 -D nodeinfo 0,1,2 >/dev/null 2>&1; then
+			answered=$((answered + 1))
+		fi
+	done
+	echo $answered
+}
+
+# injected LINE: the faults file has a line that begins so and ends with a count
+injected()
+{
+	says "^$1 injected [1-9]" cat $faults
+}
+
+check "nothing at first" eval '[ -z "$(cat $faults)" ]'
+check "an undisturbed link" says "^3$" ask 3
+
+check "drop every packet" put $faults "H1 1 drop nth 1"
+check "no answer" says "^0$" ask 2
+check "counted" injected "H1 1 drop nth 1"
+check "drop no more" put $faults "H1 1 drop off"
+check "answers again" says "^3$" ask 3
+check "drop every second request" eval '
+	put $faults "H1 1 drop nth 2"
+	says "^2$" ask 4
+	put $faults "H1 1 clear"'
+
+# With the same seed, the same packets
+pattern()
+{
+	local i before=0 now
+	put $faults "H1 1 drop permille 500"
+	put $faults "H1 1 seed $1"
+	for i in 1 2 3 4 5 6 7 8; do
+		ask 1 >/dev/null
+		now=$(sed -n 's/^H1 1 drop .* injected //p' $faults)
+		printf %d $((now - before))
+		before=$now
+	done
+	put $faults "H1 1 clear"
+}
+check "a probability with a seed repeats" eval '
+	a=$(pattern 42) b=$(pattern 42)
+	echo $a $b
+	[ "$a" = "$b" ]
+	[ "$a" != 00000000 ]
+	[ "$a" != 11111111 ]'
+
+check "duplicates do no harm, and are counted" eval '
+	put $faults "H1 1 duplicate nth 1"
+	says "^3$" ask 3
+	injected "H1 1 duplicate nth 1"
+	put $faults "H1 1 clear"'
+check "delayed packets arrive" eval '
+	put $faults "H1 1 delay_ms 50"
+	put $faults "H1 1 delay nth 1"
+	says "^2$" ask 2
+	injected "H1 1 delay nth 1 delay_ms 50"
+	put $faults "H1 1 clear"'
+check "a delay beyond the timeout is none" eval '
+	put $faults "H1 1 delay_ms 2000"
+	put $faults "H1 1 delay nth 1"
+	says "^0$" ask 1
+	put $faults "H1 1 clear"'
+check "a reordered packet arrives at last" eval '
+	put $faults "H1 1 reorder nth 1"
+	says "^2$" ask 2
+	injected "H1 1 reorder nth 1"
+	put $faults "H1 1 clear"'
+check "a corrupted packet is another one" eval '
+	put $faults "H1 1 seed 3"
+	put $faults "H1 1 corrupt nth 1"
+	ask 4
+	injected "H1 1 corrupt nth 1"
+	put $faults "H1 1 clear"'
+
+check "link down and up" eval '
+	put $faults "H2 1 link down"
+	state_is madsim1 1 DOWN
+	says "^H2 1 link down$" cat $faults
+	put $faults "H2 1 link up"
+	state_is madsim1 1 INIT
+	says "^1$" cat /sys/class/infiniband/madsim1/ports/1/counters/link_downed'
+
+check "post_send fails once" eval '
+	put $faults "H1 fail post_send 5"
+	says "^0$" ask 1
+	says "^1$" ask 1
+	injected "H1 fail post_send 0"'
+check "create_ah fails once" eval '
+	put $faults "H1 fail create_ah 12"
+	says "^0$" ask 1
+	says "^1$" ask 1
+	injected "H1 fail create_ah 0"'
+check "modify_port fails once" eval '
+	issm=$(grep -l madsim0 /sys/class/infiniband_mad/issm*/ibdev | head -n 1)
+	issm=/dev/infiniband/$(basename $(dirname $issm))
+	put $faults "H1 fail modify_port 16"
+	refuses "busy" dd if=$issm count=0
+	dd if=$issm count=0
+	injected "H1 fail modify_port 0"'
+
+check "unplug and plug" eval '
+	put $faults "H2 unplug"
+	fails device H2
+	says "^H2 unplugged$" cat $faults
+	put $faults "H2 plug"
+	device H2'
+check "unplug what is unplugged: EALREADY" eval '
+	put $faults "H3 unplug"
+	refuses "already in progress" put $faults "H3 unplug"
+	put $faults "H3 plug"
+	refuses "already in progress" put $faults "H3 plug"'
+check "a node of the model can be unplugged" eval '
+	put $faults "S1 unplug"
+	state_is madsim0 1 DOWN
+	put $faults "S1 plug"
+	state_is madsim0 1 INIT'
+
+no_sense()
+{
+	local line
+	for line in "H1" "H1 1" "H1 1 drop" "H1 1 drop nth" "H1 1 drop nth 0" "H1 1 drop nth x" \
+		"H1 1 drop permille 1001" "H1 1 explode nth 1" "H1 0 drop nth 1" "H1 2 drop nth 1" \
+		"H1 1 link sideways" "H1 fail open 5" "H1 fail post_send 4096" "H1 fail post_send" \
+		"H1 unplug now" "H1 1 drop nth 1 2 3" "H1 1 seed" "H1 1 delay_ms -1"; do
+		echo "$line"
+		refuses "Invalid argument" put $faults "$line" || return 1
+	done
+}
+check "what makes no sense: EINVAL" no_sense
+check "no such node: ENOENT" refuses "No such file" put $faults "H9 1 drop nth 1"
+check "unload" unload
+
+finish

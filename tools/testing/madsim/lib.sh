@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# What the tests of ib_madsim share: TAP, the module, subnet managers.
+# shellcheck shell=bash
+
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tmp=$(mktemp -d)
+configfs=/sys/kernel/config/madsim
+debugfs=/sys/kernel/debug/madsim
+tap_count=0 tap_failed=0
+declare -a sm_pids=()
+
+bail()
+{
+	echo "Bail out! $*"
+	exit 1
+}
+
+plan()
+{
+	echo "TAP version 13"
+	echo "1..$1"
+	tap_plan=$1
+}
+
+# check NAME COMMAND ...: a test that passes if the command does, all of it: the
+# command runs under set -e, in a shell of its own, and so must not be part of a
+# condition here. What it says is shown if it fails.
+check()
+{
+	local name=$1 status
+	shift
+	tap_count=$((tap_count + 1))
+	(set -e; "$@") >"$tmp/said" 2>&1
+	status=$?
+	if [ $status = 0 ]; then
+		echo "ok $tap_count $name"
+	else
+		echo "not ok $tap_count $name"
+		echo "# failed: $*"
+		sed 's/^/# /' "$tmp/said" | head -n 40
+		tap_failed=$((tap_failed + 1))
+	fi
+}
+
+# says PATTERN COMMAND ...: the command succeeds and a line of what it says fits
+says()
+{
+	local pattern=$1 said
+	shift
+	said=$("$@" 2>&1) || { echo "$said"; echo "status not 0: $*"; return 1; }
+	grep -Eq -- "$pattern" <<<"$said" ||
+		{ echo "$said"; echo "no line like $pattern"; return 1; }
+}
+
+# all_say COMMAND ... -- PATTERN ...: the same for several patterns
+all_say()
+{
+	local said pattern
+	local -a command=()
+
+	while [ "$1" != -- ]; do
+		command+=("$1")
+		shift
+	done
+	shift
+	said=$("${command[@]}" 2>&1) || { echo "$said"; echo "status not 0"; return 1; }
+	for pattern; do
+		grep -Eq -- "$pattern" <<<"$said" ||
+			{ echo "$said"; echo "no line like $pattern"; return 1; }
+	done
+}
+
+# refuses ERROR COMMAND ...: the command fails, with the text of this errno
+refuses()
+{
+	local error=$1 said
+	shift
+	if said=$("$@" 2>&1); then
+		echo "$said"
+		echo "succeeded: $*"
+		return 1
+	fi
+	grep -q -- "$error" <<<"$said" || { echo "$said"; echo "not: $error"; return 1; }
+}
+
+# fails COMMAND ...: for set -e, which overlooks "!"
+fails()
+{
+	if "$@"; then
+		echo "succeeded: $*"
+		return 1
+	fi
+}
+
+# until_true SECONDS COMMAND ...
+until_true()
+{
+	local tries=$(($1 * 10))
+	shift
+	until "$@" >"$tmp/until" 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || { cat "$tmp/until"; echo "gave up waiting for: $*"; return 1; }
+		sleep 0.1
+	done
+}
+
+# put FILE TEXT: a write that fails says why
+put()
+{
+	printf '%s\n' "$2" >"$1"
+}
+
+load()
+{
+	if [ "${MADSIM_MODULE-}" ]; then
+		modprobe -q configfs
+		insmod "$MADSIM_MODULE" "$@"
+	else
+		modprobe ib_madsim "$@"
+	fi
+}
+
+unload()
+{
+	rmmod ib_madsim
+}
+
+devices()
+{
+	find /sys/class/infiniband -name 'madsim*' -printf '%f\n' | sort -V
+}
+
+# device NODE: the RDMA device of a node
+device()
+{
+	local dev
+	for dev in /sys/class/infiniband/madsim*; do
+		if [ "$(cat "$dev/node_name" 2>/dev/null)" = "$1" ]; then
+			echo "${dev##*/}"
+			return 0
+		fi
+	done
+	echo "node $1 has no device" >&2
+	return 1
+}
+
+port_guid()
+{
+	cut -d: -f5-8 "/sys/class/infiniband/$1/ports/${2:-1}/gids/0" | sed 's/://g; s/^/0x/'
+}
+
+lid()
+{
+	printf '%d\n' "$(cat "/sys/class/infiniband/$1/ports/${2:-1}/lid")"
+}
+
+state_is()
+{
+	says "^[0-9]: $3\$" cat "/sys/class/infiniband/$1/ports/$2/state"
+}
+
+# active COUNT: so many ports of RDMA devices are active, and no other is not
+active()
+{
+	local states
+	states=$(cat /sys/class/infiniband/madsim*/ports/*/state)
+	echo "$states"
+	[ "$(grep -c ACTIVE <<<"$states")" = "$1" ] && [ "$(wc -l <<<"$states")" = "$1" ]
+}
+
+# The IsSM bit of a port as sysfs shows it
+is_sm()
+{
+	(($(cat "/sys/class/infiniband/$1/ports/${2:-1}/cap_mask") & 2))
+}
+
+# sm_start NAME DEVICE [PORT]: a subnet manager with a memory and log of its own.
+# It does not look around by itself, unless every SM_SWEEP seconds: what it
+# notices, a trap has told it.
+sm_start()
+{
+	local guid
+	guid=$(port_guid "$2" "${3:-1}") || return 1
+	mkdir -p "$tmp/$1.cache"
+	cat >"$tmp/$1.conf" <<-CONF
+	sminfo_polling_timeout 500
+	polling_retry_number 2
+	sweep_interval ${SM_SWEEP-0}
+	CONF
+	OSM_CACHE_DIR=$tmp/$1.cache opensm -F "$tmp/$1.conf" -g "$guid" -f "$tmp/$1.log" \
+		>"$tmp/$1.out" 2>&1 &
+	sm_pids+=($!)
+	echo $! >"$tmp/$1.pid"
+}
+
+# sm_end NAME [SIGNAL]
+sm_end()
+{
+	local pid
+	pid=$(cat "$tmp/$1.pid")
+	kill "-${2:-TERM}" "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	return 0
+}
+
+sm_log_clean()
+{
+	if grep -E ' ERR ' "$tmp/$1.log"; then
+		return 1
+	fi
+}
+
+at_end()
+{
+	local pid
+	for pid in "${sm_pids[@]}"; do
+		kill -KILL "$pid" 2>/dev/null
+	done
+	wait 2>/dev/null
+	if [ -d "$configfs" ]; then
+		find "$configfs" -mindepth 1 -maxdepth 1 -type d |
+			while read -r fabric; do
+				"$here/madsim-load" -r "${fabric##*/}" 2>/dev/null
+			done
+		rmmod ib_madsim 2>/dev/null
+	fi
+	rm -rf "$tmp"
+}
+trap at_end EXIT
+
+# The last command of a test
+finish()
+{
+	[ "$tap_count" = "$tap_plan" ] || bail "planned $tap_plan tests, ran $tap_count"
+	[ $tap_failed = 0 ]
+}
+
+[ "$(id -u)" = 0 ] || bail "this needs root"
+for program in opensm smpquery insmod awk; do
+	command -v "$program" >/dev/null ||
+		bail "$program is missing: install opensm, infiniband-diags, kmod, mawk"
+done
+mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+modprobe -q configfs
+mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
+[ -d /sys/class/infiniband_mad ] || bail "no ib_umad is loaded"
+[ ! -d "$configfs" ] || bail "ib_madsim is loaded already"

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# The fabrics that the module's parameters make, and the ones they refuse.
+
+. "$(dirname "$0")/lib.sh"
+
+plan 24
+
+# sees DEVICE CAS SWITCHES: that is what ibnetdiscover finds from there
+sees()
+{
+	ibnetdiscover -C "$1" -P 1 >"$tmp/net" || return 1
+	cat "$tmp/net"
+	[ "$(grep -c ^Ca "$tmp/net")" = "$2" ] && [ "$(grep -c ^Switch "$tmp/net")" = "$3" ]
+}
+
+count_devices()
+{
+	devices
+	[ "$(devices | wc -l)" = "$1" ]
+}
+
+swept()
+{
+	# opensm would remember the neighbours of the fabric before
+	rm -rf "$tmp/once"*
+	mkdir "$tmp/once"
+	OSM_CACHE_DIR=$tmp/once opensm -o -g "$(port_guid "$1" "${2:-1}")" -f "$tmp/once.log"
+	sm_log_clean once
+}
+
+check "without parameters: a small star" load
+check "star: four devices" count_devices 4
+check "star: links train" state_is madsim0 1 INIT
+check "star: opensm without an error" swept madsim0
+check "star: all ports active" active 4
+check "star: four hosts, one switch" sees madsim0 4 1
+check "star: unload" unload
+
+check "pair: load" load topology=pair
+check "pair: two devices" count_devices 2
+check "pair: first ports" swept madsim0 1
+check "pair: second ports are another subnet" state_is madsim0 2 INIT
+check "pair: second ports" swept madsim0 2
+check "pair: all ports active" active 4
+check "pair: unload" unload
+
+check "fattree: load" load topology=fattree:6 devices=8
+check "fattree: eight devices" count_devices 8
+check "fattree: opensm without an error" swept madsim0
+check "fattree: all ports active" active 8
+check "fattree: 54 hosts, 45 switches" sees madsim7 54 45
+check "fattree: unload" unload
+
+refuse_all()
+{
+	local bad
+	for bad in bogus "" star:0 star:255 star:x star: pair:2 fattree:3 fattree:34; do
+		echo "topology=$bad"
+		refuses "Invalid" load "topology=$bad" || return 1
+	done
+}
+check "no such preset: EINVAL" refuse_all
+check "65 devices: ENOSPC" refuses "No space left" load topology=star:100 devices=65
+check "64 devices" load topology=star:100 devices=64
+check "a 65th in another fabric: ENOSPC, nothing is left of it" eval '
+	mkdir $configfs/more $configfs/more/host
+	put $configfs/more/host/device 1
+	refuses "No space left" put $configfs/more/live 1
+	count_devices 64
+	rmdir $configfs/more/host $configfs/more'
+
+finish

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Read a topology as ibnetdiscover prints it or ibsim reads it. What comes out
+# depends on mode:
+#
+#   load	lines of words for madsim-load: "node NAME TYPE PORTS GUID DESC",
+#		"link NAME PORT NAME PORT"; GUID is "-" if the file has none
+#   graph	every link once, sorted by nobody: "NAME"[PORT] "NAME"[PORT]
+#   describe	the same with the descriptions that ibnetdiscover has in
+#		comments instead of the names
+#
+# Errors come with file and line, and nothing else comes out then.
+
+function fail(line, message)
+{
+	printf "%s:%d: %s\n", FILENAME, line, message >"/dev/stderr"
+	failed = 1
+	exit 1
+}
+
+# The line up to a # that is not in quotes; what follows goes to "comment"
+function cut_comment(s,	i, c, quoted)
+{
+	comment = ""
+	quoted = 0
+	for (i = 1; i <= length(s); i++) {
+		c = substr(s, i, 1)
+		if (c == "\"")
+			quoted = !quoted
+		if (c == "#" && !quoted) {
+			comment = substr(s, i + 1)
+			return substr(s, 1, i - 1)
+		}
+	}
+	return s
+}
+
+# The text between the first two quotes
+function quoted(s,	part)
+{
+	return split(s, part, "\"") >= 3 ? part[2] : ""
+}
+
+function join(a, a_port, b, b_port)
+{
+	if ((a, a_port) in peer && peer[a, a_port] != b "\"" b_port)
+		fail(FNR, "port " a_port " of \"" a "\" is linked twice")
+	peer[a, a_port] = b "\"" b_port
+}
+
+{
+	sub(/\r$/, "")
+	line = cut_comment($0)
+	sub(/[ \t]+$/, "", line)
+}
+
+line ~ /^[ \t]*$/ {
+	# A comment does not end a node, an empty line does
+	if (comment == "" && $0 !~ /#/)
+		node = ""
+	next
+}
+
+line ~ /^(vendid|devid|sysimgguid)=/ {
+	next
+}
+
+line ~ /^(switchguid|caguid)=/ {
+	guid = line
+	sub(/^[a-z]*=/, "", guid)
+	sub(/\(.*/, "", guid)
+	next
+}
+
+line ~ /^(Switch|Hca|Ca)[ \t]+[0-9]+[ \t]+"[^"]+"$/ {
+	node = quoted(line)
+	if (node in ports)
+		fail(FNR, "a second node \"" node "\"")
+	if (node ~ /[ \t\/]/ || node ~ /^\./)
+		fail(FNR, "\"" node "\" is no name for a directory")
+	if (length(node) > 63)
+		fail(FNR, "\"" node "\" is longer than 63 characters")
+	split(line, word)
+	if (word[2] < 1 || word[2] > 254)
+		fail(FNR, word[2] " ports, a node has 1 to 254")
+	names[++count] = node
+	type[node] = word[1] == "Switch" ? "switch" : "ca"
+	ports[node] = word[2] + 0
+	desc[node] = comment ~ /"/ ? quoted(comment) : node
+	# ibnetdiscover makes names of GUIDs
+	if (guid == "" && node ~ /^[SH]-[0-9a-fA-F]+$/ && length(node) == 18)
+		guid = "0x" substr(node, 3)
+	guids[node] = guid == "" ? "-" : guid
+	guid = ""
+	next
+}
+
+line ~ /^\[[0-9]+\](\[ext [0-9]+\])?(\([0-9a-fA-F]+\))?[ \t]*"[^"]+"[ \t]*\[[0-9]+\](\[ext [0-9]+\])?(\([0-9a-fA-F]+\))?([ \t]+[sw]=[0-9]+)*$/ {
+	if (node == "")
+		fail(FNR, "a port outside of a node")
+	from = substr(line, 2) + 0
+	to = quoted(line)
+	rest = line
+	sub(/^[^"]*"[^"]*"[ \t]*\[/, "", rest)
+	to_port = rest + 0
+	if (from < 1 || from > ports[node])
+		fail(FNR, "\"" node "\" has no port " from)
+	if (node == to && from == to_port)
+		fail(FNR, "port " from " of \"" node "\" is linked to itself")
+	join(node, from, to, to_port)
+	join(to, to_port, node, from)
+	links++
+	link_line[links] = FNR
+	link_from[links] = node
+	link_from_port[links] = from
+	link_to[links] = to
+	link_to_port[links] = to_port
+	next
+}
+
+line ~ /^(Rt|Router)[ \t]/ {
+	fail(FNR, "routers are not simulated")
+}
+
+{
+	fail(FNR, "cannot make sense of: " line)
+}
+
+END {
+	if (failed)
+		exit 1
+	if (!count)
+		fail(FNR, "no node in it")
+	for (i = 1; i <= links; i++) {
+		to = link_to[i]
+		if (!(to in ports))
+			fail(link_line[i], "there is no node \"" to "\"")
+		if (link_to_port[i] < 1 || link_to_port[i] > ports[to])
+			fail(link_line[i], "\"" to "\" has no port " link_to_port[i])
+	}
+	if (mode == "load") {
+		for (i = 1; i <= count; i++) {
+			node = names[i]
+			print "node", node, type[node], ports[node], guids[node], desc[node]
+		}
+	}
+	for (i = 1; i <= links; i++) {
+		a = link_from[i]
+		b = link_to[i]
+		if ((b, link_to_port[i]) in done)
+			continue
+		done[a, link_from_port[i]] = 1
+		if (mode == "load") {
+			print "link", a, link_from_port[i], b, link_to_port[i]
+			continue
+		}
+		x = "\"" (mode == "describe" ? desc[a] : a) "\"[" link_from_port[i] "]"
+		y = "\"" (mode == "describe" ? desc[b] : b) "\"[" link_to_port[i] "]"
+		print x < y ? x " " y : y " " x
+	}
+}

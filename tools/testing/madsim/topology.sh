@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Topology files: each example of ibsim-utils gives its own graph back, a dump
+# of ibnetdiscover can be loaded, and a file that is wrong makes nothing.
+
+. "$(dirname "$0")/lib.sh"
+
+examples=/usr/share/doc/ibsim-utils/net-examples
+[ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
+files=$(find "$examples" -name 'net*' -type f | sort)
+plan $(($(wc -l <<<"$files") + 17))
+
+load topology=none || bail "cannot load ib_madsim"
+
+# round_trip FILE WHAT: -D to compare by description, or nothing
+round_trip()
+{
+	local dev
+	"$here/madsim-load" -n trip -d 1 "$1"
+	trap '"$here/madsim-load" -r trip; rm -rf "$tmp"/trip*' EXIT
+	dev=$(devices)
+	# opensm would remember the neighbours of the file before
+	mkdir "$tmp/trip"
+	OSM_CACHE_DIR=$tmp/trip opensm -o -g "$(port_guid "$dev" "$(first_up "$dev")")" \
+		-f "$tmp/trip.log"
+	sm_log_clean trip
+	ibnetdiscover -C "$dev" -P "$(first_up "$dev")" >"$tmp/trip.net"
+	"$here/madsim-load" -g "$1" >"$tmp/before"
+	"$here/madsim-load" -g ${2-} "$tmp/trip.net" >"$tmp/after"
+	[ -s "$tmp/before" ]
+	diff "$tmp/before" "$tmp/after"
+}
+
+first_up()
+{
+	grep -l LinkUp "/sys/class/infiniband/$1"/ports/*/phys_state |
+		sed 's,/phys_state,,; s,.*/,,' | head -n 1
+}
+
+for file in $files; do
+	check "round trip of ${file##*/}" round_trip "$file" -D
+done
+
+dump()
+{
+	"$here/madsim-load" -n dump -d 1 "$examples/net.2sw2path4hca"
+	ibnetdiscover -C "$(devices)" -P 1 >"$tmp/dump"
+	"$here/madsim-load" -r dump
+	round_trip "$tmp/dump"
+}
+check "round trip of what ibnetdiscover said" dump
+check "nothing is left" eval '[ -z "$(ls $configfs)" ]; [ -z "$(devices)" ]'
+
+check "chosen nodes become devices" eval '
+	$here/madsim-load -n pick -d 0 -N Hca2 -N Switch1 $examples/net.1
+	device Hca2
+	device Switch1
+	fails device Hca1
+	$here/madsim-load -r pick'
+
+# wrong LINE MESSAGE: the file on the input is refused for this
+wrong()
+{
+	cat >"$tmp/wrong"
+	refuses "^$tmp/wrong:$1: $2" "$here/madsim-load" "$tmp/wrong"
+	[ -z "$(ls $configfs)" ]
+}
+check "a line without sense" wrong 2 "cannot make sense of: hello" <<'FILE'
+Switch 4 "S"
+hello
+FILE
+check "a port linked twice" wrong 3 'port 1 of "S" is linked twice' <<'FILE'
+Switch 4 "S"
+[1] "H"[1]
+[1] "H"[2]
+
+Hca 2 "H"
+FILE
+check "ends that do not agree" wrong 5 'port 1 of "H" is linked twice' <<'FILE'
+Switch 4 "S"
+[1] "H"[1]
+
+Hca 2 "H"
+[1] "S"[2]
+FILE
+check "no such node" wrong 2 'there is no node "H"' <<'FILE'
+Switch 4 "S"
+[1] "H"[1]
+FILE
+check "no such port" wrong 2 '"S" has no port 5' <<'FILE'
+Switch 4 "S"
+[5] "H"[1]
+FILE
+check "no such port at the other end" wrong 2 '"H" has no port 3' <<'FILE'
+Switch 4 "S"
+[1] "H"[3]
+
+Hca 2 "H"
+FILE
+check "a node twice" wrong 3 'a second node "S"' <<'FILE'
+Switch 4 "S"
+
+Switch 4 "S"
+FILE
+check "too many ports" wrong 1 '255 ports' <<'FILE'
+Switch 255 "S"
+FILE
+check "a port outside of a node" wrong 1 'a port outside of a node' <<'FILE'
+[1] "S"[1]
+FILE
+check "a port linked to itself" wrong 2 'port 1 of "S" is linked to itself' <<'FILE'
+Switch 4 "S"
+[1] "S"[1]
+FILE
+check "a router" wrong 1 'routers are not simulated' <<'FILE'
+Rt 4 "R"
+FILE
+check "nothing at all" wrong 0 'no node in it' </dev/null
+check "no such file" refuses "cannot read" "$here/madsim-load" /no/such/file
+check "unload" unload
+
+finish
