@@ -3,8 +3,6 @@
  * ib_umad: MADs for user space. This file is what there is once per module:
  * device numbers, class, the clients of ib_core, tracepoints.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -293,20 +291,20 @@ static int __init umad_init(void)
 	ret = register_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS,
 				     umad_class.name);
 	if (ret) {
-		pr_err("cannot have major %d: %d\n", UMAD_MAJOR, ret);
+		pr_err(KBUILD_MODNAME ": cannot have major %d: %d\n", UMAD_MAJOR, ret);
 		goto err_packet;
 	}
 
 	ret = alloc_chrdev_region(&umad_dynamic, 0, 2 * UMAD_DYNAMIC_PORTS,
 				  umad_class.name);
 	if (ret) {
-		pr_err("cannot have dynamic device numbers: %d\n", ret);
+		pr_err(KBUILD_MODNAME ": cannot have dynamic device numbers: %d\n", ret);
 		goto err_fixed;
 	}
 
 	ret = class_register(&umad_class);
 	if (ret) {
-		pr_err("cannot register class %s: %d\n", umad_class.name, ret);
+		pr_err(KBUILD_MODNAME ": cannot register class %s: %d\n", umad_class.name, ret);
 		goto err_dynamic;
 	}
 
