@@ -28,7 +28,11 @@ check-kdir:
 
 .PHONY: demo
 demo:
-	@scripts/demo
+	@scripts/demo fabric
+
+.PHONY: demo-roce
+demo-roce:
+	@scripts/demo roce
 
 .PHONY: test
 test: | python3
@@ -63,7 +67,8 @@ clean:
 help:
 	@echo 'make                 build/RELEASE/ib_umad.ko for the newest installed kernel headers'
 	@echo '                     KDIR=DIR: for this kernel; W=1, C=1: warnings, sparse'
-	@echo 'make demo            boot a kernel, let two agents talk, tell what happened'
+	@echo 'make demo            boot a kernel, bring a simulated fabric to life with opensm'
+	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
 	@echo 'make test            all tests, on Debian'\''s kernels 6.12 and 6.1'
 	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'

@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# A subnet comes to life, over ib_umad and a simulated fabric, with Debian's
+# opensm and infiniband-diags. Run by scripts/demo in a guest:
+#
+#	fabric.sh DIRECTORY	where topology and picture go
+#
+# Every step is checked: what does not come out as told ends the demo.
+
+set -eu -o pipefail
+out=$1
+fabric=fattree:4 devices=4
+last=madsim$((devices - 1))
+
+say()
+{
+	echo
+	echo "$*"
+}
+
+fail()
+{
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+# show COMMAND ...: run it, indented under its name; fails with it
+show()
+{
+	echo "   \$ $*"
+	"$@" 2>&1 | sed 's/^/   /' || fail "$*"
+}
+
+port_file()
+{
+	cat "/sys/class/infiniband/$1/ports/1/$2"
+}
+
+lid()
+{
+	printf %d "$(port_file "$1" lid)"
+}
+
+# The IsSM bit of a LID's port, as anybody in the fabric sees it
+is_sm()
+{
+	smpquery -C $last -P 1 portinfo "$1" | grep -A 1 CapMask | grep -q IsSM
+}
+
+# wait_for WHAT COMMAND ...: at most a minute, with a sign of life each second
+wait_for()
+{
+	local what=$1 i
+	shift
+	printf '   waiting until %s ' "$what"
+	for ((i = 0; i < 300; i++)); do
+		if "$@" >/dev/null 2>&1; then
+			echo " yes"
+			return
+		fi
+		[ $((i % 5)) != 0 ] || printf .
+		sleep 0.2
+	done
+	fail "never: $what"
+}
+
+all_active()
+{
+	[ "$(cat /sys/class/infiniband/madsim*/ports/1/state | grep -c ACTIVE)" = $devices ]
+}
+
+say "1. A fat tree is plugged together: madsim, with $fabric"
+insmod "$MADSIM_MODULE" topology=$fabric devices=$devices
+hosts=$(grep -c '^Ca\|^Hca' /sys/kernel/debug/madsim/preset/topology)
+switches=$(grep -c '^Switch' /sys/kernel/debug/madsim/preset/topology)
+echo "   $hosts hosts and $switches switches; $devices of the hosts are RDMA devices of this machine:"
+for dev in /sys/class/infiniband/madsim*; do
+	dev=${dev##*/}
+	printf '   %s  %s  port 1: %s\n' "$dev" \
+		"$(cat "/sys/class/infiniband/$dev/node_desc")" \
+		"$(port_file "$dev" state)"
+done
+echo "   their character devices: $(cd /dev/infiniband && echo umad* issm*)"
+
+say "2. Nobody manages it yet: no addresses, no routes. opensm starts on madsim0"
+guid=$(cut -d: -f5-8 /sys/class/infiniband/madsim0/ports/1/gids/0 | tr -d :)
+mkdir -p /tmp/opensm
+OSM_CACHE_DIR=/tmp/opensm opensm -g "0x$guid" -f "$out/opensm.log" >"$out/opensm.out" 2>&1 &
+sm=$!
+wait_for "all $devices ports are ACTIVE" all_active
+sm_lid=$(lid madsim0)
+wait_for "the subnet manager is master" \
+	bash -c "sminfo -C $last -P 1 $sm_lid | grep -q MASTER"
+! grep -w ERR "$out/opensm.log" || fail "opensm reports errors"
+
+say "3. Who is in charge? Asked from the other end of the tree, by LID"
+show sminfo -C $last -P 1
+
+say "4. The IsSM bit: opensm holds issm0 open, and so the port says"
+is_sm "$sm_lid" || fail "the port of the subnet manager has no IsSM bit"
+smpquery -C $last -P 1 portinfo "$sm_lid" | grep -A 1 CapMask | sed 's/^/   /'
+
+say "5. The topology, found by directed routes through every switch"
+ibnetdiscover -C $last -P 1 >"$out/topology"
+show grep -m 1 -A 5 '^Switch' "$out/topology"
+found=$(grep -c '^Switch' "$out/topology") ends=$(grep -c '^Ca' "$out/topology")
+echo "   and so on: $ends hosts and $found switches, $(grep -c '^\[' "$out/topology") ends of links"
+[ "$found $ends" = "$switches $hosts" ] || fail "that is not what was plugged together"
+
+say "6. The way from one end to the other"
+show ibtracert -C madsim0 -P 1 "$sm_lid" "$(lid $last)"
+
+say "7. The subnet administrator knows them all; its answer is an RMPP message"
+nodes=$(saquery -C $last -P 1 NR | grep -c 'NodeRecord dump')
+paths=$(saquery -C $last -P 1 PR | grep -c 'PathRecord dump')
+echo "   saquery NR: $nodes node records"
+echo "   saquery PR: $paths path records"
+[ "$nodes" = $((switches + hosts)) ] || fail "$nodes node records"
+
+say "8. Two hosts talk: ibping, a vendor class of QP1"
+ibping -S -C $last -P 1 &
+server=$!
+wait_for "the server answers" ibping -C madsim0 -P 1 -c 1 "$(lid $last)"
+show ibping -C madsim0 -P 1 -c 3 "$(lid $last)"
+kill $server
+
+say "9. opensm stops: it closes issm0, and the bit is gone"
+kill $sm
+wait $sm || true
+! is_sm "$sm_lid" || fail "the IsSM bit is still there"
+smpquery -C $last -P 1 portinfo "$sm_lid" | grep -A 1 CapMask | sed 's/^/   /'
+
+say "10. The fabric is unplugged, the modules go"
+rmmod ib_madsim
+rmmod ib_umad
+echo "   nothing left: $(ls /sys/class/infiniband | wc -l) devices"
