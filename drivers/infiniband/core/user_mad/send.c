@@ -33,6 +33,8 @@ static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
  * @rest: the MAD in user memory
  * @len: its length
  * @head_len: how much of its beginning is in @head
+ * @missing: what is not in @head has to be faulted in, for the first time or
+ *	again
  * @hdr_len: length of the user header
  * @head: user header and beginning of the MAD
  */
@@ -40,6 +42,7 @@ struct umad_message {
 	const char __user	*rest;
 	size_t			len;
 	size_t			head_len;
+	bool			missing;
 	u8			hdr_len;
 	u8			head[sizeof(struct ib_user_mad_hdr) +
 				     UMAD_MAD_SIZE] __aligned(8);
@@ -191,9 +194,9 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	return 0;
 }
 
-/* -EAGAIN: a page that had been faulted in is not there any more */
-static int umad_message_copy(const struct umad_message *m, void *to,
-			     size_t from, size_t len)
+/* A page that had been faulted in may not be there any more */
+static int umad_message_copy(struct umad_message *m, void *to, size_t from,
+			     size_t len)
 {
 	size_t head = 0;
 
@@ -201,15 +204,14 @@ static int umad_message_copy(const struct umad_message *m, void *to,
 		head = min(len, m->head_len - from);
 		memcpy(to, m->head + m->hdr_len + from, head);
 	}
-	if (head < len && copy_from_user_nofault(to + head,
-						 m->rest + from + head,
-						 len - head))
-		return -EAGAIN;
-	return 0;
+	m->missing = head < len &&
+		     copy_from_user_nofault(to + head, m->rest + from + head,
+					    len - head);
+	return m->missing ? -EFAULT : 0;
 }
 
 static int umad_fill_send_mad(struct ib_mad_send_buf *msg,
-			      const struct umad_message *m,
+			      struct umad_message *m,
 			      const struct umad_plan *plan)
 {
 	size_t from = plan->own_rmpp_hdr ? IB_MGMT_RMPP_HDR : IB_MGMT_MAD_HDR;
@@ -231,7 +233,7 @@ static int umad_fill_send_mad(struct ib_mad_send_buf *msg,
 }
 
 static struct ib_mad_send_buf *
-umad_create_send_mad(struct umad_agent *agent, const struct umad_message *m,
+umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
 		     const struct umad_plan *plan)
 {
 	const struct ib_user_mad_hdr *hdr = umad_message_hdr(m);
@@ -383,7 +385,7 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	return ret;
 }
 
-static int umad_send(struct umad_agent *agent, const struct umad_message *m,
+static int umad_send(struct umad_agent *agent, struct umad_message *m,
 		     const struct umad_plan *plan)
 {
 	struct ib_mad_send_buf *msg;
@@ -440,8 +442,7 @@ static int umad_plan_message(struct umad_agent *agent,
  * One attempt. The agent is looked up anew for each: it may be another one by
  * the time the pages are there.
  */
-static int umad_message_send(struct umad_file *file,
-			     const struct umad_message *m, bool faulted_in)
+static int umad_message_send(struct umad_file *file, struct umad_message *m)
 {
 	struct umad_agent *agent;
 	struct umad_plan plan;
@@ -452,10 +453,8 @@ static int umad_message_send(struct umad_file *file,
 		return -EIO;
 
 	ret = umad_plan_message(agent, m, &plan);
-	if (!ret && m->head_len < m->len && !faulted_in)
-		ret = -EAGAIN;
 	if (!ret)
-		ret = umad_send(agent, m, &plan);
+		ret = m->missing ? -EFAULT : umad_send(agent, m, &plan);
 
 	umad_agent_put(agent);
 	return ret;
@@ -483,7 +482,6 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 	struct umad_file *file = filp->private_data;
 	const struct ib_user_mad_hdr *hdr;
 	struct umad_message m;
-	bool faulted_in = false;
 	int ret;
 
 	m.hdr_len = READ_ONCE(file->hdr_len);
@@ -493,6 +491,7 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 	m.rest = buf + m.hdr_len;
 	m.len = count - m.hdr_len;
 	m.head_len = min(m.len, UMAD_MAD_SIZE);
+	m.missing = m.head_len < m.len;
 	if (copy_from_user(m.head, buf, m.hdr_len + m.head_len))
 		return -EFAULT;
 
@@ -502,12 +501,12 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 
 	umad_trace_write(file, hdr, m.hdr_len, &umad_message_mad(&m)->mad_hdr);
 
-	while ((ret = umad_message_send(file, &m, faulted_in)) == -EAGAIN) {
+	while ((ret = umad_message_send(file, &m)) == -EFAULT && m.missing) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (fault_in_readable(m.rest + m.head_len, m.len - m.head_len))
 			return -EFAULT;
-		faulted_in = true;
+		m.missing = false;
 		cond_resched();
 	}
 
