@@ -39,6 +39,7 @@ static int umad_file_join(struct umad_file *file)
 static void umad_file_free(struct umad_file *file)
 {
 	umad_queue_exit(file);
+	umad_packet_drain(file);
 	umad_sends_exit(file);
 	WARN_ON(!xa_empty(&file->agents));
 	xa_destroy(&file->agents);

@@ -54,6 +54,22 @@ void umad_packet_exit(void)
 	kmem_cache_destroy(umad_send_cache);
 }
 
+/* Only KASAN is better served by memory that is really freed */
+static struct umad_packet *umad_packet_get(struct umad_file *file,
+					   struct kmem_cache *cache, bool sent,
+					   gfp_t gfp)
+{
+	struct umad_packet *packet = xchg(&file->spare[sent], NULL);
+
+	return packet ?: kmem_cache_alloc(cache, gfp);
+}
+
+static void umad_packet_put(struct umad_packet *packet)
+{
+	kmem_cache_free(packet->sent ? umad_send_cache : umad_recv_cache,
+			packet);
+}
+
 /**
  * umad_packet_alloc_send - memory for a send
  * @file: who sends, and pays
@@ -66,7 +82,7 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
-	packet = kmem_cache_alloc(umad_send_cache, GFP_KERNEL);
+	packet = umad_packet_get(file, umad_send_cache, true, GFP_KERNEL);
 	set_active_memcg(old);
 	if (!packet)
 		return NULL;
@@ -98,7 +114,7 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
-	packet = kmem_cache_alloc(umad_recv_cache, gfp);
+	packet = umad_packet_get(file, umad_recv_cache, false, gfp);
 	if (!packet)
 		goto out;
 
@@ -124,9 +140,25 @@ out:
  * umad_packet_free - free a packet
  * @packet: a packet that is neither queued nor outstanding
  */
-void umad_packet_free(struct umad_packet *packet)
+void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	kvfree(packet->message);
-	kmem_cache_free(packet->sent ? umad_send_cache : umad_recv_cache,
-			packet);
+	if (packet->message)
+		kvfree(packet->message);
+
+	if (IS_ENABLED(CONFIG_KASAN) || file->spare[packet->sent] ||
+	    cmpxchg(&file->spare[packet->sent], NULL, packet))
+		umad_packet_put(packet);
+}
+
+/**
+ * umad_packet_drain - free what umad_packet_free() kept
+ * @file: a descriptor that nobody sends or receives on any more
+ */
+void umad_packet_drain(struct umad_file *file)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(file->spare); i++)
+		if (file->spare[i])
+			umad_packet_put(file->spare[i]);
 }

@@ -35,7 +35,7 @@ void umad_queue_exit(struct umad_file *file)
 	struct umad_packet *packet, *next;
 
 	list_for_each_entry_safe(packet, next, &file->queue, list)
-		umad_packet_free(packet);
+		umad_packet_free(file, packet);
 }
 
 /* Readers wait exclusively: one packet wakes one of them, and every poller */
@@ -198,7 +198,7 @@ ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 
 	umad_trace_read(file, packet);
 	ret = packet->length;
-	umad_packet_free(packet);
+	umad_packet_free(file, packet);
 	return ret;
 }
 
@@ -285,13 +285,13 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 	}
 
 	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc)) {
-		umad_packet_free(packet);
+		umad_packet_free(file, packet);
 		goto free_wc;
 	}
 	umad_fill_mad(packet, recv_wc);
 
 	if (!umad_queue_add_recv(file, packet))
-		umad_packet_free(packet);
+		umad_packet_free(file, packet);
 
 free_wc:
 	ib_free_recv_mad(recv_wc);

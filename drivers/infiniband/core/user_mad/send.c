@@ -418,7 +418,7 @@ err_ah:
 err_msg:
 	ib_free_send_mad(msg);
 err_packet:
-	umad_packet_free(packet);
+	umad_packet_free(agent->file, packet);
 	return ret;
 }
 
@@ -537,5 +537,5 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	if (send_wc->status == IB_WC_RESP_TIMEOUT_ERR)
 		umad_queue_timeout(file, packet);
 	else
-		umad_packet_free(packet);
+		umad_packet_free(file, packet);
 }

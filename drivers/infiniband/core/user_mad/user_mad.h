@@ -120,6 +120,8 @@ struct umad_port {
 struct umad_file {
 	struct umad_port	*port;
 	struct list_head	port_list;
+ * @spare: a free packet of each kind, as most packets live for a short time and
+ *	one at a time; indexed by umad_packet.sent, taken and given by xchg()
 	struct mem_cgroup	*memcg;
 
 	struct mutex		reg_lock;	/* registration */
@@ -140,6 +142,8 @@ struct umad_file {
 /*
  * Agent: born and died by ioctl, or dies with its file or its device. It is
  * the context the MAD layer hands to the handlers, which so find file and id
+	struct umad_packet	*spare[2];
+
  * without a search.
  */
 
@@ -287,7 +291,8 @@ void umad_packet_exit(void);
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file);
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len);
-void umad_packet_free(struct umad_packet *packet);
+void umad_packet_free(struct umad_file *file, struct umad_packet *packet);
+void umad_packet_drain(struct umad_file *file);
 
 /* send.c */
 ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
