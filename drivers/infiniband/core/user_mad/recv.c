@@ -149,6 +149,10 @@ static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
 {
 	size_t len = count < packet->length ? packet->first_len : packet->length;
 
+	/* A constant length needs no check against the size of the packet */
+	if (!packet->message && len == UMAD_PACKET_LEN)
+		return copy_to_user(buf, packet->data, UMAD_PACKET_LEN) ?
+		       -EFAULT : 0;
 	if (!packet->message)
 		return copy_to_user(buf, packet->data, len) ? -EFAULT : 0;
 
@@ -196,7 +200,9 @@ ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 		return ret;
 	}
 
-	umad_trace_read(file, packet);
+	if (tracepoint_enabled(ib_umad_read_recv) ||
+	    tracepoint_enabled(ib_umad_read_send))
+		umad_trace_read(file, packet);
 	ret = packet->length;
 	umad_packet_free(file, packet);
 	return ret;

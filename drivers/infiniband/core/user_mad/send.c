@@ -434,6 +434,15 @@ static int umad_plan_message(struct umad_agent *agent,
 	    rdma_cap_opa_mad(mad_agent->device, mad_agent->port_num))
 		mad_size = sizeof(struct opa_mad);
 
+/* A constant length needs no check against the size of the buffer */
+static unsigned long umad_copy_head(struct umad_message *m,
+				    const char __user *buf)
+{
+	if (m->hdr_len + m->head_len == sizeof(m->head))
+		return copy_from_user(m->head, buf, sizeof(m->head));
+	return copy_from_user(m->head, buf, m->hdr_len + m->head_len);
+}
+
 	return umad_plan_send(mad, m->len, ib_mad_kernel_rmpp_agent(mad_agent),
 			      mad_size, plan);
 }
@@ -492,14 +501,16 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 	m.len = count - m.hdr_len;
 	m.head_len = min(m.len, UMAD_MAD_SIZE);
 	m.missing = m.head_len < m.len;
-	if (copy_from_user(m.head, buf, m.hdr_len + m.head_len))
+	if (umad_copy_head(&m, buf))
 		return -EFAULT;
 
 	hdr = umad_message_hdr(&m);
 	if (hdr->id >= UMAD_MAX_AGENTS)
 		return -EINVAL;
 
-	umad_trace_write(file, hdr, m.hdr_len, &umad_message_mad(&m)->mad_hdr);
+	if (tracepoint_enabled(ib_umad_write))
+		umad_trace_write(file, hdr, m.hdr_len,
+				 &umad_message_mad(&m)->mad_hdr);
 
 	while ((ret = umad_message_send(file, &m)) == -EFAULT && m.missing) {
 		if (fatal_signal_pending(current))

@@ -25,6 +25,7 @@
 #include <linux/rhashtable.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
+#include <linux/tracepoint-defs.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
@@ -43,6 +44,9 @@ struct mem_cgroup;
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
 
 /*
+/* What most clients write and read at a time */
+#define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
+
  * Port: born when a device is added, dies with the last reference to @dev.
  * An open descriptor holds such a reference through the cdev that it came by,
  * so a port outlives its ib_device while anybody can still ask for it.
@@ -255,6 +259,9 @@ void umad_trace_read(const struct umad_file *file, struct umad_packet *packet);
 /* port.c */
 struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num);
 void umad_port_remove(struct umad_port *port);
+DECLARE_TRACEPOINT(ib_umad_write);
+DECLARE_TRACEPOINT(ib_umad_read_recv);
+DECLARE_TRACEPOINT(ib_umad_read_send);
 void umad_port_wait_released(void);
 
 static inline bool umad_port_gone(const struct umad_port *port)
