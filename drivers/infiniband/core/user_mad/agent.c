@@ -162,6 +162,7 @@ static void umad_agent_destroy(struct umad_agent *agent)
 
 	umad_agent_put(agent);
 	wait_for_completion(&agent->idle);
+	umad_ah_drop(agent);
 
 	/* Completes all sends and waits for the handlers */
 	ib_unregister_mad_agent(agent->mad_agent);

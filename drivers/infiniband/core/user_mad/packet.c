@@ -138,6 +138,7 @@ out:
 
 /**
  * umad_packet_free - free a packet
+ * @file: who paid for it, and may need one like it soon
  * @packet: a packet that is neither queued nor outstanding
  */
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet)

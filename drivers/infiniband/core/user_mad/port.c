@@ -77,6 +77,7 @@ static void umad_port_disassociate(struct umad_port *port)
 	WRITE_ONCE(port->ib_dev, NULL);
 	up_write(&port->dev_lock);
 
+	umad_ah_unwatch(port);
 	umad_sm_disassociate(port, ib_dev);
 	umad_files_disassociate(port);
 	/* Descriptors being closed may still be busy with theirs */
@@ -117,6 +118,8 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	umad_sm_init(port);
 	mutex_init(&port->files_lock);
 	INIT_LIST_HEAD(&port->files);
+
+	umad_ah_watch(port);
 
 	atomic_inc(&umad_ports);
 	device_initialize(&port->dev);

@@ -262,30 +262,6 @@ umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
 	return msg;
 }
 
-/* On RoCE this resolves the destination, and may wait a second for it */
-static struct ib_ah *umad_create_ah(struct umad_agent *agent,
-				    const struct ib_user_mad_hdr *hdr)
-{
-	struct ib_mad_agent *mad_agent = agent->mad_agent;
-	struct rdma_ah_attr attr = {};
-
-	attr.type = rdma_ah_find_type(mad_agent->device, mad_agent->port_num);
-	rdma_ah_set_port_num(&attr, mad_agent->port_num);
-	rdma_ah_set_dlid(&attr, be16_to_cpu(hdr->lid));
-	rdma_ah_set_sl(&attr, hdr->sl);
-	rdma_ah_set_path_bits(&attr, hdr->path_bits);
-	if (hdr->grh_present) {
-		union ib_gid dgid;
-
-		memcpy(dgid.raw, hdr->gid, sizeof(dgid.raw));
-		rdma_ah_set_grh(&attr, &dgid, be32_to_cpu(hdr->flow_label),
-				hdr->gid_index, hdr->hop_limit,
-				hdr->traffic_class);
-	}
-
-	return rdma_create_user_ah(mad_agent->qp->pd, &attr, NULL);
-}
-
 /*
  * The upper half of a request's transaction ID is the agent's, by which the
  * MAD layer finds whom a response is for.
@@ -402,11 +378,9 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 		goto err_packet;
 	}
 
-	msg->ah = umad_create_ah(agent, umad_message_hdr(m));
-	if (IS_ERR(msg->ah)) {
-		ret = PTR_ERR(msg->ah);
+	ret = umad_ah_get(agent, umad_message_hdr(m), msg);
+	if (ret)
 		goto err_msg;
-	}
 
 	ret = umad_post(agent, m, packet, msg);
 	if (ret)
@@ -414,7 +388,7 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	return 0;
 
 err_ah:
-	rdma_destroy_ah(msg->ah, RDMA_DESTROY_AH_SLEEPABLE);
+	umad_ah_put(msg);
 err_msg:
 	ib_free_send_mad(msg);
 err_packet:
@@ -433,15 +407,6 @@ static int umad_plan_message(struct umad_agent *agent,
 	if (mad->mad_hdr.base_version == OPA_MGMT_BASE_VERSION &&
 	    rdma_cap_opa_mad(mad_agent->device, mad_agent->port_num))
 		mad_size = sizeof(struct opa_mad);
-
-/* A constant length needs no check against the size of the buffer */
-static unsigned long umad_copy_head(struct umad_message *m,
-				    const char __user *buf)
-{
-	if (m->hdr_len + m->head_len == sizeof(m->head))
-		return copy_from_user(m->head, buf, sizeof(m->head));
-	return copy_from_user(m->head, buf, m->hdr_len + m->head_len);
-}
 
 	return umad_plan_send(mad, m->len, ib_mad_kernel_rmpp_agent(mad_agent),
 			      mad_size, plan);
@@ -467,6 +432,15 @@ static int umad_message_send(struct umad_file *file, struct umad_message *m)
 
 	umad_agent_put(agent);
 	return ret;
+}
+
+/* A constant length needs no check against the size of the buffer */
+static unsigned long umad_copy_head(struct umad_message *m,
+				    const char __user *buf)
+{
+	if (m->hdr_len + m->head_len == sizeof(m->head))
+		return copy_from_user(m->head, buf, sizeof(m->head));
+	return copy_from_user(m->head, buf, m->hdr_len + m->head_len);
 }
 
 /**
@@ -542,7 +516,7 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 
 	umad_send_untrack(file, packet);
 	atomic_dec(&file->sends);
-	rdma_destroy_ah(send_wc->send_buf->ah, RDMA_DESTROY_AH_SLEEPABLE);
+	umad_ah_put(send_wc->send_buf);
 	ib_free_send_mad(send_wc->send_buf);
 
 	if (send_wc->status == IB_WC_RESP_TIMEOUT_ERR)

@@ -33,6 +33,7 @@
 #include <rdma/ib_user_mad.h>
 
 struct mem_cgroup;
+struct umad_ah;
 
 /* Part of the ABI: ids are 0 to 31. */
 #define UMAD_MAX_AGENTS		32
@@ -43,10 +44,10 @@ struct mem_cgroup;
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
 
-/*
 /* What most clients write and read at a time */
 #define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
 
+/*
  * Port: born when a device is added, dies with the last reference to @dev.
  * An open descriptor holds such a reference through the cdev that it came by,
  * so a port outlives its ib_device while anybody can still ask for it.
@@ -74,6 +75,8 @@ struct mem_cgroup;
  * @files: open descriptors, by umad_file.port_list
  * @agents: agents known to the MAD layer on any of @files; a disassociation
  *	waits until there are none
+ * @event_handler: for what happens to @ib_dev
+ * @events: how much has happened; address handles from before are stale
  */
 struct umad_port {
 	struct device		dev;
@@ -95,6 +98,9 @@ struct umad_port {
 	struct mutex		files_lock;	/* @files */
 	struct list_head	files;
 	atomic_t		agents;
+
+	struct ib_event_handler	event_handler;
+	atomic_t		events;
 };
 
 /*
@@ -114,6 +120,8 @@ struct umad_port {
  * @agents: registered agents by id; an id is reserved before its agent exists
  * @outstanding: sends that a duplicate would be told by, see umad_send_same()
  * @sends: sends that the MAD layer has not completed yet
+ * @spare: a free packet of each kind, as most packets live for a short time and
+ *	one at a time; indexed by umad_packet.sent, taken and given by xchg()
  * @queue_lock: protects @queue, @unread and @dropped
  * @queue: packets in the order read() hands them out, by umad_packet.list
  * @unread: length of @queue
@@ -124,8 +132,6 @@ struct umad_port {
 struct umad_file {
 	struct umad_port	*port;
 	struct list_head	port_list;
- * @spare: a free packet of each kind, as most packets live for a short time and
- *	one at a time; indexed by umad_packet.sent, taken and given by xchg()
 	struct mem_cgroup	*memcg;
 
 	struct mutex		reg_lock;	/* registration */
@@ -135,6 +141,8 @@ struct umad_file {
 
 	struct rhashtable	outstanding;
 	atomic_t		sends;
+
+	struct umad_packet	*spare[2];
 
 	spinlock_t		queue_lock;	/* the queue */
 	struct list_head	queue;
@@ -146,8 +154,6 @@ struct umad_file {
 /*
  * Agent: born and died by ioctl, or dies with its file or its device. It is
  * the context the MAD layer hands to the handlers, which so find file and id
-	struct umad_packet	*spare[2];
-
  * without a search.
  */
 
@@ -156,6 +162,7 @@ struct umad_file {
  * @file: whose it is; immutable
  * @mad_agent: the MAD layer's part; valid while the agent is in
  *	umad_file.agents or a reference from umad_agent_get() is held
+ * @ah: address handle of the last send, taken and given by xchg(), or NULL
  * @id: the id user space knows it by; immutable
  * @hdr_len: header layout of what it receives; immutable
  * @users: one for the table, one for each writer on its way to the MAD layer
@@ -165,6 +172,7 @@ struct umad_file {
 struct umad_agent {
 	struct umad_file	*file;
 	struct ib_mad_agent	*mad_agent;
+	struct umad_ah		*ah;
 	u32			id;
 	u8			hdr_len;
 	refcount_t		users;
@@ -251,6 +259,9 @@ struct umad_plan {
 extern struct class umad_class;
 dev_t umad_devt(int num);
 dev_t umad_sm_devt(int num);
+DECLARE_TRACEPOINT(ib_umad_write);
+DECLARE_TRACEPOINT(ib_umad_read_recv);
+DECLARE_TRACEPOINT(ib_umad_read_send);
 void umad_trace_write(const struct umad_file *file,
 		      const struct ib_user_mad_hdr *hdr, u8 hdr_len,
 		      const struct ib_mad_hdr *mad);
@@ -259,9 +270,6 @@ void umad_trace_read(const struct umad_file *file, struct umad_packet *packet);
 /* port.c */
 struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num);
 void umad_port_remove(struct umad_port *port);
-DECLARE_TRACEPOINT(ib_umad_write);
-DECLARE_TRACEPOINT(ib_umad_read_recv);
-DECLARE_TRACEPOINT(ib_umad_read_send);
 void umad_port_wait_released(void);
 
 static inline bool umad_port_gone(const struct umad_port *port)
@@ -324,6 +332,14 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 void umad_queue_init(struct umad_file *file);
 void umad_queue_exit(struct umad_file *file);
 void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet);
+
+/* ah.c */
+int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
+		struct ib_mad_send_buf *msg);
+void umad_ah_put(struct ib_mad_send_buf *msg);
+void umad_ah_drop(struct umad_agent *agent);
+void umad_ah_watch(struct umad_port *port);
+void umad_ah_unwatch(struct umad_port *port);
 
 /* grh.c */
 int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Address handles. Most programs send many MADs to one destination before they
+ * turn to the next, a subnet manager with its directed routes to nowhere else,
+ * so an agent keeps the handle that it used last.
+ *
+ * That is done for destinations without GRH only, which a LID, SL and path bits
+ * tell entirely. Behind a GRH may be a neighbour of which nobody tells us that
+ * it moved, and the handle would hold on to an entry of the GID table. Whatever
+ * happens to the device makes all kept handles stale.
+ */
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <rdma/ib_verbs.h>
+
+#include "user_mad.h"
+
+/**
+ * struct umad_ah - an address handle that several sends use
+ * @ah: the handle
+ * @users: one for umad_agent.ah, one for each send
+ * @events: umad_port.events before @ah was made
+ * @lid: destination
+ * @sl: service level
+ * @path_bits: which of the port's LIDs is the source
+ */
+struct umad_ah {
+	struct ib_ah	*ah;
+	refcount_t	users;
+	int		events;
+	__be16		lid;
+	u8		sl;
+	u8		path_bits;
+};
+
+/* On RoCE this resolves the destination, and may wait a second for it */
+static struct ib_ah *umad_ah_create(struct umad_agent *agent,
+				    const struct ib_user_mad_hdr *hdr)
+{
+	struct ib_mad_agent *mad_agent = agent->mad_agent;
+	struct rdma_ah_attr attr = {};
+
+	attr.type = rdma_ah_find_type(mad_agent->device, mad_agent->port_num);
+	rdma_ah_set_port_num(&attr, mad_agent->port_num);
+	rdma_ah_set_dlid(&attr, be16_to_cpu(hdr->lid));
+	rdma_ah_set_sl(&attr, hdr->sl);
+	rdma_ah_set_path_bits(&attr, hdr->path_bits);
+	if (hdr->grh_present) {
+		union ib_gid dgid;
+
+		memcpy(dgid.raw, hdr->gid, sizeof(dgid.raw));
+		rdma_ah_set_grh(&attr, &dgid, be32_to_cpu(hdr->flow_label),
+				hdr->gid_index, hdr->hop_limit,
+				hdr->traffic_class);
+	}
+
+	return rdma_create_user_ah(mad_agent->qp->pd, &attr, NULL);
+}
+
+static struct umad_ah *umad_ah_new(struct umad_agent *agent,
+				   const struct ib_user_mad_hdr *hdr)
+{
+	struct mem_cgroup *old = set_active_memcg(agent->file->memcg);
+	struct umad_ah *shared;
+	struct ib_ah *ah;
+
+	shared = kmalloc(sizeof(*shared), GFP_KERNEL_ACCOUNT);
+	set_active_memcg(old);
+	if (!shared)
+		return ERR_PTR(-ENOMEM);
+
+	shared->events = atomic_read(&agent->file->port->events);
+	shared->lid = hdr->lid;
+	shared->sl = hdr->sl;
+	shared->path_bits = hdr->path_bits;
+	refcount_set(&shared->users, 1);
+
+	ah = umad_ah_create(agent, hdr);
+	if (IS_ERR(ah)) {
+		kfree(shared);
+		return ERR_CAST(ah);
+	}
+	shared->ah = ah;
+	return shared;
+}
+
+static void umad_ah_unshare(struct umad_ah *shared)
+{
+	if (shared && refcount_dec_and_test(&shared->users)) {
+		rdma_destroy_ah(shared->ah, RDMA_DESTROY_AH_SLEEPABLE);
+		kfree(shared);
+	}
+}
+
+static bool umad_ah_fits(const struct umad_ah *shared,
+			 const struct umad_port *port,
+			 const struct ib_user_mad_hdr *hdr)
+{
+	return shared->lid == hdr->lid && shared->sl == hdr->sl &&
+	       shared->path_bits == hdr->path_bits &&
+	       shared->events == atomic_read(&port->events);
+}
+
+/* Whoever takes the kept handle has it alone until it is put back */
+static struct umad_ah *umad_ah_share(struct umad_agent *agent,
+				     const struct ib_user_mad_hdr *hdr)
+{
+	struct umad_ah *shared;
+
+	shared = xchg(&agent->ah, NULL);
+	if (shared && !umad_ah_fits(shared, agent->file->port, hdr)) {
+		umad_ah_unshare(shared);
+		shared = NULL;
+	}
+	if (!shared)
+		shared = umad_ah_new(agent, hdr);
+	if (IS_ERR(shared))
+		return shared;
+
+	refcount_inc(&shared->users);
+	umad_ah_unshare(xchg(&agent->ah, shared));
+	return shared;
+}
+
+/**
+ * umad_ah_get - address a send
+ * @agent: who sends
+ * @hdr: where to
+ * @msg: gets the address handle, until umad_ah_put()
+ *
+ * Context: process context; @agent is held by umad_agent_get(). May wait for
+ * a second on RoCE.
+ * Return: 0, or -ENOMEM, or what rdma_create_user_ah() says of the address.
+ */
+int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
+		struct ib_mad_send_buf *msg)
+{
+	struct umad_ah *shared;
+
+	if (hdr->grh_present) {
+		msg->ah = umad_ah_create(agent, hdr);
+		return PTR_ERR_OR_ZERO(msg->ah);
+	}
+
+	shared = umad_ah_share(agent, hdr);
+	if (IS_ERR(shared))
+		return PTR_ERR(shared);
+	msg->ah = shared->ah;
+	msg->context[1] = shared;
+	return 0;
+}
+
+/**
+ * umad_ah_put - undo umad_ah_get()
+ * @msg: a send which is not the MAD layer's any more
+ *
+ * Context: process context.
+ */
+void umad_ah_put(struct ib_mad_send_buf *msg)
+{
+	if (msg->context[1])
+		umad_ah_unshare(msg->context[1]);
+	else
+		rdma_destroy_ah(msg->ah, RDMA_DESTROY_AH_SLEEPABLE);
+}
+
+/**
+ * umad_ah_drop - forget the handle that an agent keeps
+ * @agent: an agent that nobody sends with any more
+ *
+ * Context: process context.
+ */
+void umad_ah_drop(struct umad_agent *agent)
+{
+	umad_ah_unshare(agent->ah);
+}
+
+static void umad_ah_event(struct ib_event_handler *handler,
+			  struct ib_event *event)
+{
+	struct umad_port *port = container_of(handler, struct umad_port,
+					      event_handler);
+
+	atomic_inc(&port->events);
+}
+
+/**
+ * umad_ah_watch - hear of what makes address handles stale
+ * @port: a port with its device
+ */
+void umad_ah_watch(struct umad_port *port)
+{
+	INIT_IB_EVENT_HANDLER(&port->event_handler, port->ib_dev,
+			      umad_ah_event);
+	ib_register_event_handler(&port->event_handler);
+}
+
+/**
+ * umad_ah_unwatch - undo umad_ah_watch()
+ * @port: a port whose device is still there
+ */
+void umad_ah_unwatch(struct umad_port *port)
+{
+	ib_unregister_event_handler(&port->event_handler);
+}
