@@ -54,7 +54,6 @@ void umad_packet_exit(void)
 	kmem_cache_destroy(umad_send_cache);
 }
 
-/* Only KASAN is better served by memory that is really freed */
 static struct umad_packet *umad_packet_get(struct umad_file *file,
 					   struct kmem_cache *cache, bool sent,
 					   gfp_t gfp)
@@ -146,6 +145,7 @@ void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 	if (packet->message)
 		kvfree(packet->message);
 
+	/* KASAN can only tell of memory that is really freed */
 	if (IS_ENABLED(CONFIG_KASAN) || file->spare[packet->sent] ||
 	    cmpxchg(&file->spare[packet->sent], NULL, packet))
 		umad_packet_put(packet);
