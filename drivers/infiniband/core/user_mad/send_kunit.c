@@ -5,6 +5,8 @@
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/sizes.h>
 
 #include "user_mad.h"
 
@@ -164,6 +166,132 @@ static void umad_plan_send_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (size_t)plan.data_len, row->len - row->hdr_len);
 	KUNIT_EXPECT_EQ(test, plan.rmpp, row->rmpp);
 	KUNIT_EXPECT_EQ(test, plan.own_rmpp_hdr, row->own_rmpp_hdr);
+}
+
+/**
+ * struct umad_cut_case - messages of a class over a kind of port
+ * @desc: name of the row
+ * @class: management class
+ * @hdr_len: length of its headers
+ * @mad_size: how long a single MAD may be
+ */
+struct umad_cut_case {
+	const char	*desc;
+	u8		class;
+	size_t		hdr_len;
+	size_t		mad_size;
+};
+
+static const struct umad_cut_case umad_cut_cases[] = {
+	{ "vendor range 2",		0x30, 40, 256 },
+	{ "SA",				0x03, 56, 256 },
+	{ "device management",		0x06, 64, 256 },
+	{ "device administration",	0x10, 64, 256 },
+	{ "BIS",			0x12, 64, 256 },
+	{ "vendor range 2, OPA",	0x4f, 40, 2048 },
+	{ "SA, OPA",			0x03, 56, 2048 },
+	{ "device management, OPA",	0x06, 64, 2048 },
+	{ "device administration, OPA",	0x10, 64, 2048 },
+	{ "BIS, OPA",			0x12, 64, 2048 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(umad_cut, umad_cut_cases, desc);
+
+/* A message of @len: refused, or planned so that nothing of it is lost */
+static void umad_expect_cut(struct kunit *test, const struct umad_cut_case *row,
+			    size_t len)
+{
+	struct ib_rmpp_mad mad = {
+		.mad_hdr.mgmt_class		= row->class,
+		.rmpp_hdr.rmpp_rtime_flags	= IB_MGMT_RMPP_FLAG_ACTIVE,
+	};
+	size_t seg = row->mad_size - row->hdr_len;
+	struct umad_plan plan;
+	u64 end;
+
+	/* Where the last segment would end; one is sent even without data */
+	end = row->hdr_len;
+	if (len > row->hdr_len)
+		end += roundup_u64((u64)len - row->hdr_len, seg);
+	else
+		end += seg;
+
+	memset(&plan, 0xa5, sizeof(plan));
+	if (len < row->hdr_len || len > INT_MAX - row->mad_size) {
+		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
+				    umad_plan_send(&mad, len, true,
+						   row->mad_size, &plan),
+				    "length %zu", len);
+		return;
+	}
+
+	KUNIT_ASSERT_EQ_MSG(test, 0, umad_plan_send(&mad, len, true,
+						    row->mad_size, &plan),
+			    "length %zu", len);
+	KUNIT_EXPECT_TRUE(test, plan.rmpp);
+	KUNIT_EXPECT_TRUE(test, plan.own_rmpp_hdr);
+	KUNIT_EXPECT_EQ(test, (size_t)plan.hdr_len, row->hdr_len);
+	KUNIT_EXPECT_GE_MSG(test, plan.data_len, 0, "length %zu", len);
+	KUNIT_EXPECT_EQ_MSG(test, (u64)plan.hdr_len + plan.data_len, (u64)len,
+			    "length %zu", len);
+	/* The MAD layer adds up in int: header, data and padding */
+	KUNIT_EXPECT_LE_MSG(test, end, (u64)INT_MAX, "length %zu", len);
+}
+
+/* Not for RMPP: one MAD is the limit, wherever the headers end */
+static void umad_expect_single(struct kunit *test,
+			       const struct umad_cut_case *row, size_t len)
+{
+	struct ib_rmpp_mad mad = { .mad_hdr.mgmt_class = row->class };
+	bool fits = len >= row->hdr_len && len <= row->mad_size;
+	struct umad_plan plan;
+	int agent;
+
+	for (agent = 0; agent < 2; agent++) {
+		memset(&plan, 0xa5, sizeof(plan));
+		KUNIT_ASSERT_EQ_MSG(test, fits ? 0 : -EINVAL,
+				    umad_plan_send(&mad, len, agent,
+						   row->mad_size, &plan),
+				    "length %zu", len);
+		if (!fits)
+			continue;
+		KUNIT_EXPECT_FALSE(test, plan.rmpp);
+		KUNIT_EXPECT_EQ(test, plan.own_rmpp_hdr, (bool)agent);
+		KUNIT_EXPECT_EQ(test, (size_t)plan.hdr_len, row->hdr_len);
+		KUNIT_EXPECT_EQ(test, (size_t)plan.data_len, len - row->hdr_len);
+	}
+}
+
+static void umad_plan_cut_test(struct kunit *test)
+{
+	const struct umad_cut_case *row = test->param_value;
+	size_t seg = row->mad_size - row->hdr_len;
+	/* Each of these with two lengths on either side of it */
+	const size_t around[] = {
+		IB_MGMT_RMPP_HDR, row->hdr_len, row->mad_size,
+		row->hdr_len + seg, row->hdr_len + 2 * seg,
+		row->hdr_len + 3 * seg, row->hdr_len + 64 * seg,
+		row->hdr_len + 65 * seg, row->hdr_len + 66 * seg,
+		row->hdr_len + SZ_16M / seg * seg, SZ_16M, SZ_1G,
+		INT_MAX - 2 * row->mad_size, INT_MAX - row->mad_size,
+		INT_MAX - row->hdr_len, INT_MAX - 2,
+		/* ... which passes what an int and an unsigned int hold */
+		(size_t)INT_MAX + 1, UINT_MAX - row->mad_size, UINT_MAX - 2,
+#ifdef CONFIG_64BIT
+		BIT(32) + row->hdr_len, BIT(32) + row->mad_size,
+		BIT(32) + row->hdr_len + seg, BIT(63) + row->mad_size,
+		SIZE_MAX - row->mad_size,
+#endif
+		SIZE_MAX - 2,
+	};
+	int i, off;
+
+	for (i = 0; i < ARRAY_SIZE(around); i++) {
+		for (off = -2; off <= 2; off++) {
+			umad_expect_cut(test, row, around[i] + off);
+			umad_expect_single(test, row, around[i] + off);
+		}
+	}
 }
 
 /**
@@ -453,6 +581,7 @@ static void umad_send_spread_test(struct kunit *test)
 
 static struct kunit_case umad_send_cases[] = {
 	KUNIT_CASE_PARAM(umad_plan_send_test, umad_plan_gen_params),
+	KUNIT_CASE_PARAM(umad_plan_cut_test, umad_cut_gen_params),
 	KUNIT_CASE_PARAM(umad_send_same_test, umad_same_gen_params),
 	KUNIT_CASE_PARAM(umad_send_spread_test, umad_spread_gen_params),
 	{}
