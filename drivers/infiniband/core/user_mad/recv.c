@@ -144,17 +144,27 @@ static struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
 	}
 }
 
+/* A constant length needs no check against the size of the packet */
+static unsigned long umad_copy_data(char __user *buf, const u8 *data,
+				    size_t len)
+{
+	switch (len) {
+	case UMAD_PACKET_LEN:
+		return copy_to_user(buf, data, UMAD_PACKET_LEN);
+	case UMAD_TIMEOUT_LEN:
+		return copy_to_user(buf, data, UMAD_TIMEOUT_LEN);
+	default:
+		return copy_to_user(buf, data, len);
+	}
+}
+
 static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
 			    size_t count)
 {
 	size_t len = count < packet->length ? packet->first_len : packet->length;
 
-	/* A constant length needs no check against the size of the packet */
-	if (!packet->message && len == UMAD_PACKET_LEN)
-		return copy_to_user(buf, packet->data, UMAD_PACKET_LEN) ?
-		       -EFAULT : 0;
 	if (!packet->message)
-		return copy_to_user(buf, packet->data, len) ? -EFAULT : 0;
+		return umad_copy_data(buf, packet->data, len) ? -EFAULT : 0;
 
 	if (copy_to_user(buf, packet->data, packet->hdr_len) ||
 	    copy_to_user(buf + packet->hdr_len, packet->message,

@@ -44,8 +44,9 @@ struct umad_ah;
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
 
-/* What most clients write and read at a time */
+/* What most clients write and read at a time, and the record of a timeout */
 #define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
+#define UMAD_TIMEOUT_LEN	(sizeof(struct ib_user_mad_hdr) + IB_MGMT_MAD_HDR)
 
 /*
  * Port: born when a device is added, dies with the last reference to @dev.
