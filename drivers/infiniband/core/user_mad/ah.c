@@ -65,7 +65,7 @@ static struct umad_ah *umad_ah_new(struct umad_agent *agent,
 	struct umad_ah *shared;
 	struct ib_ah *ah;
 
-	shared = kmalloc(sizeof(*shared), GFP_KERNEL_ACCOUNT);
+	shared = kmalloc(sizeof(*shared), UMAD_GFP_SEND);
 	set_active_memcg(old);
 	if (!shared)
 		return ERR_PTR(-ENOMEM);

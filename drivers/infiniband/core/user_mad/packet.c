@@ -81,7 +81,7 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
-	packet = umad_packet_get(file, umad_send_cache, true, GFP_KERNEL);
+	packet = umad_packet_get(file, umad_send_cache, true, UMAD_GFP_SEND);
 	set_active_memcg(old);
 	if (!packet)
 		return NULL;

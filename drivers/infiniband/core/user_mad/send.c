@@ -245,7 +245,7 @@ umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
 	msg = ib_create_send_mad(agent->mad_agent, be32_to_cpu(hdr->qpn),
 				 umad_hdr_pkey_index(hdr, m->hdr_len),
 				 plan->rmpp, plan->hdr_len, plan->data_len,
-				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN,
+				 UMAD_GFP_SEND,
 				 umad_message_mad(m)->mad_hdr.base_version);
 	set_active_memcg(old);
 	if (IS_ERR(msg))

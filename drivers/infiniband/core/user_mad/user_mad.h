@@ -18,6 +18,7 @@
 #include <linux/cdev.h>
 #include <linux/completion.h>
 #include <linux/device.h>
+#include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
@@ -40,6 +41,12 @@ struct umad_ah;
 
 /* More unread MADs than this on a descriptor, and further ones are dropped. */
 #define UMAD_MAX_UNREAD		200000
+
+/*
+ * For what a writer makes us hold: charged to its cgroup, which may well say
+ * no. That is an ENOMEM for the writer, and nobody gets killed for it.
+ */
+#define UMAD_GFP_SEND	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
