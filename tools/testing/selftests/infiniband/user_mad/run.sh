@@ -24,7 +24,7 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-all="device agent send recv poll rmpp trace stall charge queue_limit"
+all="device agent send recv poll rmpp rmpp_lengths rmpp_fault trace stall charge rmpp_charge queue_limit"
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory of long messages: one that waits to be read is charged by its length,
+ * and what a cgroup has no room for is refused, or dropped and counted, without
+ * anybody being killed for it.
+ */
+#include <signal.h>
+
+#include "umad_cgroup.h"
+#include "umad_long.h"
+
+#define MB		(1L << 20)
+
+/* The kernel charges in batches for each CPU and gives back late */
+#define SLACK		(MB / 2)
+
+#define TOO_LARGE	(6 * MB)
+#define ROOM		(2 * MB)
+
+FIXTURE(rmpp_charge)
+{
+	struct umad_port port;
+	struct umad_cgroup group;
+	struct umad_cgroup root;
+	struct umad_file file;
+	struct umad_file peer;
+	__u32 id;
+	__u32 peer_id;
+	struct umad_long msg;
+	__u8 *shared;	/* charged to those outside */
+};
+
+static const struct umad_abi abi = { .api = 2, .hlen = UMAD_HDR_NEW };
+
+/* self->file is charged to the group, in which nobody is after that */
+FIXTURE_SETUP(rmpp_charge)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 0);
+
+	self->file.fd = -1;
+	self->peer.fd = -1;
+	umad_long_alloc(&self->msg, 5 * MB);
+	self->shared = mmap(NULL, TOO_LARGE + 4096, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->shared);
+	memset(self->shared, 0, TOO_LARGE + 4096);
+	umad_port(&self->port);
+	umad_cgroup_make(&self->group);
+	strcpy(self->root.path, "/sys/fs/cgroup");
+
+	ASSERT_EQ(0, umad_cgroup_join(&self->group));
+	umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &self->file);
+	ASSERT_EQ(0, umad_cgroup_join(&self->root));
+	reg.rmpp_version = 1;
+	reg.methods[0] = 1ULL << MAD_SEND;
+	self->id = umad_register(&self->file, &reg);
+
+	umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &self->peer);
+	reg.methods[0] = 1ULL << MAD_GET;
+	self->peer_id = umad_register(&self->peer, &reg);
+}
+
+FIXTURE_TEARDOWN(rmpp_charge)
+{
+	umad_close(&self->file);
+	umad_close(&self->peer);
+	umad_cgroup_remove(&self->group);
+	umad_long_free(&self->msg);
+}
+
+static struct umad_msg next_head(FIXTURE_DATA(rmpp_charge) *self, __u32 id,
+				 __u8 method, __u64 tid)
+{
+	struct umad_msg head = umad_msg(&self->port, id, method, tid);
+
+	head.hdr.retries = 3;
+	umad_make_active(&head);
+	return head;
+}
+
+/* A request of one MAD comes after what was sent before it */
+#define settle(self, to, to_id, from, from_id, method) do {		\
+	struct umad_msg __m = umad_msg(&(self)->port, from_id, method,	\
+				       0xabcd);				\
+									\
+	umad_write(from, &__m);						\
+	umad_read(to, &__m);						\
+	EXPECT_EQ(to_id, __m.hdr.id);					\
+	EXPECT_EQ(0xabcd, (__u32)be64toh(__m.mad.tid));			\
+} while (0)
+
+TEST_F(rmpp_charge, unread_message)
+{
+	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 1);
+	long before, unread, after;
+	int i;
+
+	before = umad_cgroup_charged(&self->group);
+	for (i = 0; i < 4; i++) {
+		head.mad.tid = htobe64(i);
+		umad_long_write(&self->peer, &head, MB, i, &self->msg);
+		ASSERT_TRUE(umad_readable(&self->file, UMAD_LONG_MS));
+	}
+	/* The last of them has arrived when its sender may go on */
+	for (i = 0; i < 100; i++) {
+		unread = umad_cgroup_charged(&self->group);
+		if (unread - before >= 4 * MB || umad_reference())
+			break;
+		umad_sleep_ms(50);
+	}
+	for (i = 0; i < 4; i++) {
+		head.mad.tid = htobe64(i);
+		umad_long_read(&self->file, self->id, &head, MB, i, &self->msg);
+	}
+	after = umad_cgroup_charged(&self->group);
+
+	TH_LOG("4 messages of 1 MiB: charged %ld unread, %ld read",
+	       unread - before, after - before);
+	EXPECT_GT(6 * MB, unread - before);
+	EXPECT_GT(SLACK, after - before);
+	EXPECT_FIXED(unread - before >= 4 * MB,
+		     "an unread message is charged to nobody");
+}
+
+TEST_F(rmpp_charge, outstanding_message)
+{
+	struct umad_msg head = next_head(self, self->id, 0x10, 1);
+	long before, outstanding, after;
+
+	before = umad_cgroup_charged(&self->group);
+	umad_msg_to_nobody(&head);
+	head.hdr.retries = 0;
+	head.hdr.timeout_ms = 500;
+	umad_long_write(&self->file, &head, 2 * MB, 1, &self->msg);
+	outstanding = umad_cgroup_charged(&self->group);
+	umad_read_timeout(&self->file, &head);
+	after = umad_cgroup_charged(&self->group);
+
+	TH_LOG("a message of 2 MiB: charged %ld outstanding, %ld when over",
+	       outstanding - before, after - before);
+	EXPECT_GT(6 * MB, outstanding - before);
+	EXPECT_GT(SLACK, after - before);
+	EXPECT_FIXED(outstanding - before >= 2 * MB,
+		     "an outstanding message is charged to nobody");
+}
+
+/*
+ * In the group itself, where the kernel would look for somebody to kill. The
+ * buffer is charged to others.
+ */
+static int write_too_large(FIXTURE_DATA(rmpp_charge) *self)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 0);
+	struct umad_file file;
+	struct umad_msg head;
+	size_t size;
+	int i;
+
+	reg.rmpp_version = 1;
+	if (umad_cgroup_join(&self->group) ||
+	    _umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &file) ||
+	    _umad_register(&file, &reg))
+		return 1;
+	head = next_head(self, reg.id, MAD_SEND, 1);
+	size = umad_long_pack(&file, &head, TOO_LARGE, 3, self->shared);
+
+	if (umad_cgroup_limit(&self->group,
+			      umad_cgroup_charged(&self->group) + ROOM))
+		return 2;
+	/* What one attempt kept, the next ones would lack */
+	for (i = 0; i < 4; i++) {
+		errno = 0;
+		if (write(file.fd, self->shared, size) != -1)
+			return 3;
+		if (errno != ENOMEM)
+			return 4;
+	}
+	/*
+	 * ... and so would this one. That no answer came is reported three
+	 * seconds after all of it was acknowledged.
+	 */
+	head.hdr.timeout_ms = 3000;
+	size = umad_long_pack(&file, &head, MB, 3, self->shared);
+	if (write(file.fd, self->shared, size) != (ssize_t)size)
+		return 5;
+	return umad_readable(&file, UMAD_LONG_MS) ? 0 : 6;
+}
+
+TEST_F_TIMEOUT(rmpp_charge, too_large_for_the_group, 90)
+{
+	struct umad_msg head = next_head(self, self->id, MAD_SEND, 1);
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
+	long before, after;
+	int status;
+	pid_t pid;
+
+	/* The receiver is not charged to the group this time */
+	umad_close(&self->file);
+	umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &self->file);
+	reg.rmpp_version = 1;
+	self->id = umad_register(&self->file, &reg);
+
+	before = umad_cgroup_charged(&self->group);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(write_too_large(self));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	after = umad_cgroup_charged(&self->group);
+
+	TH_LOG("status 0x%x, %ld bytes charged afterwards", status,
+	       after - before);
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom"));
+	EXPECT_GT(SLACK, after - before);
+	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
+		umad_long_read(&self->file, self->id, &head, MB, 3, &self->msg);
+		umad_expect_empty(&self->file);
+	}
+	EXPECT_FIXED(WIFEXITED(status) && !WEXITSTATUS(status),
+		     "what is sent may be larger than the cgroup's limit");
+}
+
+/* Sends that nobody answers, until there is no room for more */
+static int write_too_many(FIXTURE_DATA(rmpp_charge) *self)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 0);
+	struct umad_file file;
+	struct umad_msg msg;
+	int i;
+
+	if (umad_cgroup_join(&self->group) ||
+	    _umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &file) ||
+	    _umad_register(&file, &reg))
+		return 1;
+	msg = umad_msg(&self->port, reg.id, 0x10, 1);
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 600000;
+	if (umad_cgroup_limit(&self->group,
+			      umad_cgroup_charged(&self->group) + MB))
+		return 2;
+	for (i = 0; i < 3000; i++) {
+		msg.mad.tid = htobe64(i);
+		if (_umad_write(&file, &msg) == -1)
+			return errno == ENOMEM && i > 100 ? 0 : 3;
+	}
+	return 4;
+}
+
+TEST_F(rmpp_charge, too_many_for_the_group)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(write_too_many(self));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom"));
+	EXPECT_FIXED(WIFEXITED(status) && !WEXITSTATUS(status),
+		     "sends may outgrow the cgroup's limit");
+}
+
+/* The receiver has no room: that message is lost to it, and no other */
+TEST_F_TIMEOUT(rmpp_charge, no_room_to_receive, 90)
+{
+	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 1);
+	struct umad_msg got;
+	bool lost;
+
+	ASSERT_EQ(0, umad_cgroup_limit(&self->group,
+				       umad_cgroup_charged(&self->group) + ROOM));
+	/* Long enough to be told when all of it has been acknowledged */
+	head.hdr.timeout_ms = 2001;
+	umad_long_write(&self->peer, &head, 3 * MB, 5, &self->msg);
+	ASSERT_TRUE(umad_readable(&self->peer, UMAD_LONG_MS));
+	umad_read_timeout(&self->peer, &got);
+	lost = !umad_readable(&self->file, 0);
+	if (!lost)
+		umad_long_read(&self->file, self->id, &head, 3 * MB, 5,
+			       &self->msg);
+
+	head.hdr.timeout_ms = 0;
+	head.mad.tid = htobe64(2);
+	umad_long_write(&self->peer, &head, MB / 4, 6, &self->msg);
+	umad_long_read(&self->file, self->id, &head, MB / 4, 6, &self->msg);
+	settle(self, &self->file, self->id, &self->peer, self->peer_id,
+	       MAD_SEND);
+	umad_expect_empty(&self->file);
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+	EXPECT_FIXED(lost, "a received message is charged to nobody");
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Page faults in the middle of a long message: pages that come late, never, or
+ * go away again, and a buffer that somebody changes while it is being sent.
+ */
+#include <sys/syscall.h>
+
+#include "umad_long.h"
+#include "umad_trap.h"
+
+#define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
+#define RACES		50
+
+FIXTURE(fault)
+{
+	struct umad_port port;
+	struct umad_file client;
+	struct umad_file server;
+	__u32 cid;
+	__u32 sid;
+	__u32 tid;
+	struct umad_long msg;
+};
+
+FIXTURE_VARIANT(fault)
+{
+	struct umad_abi abi;
+};
+
+FIXTURE_VARIANT_ADD(fault, v1_old)
+{
+	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+};
+
+FIXTURE_VARIANT_ADD(fault, v2_new)
+{
+	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+};
+
+FIXTURE_SETUP(fault)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
+
+	self->client.fd = -1;
+	self->server.fd = -1;
+	self->tid = 1;
+	umad_long_alloc(&self->msg, 1 << 20);
+	umad_port(&self->port);
+
+	reg.rmpp_version = 1;
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
+		      &self->client);
+	self->cid = umad_register(&self->client, &reg);
+
+	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
+		      &self->server);
+	self->sid = umad_register(&self->server, &reg);
+}
+
+FIXTURE_TEARDOWN(fault)
+{
+	umad_close(&self->client);
+	umad_close(&self->server);
+	umad_long_free(&self->msg);
+}
+
+static struct umad_msg next_head(FIXTURE_DATA(fault) *self)
+{
+	struct umad_msg head = umad_msg(&self->port, self->cid, MAD_SEND,
+					self->tid++);
+
+	head.hdr.retries = 3;
+	umad_make_active(&head);
+	return head;
+}
+
+/*
+ * Order is kept, so a message that does arrive shows that nothing was sent
+ * before it; and that its transaction was not left outstanding.
+ */
+#define expect_nothing_sent(self, head) do {				\
+	umad_long_write(&(self)->client, head, 1000, 7, &(self)->msg);	\
+	umad_long_read(&(self)->server, (self)->sid, head, 1000, 7,	\
+		       &(self)->msg);					\
+	umad_expect_empty(&(self)->server);				\
+} while (0)
+
+/* Where a message is read: what is before is there, what follows is not yet */
+static size_t positions(size_t hlen, size_t size, size_t *at)
+{
+	const size_t data = hlen + MAD_VENDOR_HDR;
+	const size_t all[] = {
+		1, hlen - 1, hlen, hlen + MAD_HDR, hlen + MAD_RMPP_HDR,
+		data - 1, data, data + 1, hlen + MAD_SIZE - 1, hlen + MAD_SIZE,
+		hlen + MAD_SIZE + 1, data + 2 * SEG_DATA - 1,
+		data + 2 * SEG_DATA, data + 2 * SEG_DATA + 1,
+		data + 7 * SEG_DATA + 100, size - 1,
+	};
+
+	memcpy(at, all, sizeof(all));
+	return ARRAY_SIZE(all);
+}
+
+/* Writes @size bytes of self->msg.out of which those from @at on are missing */
+#define start_trapped(self, trap, call, at, size) do {			\
+	umad_trap(trap);						\
+	memcpy(umad_trap_at(trap, at), (self)->msg.out, at);		\
+	*(call) = (struct umad_call) {					\
+		.op = UMAD_CALL_WRITE,					\
+		.fd = (self)->client.fd,				\
+		.buf = umad_trap_at(trap, at),				\
+		.len = size,						\
+	};								\
+	umad_call_start(call);						\
+	ASSERT_TRUE(umad_trap_caught(trap))				\
+		TH_LOG("not stopped at %zu of %zu", (size_t)(at),	\
+		       (size_t)(size));					\
+} while (0)
+
+TEST_F(fault, late_page)
+{
+	const size_t len = 12 * SEG_DATA + 17;
+	struct umad_trap trap;
+	struct umad_call call;
+	size_t at[32], size, i, n;
+
+	n = positions(self->client.hlen,
+		      self->client.hlen + MAD_VENDOR_HDR + len, at);
+	for (i = 0; i < n; i++) {
+		struct umad_msg head = next_head(self);
+
+		size = umad_long_pack(&self->client, &head, len, i,
+				      self->msg.out);
+		start_trapped(self, &trap, &call, at[i], size);
+		ASSERT_EQ(0, umad_trap_release(&trap, self->msg.out + at[i],
+					       size - at[i]));
+		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
+		EXPECT_EQ((long)size, call.ret)
+			TH_LOG("page missing from %zu: %s", at[i],
+			       strerror(call.err));
+		umad_trap_free(&trap);
+		umad_long_read(&self->server, self->sid, &head, len, i,
+			       &self->msg);
+	}
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
+TEST_F(fault, page_that_never_comes)
+{
+	const size_t len = 12 * SEG_DATA + 17;
+	struct umad_trap trap;
+	struct umad_call call;
+	struct umad_msg head;
+	size_t at[32], size, i, n;
+
+	n = positions(self->client.hlen,
+		      self->client.hlen + MAD_VENDOR_HDR + len, at);
+	for (i = 0; i < n; i++) {
+		head = next_head(self);
+		size = umad_long_pack(&self->client, &head, len, i,
+				      self->msg.out);
+		start_trapped(self, &trap, &call, at[i], size);
+		ASSERT_EQ(0, umad_trap_fail(&trap));
+		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
+		EXPECT_EQ(-1, call.ret);
+		EXPECT_EQ(EFAULT, call.err);
+		umad_trap_free(&trap);
+		expect_nothing_sent(self, &head);
+	}
+	umad_expect_empty(&self->client);
+}
+
+/*
+ * The headers are read once: what they become while the data is still awaited
+ * changes nothing. Each of these would be refused, go to another agent, or
+ * have its data at another offset.
+ */
+TEST_F(fault, header_changed_meanwhile)
+{
+	const size_t len = 12 * SEG_DATA;
+	const size_t at = self->client.hlen + MAD_SIZE + SEG_DATA + 1;
+	struct umad_trap trap;
+	struct umad_call call;
+	struct umad_msg other, head;
+	size_t size, i;
+
+	for (i = 0; i < 6; i++) {
+		head = next_head(self);
+		other = head;
+		switch (i) {
+		case 0:
+			other.hdr.id = UMAD_MAX_AGENTS;
+			break;
+		case 1:
+			other.hdr.id = 5;
+			break;
+		case 2:
+			umad_msg_to_nobody(&other);
+			break;
+		case 3:
+			other.mad.rmpp_flags = 0;
+			break;
+		case 4:
+			other.mad.mgmt_class = MAD_CLASS_SA;
+			break;
+		case 5:
+			other.mad.method = MAD_GET;
+			other.mad.tid = htobe64(0xfeedface);
+			other.mad.attr_mod = 0;
+			memset(other.mad.oui, 0, 3);
+			break;
+		}
+
+		size = umad_long_pack(&self->client, &head, len, i,
+				      self->msg.out);
+		start_trapped(self, &trap, &call, at, size);
+		umad_pack(&self->client, &other, MAD_VENDOR_HDR,
+			  umad_trap_at(&trap, at));
+		ASSERT_EQ(0, umad_trap_release(&trap, self->msg.out + at,
+					       size - at));
+		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
+		EXPECT_EQ((long)size, call.ret)
+			TH_LOG("change %zu: %s", i, strerror(call.err));
+		umad_trap_free(&trap);
+		umad_long_read(&self->server, self->sid, &head, len, i,
+			       &self->msg);
+	}
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
+/* A file that was mapped and not looked at yet: no page is there */
+TEST_F(fault, no_page_there)
+{
+	const size_t len = 300000;
+	struct umad_msg head = next_head(self);
+	size_t size = umad_long_pack(&self->client, &head, len, 9,
+				     self->msg.out);
+	void *map;
+	int fd;
+
+	fd = syscall(SYS_memfd_create, "umad", 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ((ssize_t)size, write(fd, self->msg.out, size));
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, map);
+
+	ASSERT_EQ((ssize_t)size, write(self->client.fd, map, size))
+		TH_LOG("write: %s", strerror(errno));
+	umad_long_read(&self->server, self->sid, &head, len, 9, &self->msg);
+
+	/* The file ends before the mapping does: SIGBUS for us, EFAULT for it */
+	ASSERT_EQ(0, ftruncate(fd, size / 2));
+	head = next_head(self);
+	errno = 0;
+	EXPECT_EQ(-1, write(self->client.fd, map, size));
+	EXPECT_EQ(EFAULT, errno);
+	munmap(map, size);
+	close(fd);
+	expect_nothing_sent(self, &head);
+}
+
+/* Pages that come and go all the time, under a message that is being written */
+struct race {
+	void *map;
+	size_t len;
+	size_t from;	/* what is before stays */
+	bool drop;	/* drop the pages; or forbid access to them */
+	bool stop;
+};
+
+static void *race_thread(void *arg)
+{
+	struct race *race = arg;
+	void *from = race->map + race->from;
+	size_t len = race->len - race->from;
+	const struct timespec pause = { .tv_nsec = 50000 };
+
+	while (!__atomic_load_n(&race->stop, __ATOMIC_RELAXED)) {
+		if (race->drop) {
+			madvise(from, len, MADV_DONTNEED);
+		} else {
+			mprotect(from, len, PROT_NONE);
+			mprotect(from, len, PROT_READ);
+		}
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+/*
+ * Either the whole message arrives, or write() says EFAULT and nothing does.
+ * Pages of a file that are dropped come back as they were, so then there is no
+ * excuse for an error.
+ */
+#define race_pages(self, drop_) do {					\
+	const size_t __len = 25000;					\
+	struct race __race = { .drop = drop_ };				\
+	unsigned int __i, __sent = 0;					\
+	pthread_t __racer;						\
+	ssize_t __n;							\
+	int __fd;							\
+									\
+	__fd = syscall(SYS_memfd_create, "umad", 0);			\
+	ASSERT_LE(0, __fd);						\
+	__race.len = (self)->client.hlen + MAD_VENDOR_HDR + __len;	\
+	__race.from = 4 * sysconf(_SC_PAGESIZE);			\
+	ASSERT_EQ(0, ftruncate(__fd, __race.len));			\
+	__race.map = mmap(NULL, __race.len, PROT_READ, MAP_SHARED,	\
+			  __fd, 0);					\
+	ASSERT_NE(MAP_FAILED, __race.map);				\
+	ASSERT_EQ(0, pthread_create(&__racer, NULL, race_thread,	\
+				    &__race));				\
+	for (__i = 0; __i < RACES; __i++) {				\
+		struct umad_msg __head = next_head(self);		\
+									\
+		umad_long_pack(&(self)->client, &__head, __len, __i,	\
+			       (self)->msg.out);			\
+		ASSERT_EQ((ssize_t)__race.len,				\
+			  pwrite(__fd, (self)->msg.out, __race.len, 0)); \
+		__n = write((self)->client.fd, __race.map, __race.len);	\
+		if (__n < 0 && !__race.drop) {				\
+			ASSERT_EQ(EFAULT, errno);			\
+			continue;					\
+		}							\
+		ASSERT_EQ((ssize_t)__race.len, __n)			\
+			TH_LOG("write: %s", strerror(errno));		\
+		__sent++;						\
+		umad_long_read(&(self)->server, (self)->sid, &__head,	\
+			       __len, __i, &(self)->msg);		\
+	}								\
+	__atomic_store_n(&__race.stop, true, __ATOMIC_RELAXED);		\
+	pthread_join(__racer, NULL);					\
+	munmap(__race.map, __race.len);					\
+	close(__fd);							\
+	TH_LOG("%u of %u arrived", __sent, RACES);			\
+	umad_expect_empty(&(self)->server);				\
+	umad_expect_empty(&(self)->client);				\
+} while (0)
+
+TEST_F_TIMEOUT(fault, race_with_drop, 60)
+{
+	race_pages(self, true);
+}
+
+TEST_F_TIMEOUT(fault, race_with_protect, 60)
+{
+	race_pages(self, false);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A memory cgroup to put a process into, and to see what it is charged for.
+ */
+#ifndef UMAD_CGROUP_H
+#define UMAD_CGROUP_H
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "umad_utils.h"
+
+struct umad_cgroup {
+	char path[64];
+};
+
+static inline int umad_cgroup_put(const char *dir, const char *name,
+				  const char *value)
+{
+	char path[128];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, value, strlen(value)) < 0 ? -1 : 0;
+	close(fd);
+	return ret;
+}
+
+static inline long umad_cgroup_charged(const struct umad_cgroup *group)
+{
+	char text[32];
+
+	return umad_sysfs_read(text, sizeof(text), "%s/memory.current",
+			       group->path) ? -1 : atol(text);
+}
+
+/* How often the group was over its limit for good: "oom", or "oom_kill" */
+static inline long umad_cgroup_events(const struct umad_cgroup *group,
+				      const char *name)
+{
+	size_t len = strlen(name);
+	char text[512], *line;
+
+	if (umad_sysfs_read(text, sizeof(text), "%s/memory.events",
+			    group->path))
+		return -1;
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (!strncmp(line, name, len) && line[len] == ' ')
+			return atol(line + len + 1);
+	return -1;
+}
+
+/* The calling process joins it */
+static inline int umad_cgroup_join(const struct umad_cgroup *group)
+{
+	return umad_cgroup_put(group->path, "cgroup.procs", "0");
+}
+
+static inline int umad_cgroup_limit(const struct umad_cgroup *group, long bytes)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", bytes);
+	return umad_cgroup_put(group->path, "memory.max", text);
+}
+
+/* In a mount namespace of its own, so that nothing is left behind but a group */
+#define umad_cgroup_make(group) do {					\
+	static const char __root[] = "/sys/fs/cgroup";			\
+									\
+	ASSERT_EQ(0, unshare(CLONE_NEWNS));				\
+	ASSERT_EQ(0, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)); \
+	/* EBUSY: it is there already */				\
+	if (mount("none", __root, "cgroup2", 0, NULL))			\
+		ASSERT_EQ(EBUSY, errno)					\
+			TH_LOG("cgroup2: %s", strerror(errno));		\
+	umad_cgroup_put(__root, "cgroup.subtree_control", "+memory");	\
+	snprintf((group)->path, sizeof((group)->path), "%s/umad-%d",	\
+		 __root, getpid());					\
+	ASSERT_EQ(0, mkdir((group)->path, 0700));			\
+	if (umad_cgroup_charged(group) < 0)				\
+		SKIP(return, "no memory controller in the cgroup2 hierarchy"); \
+} while (0)
+
+/* When all processes in it have been waited for */
+static inline void umad_cgroup_remove(const struct umad_cgroup *group)
+{
+	int i;
+
+	for (i = 0; i < 50 && rmdir(group->path) && errno == EBUSY; i++)
+		umad_sleep_ms(20);
+}
+
+#endif /* UMAD_CGROUP_H */
