@@ -44,4 +44,13 @@ load_umad()
 	esac
 }
 
+# Have our madsim at hand in MADSIM_MODULE, to be loaded with the parameters that
+# are wanted; it works with every umad module. It may be built in, too.
+offer_madsim()
+{
+	[ ! -d /sys/module/ib_madsim ] || return 0
+	load configfs
+	export MADSIM_MODULE=$top/build/$KERNEL_RELEASE/ib_madsim.ko
+}
+
 [ "${KERNEL_RELEASE-}" ] || die "this changes the machine: run it by scripts/guest"

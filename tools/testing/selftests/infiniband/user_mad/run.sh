@@ -12,8 +12,10 @@
 # reported as XFAIL.
 #
 # A Soft-RoCE device is made over a dummy interface if there is none. ib_umad
-# and rdma_rxe must be loaded or built in. Exit status 0: every program ran to
-# its end and no test failed.
+# and rdma_rxe must be loaded or built in. The simulated fabrics of ib_madsim are
+# used if it is built in, loaded, installed, or a file that MADSIM_MODULE names;
+# without it some tests are skipped. Exit status 0: every program ran to its end
+# and no test failed.
 
 set -eu
 
@@ -24,7 +26,7 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-all="device agent send recv poll rmpp rmpp_lengths rmpp_fault trace stall charge rmpp_charge queue_limit"
+all="device agent send recv poll rmpp smi rmpp_lengths rmpp_fault trace stall charge rmpp_charge queue_limit"
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then
@@ -61,6 +63,20 @@ if ! have_roce; then
 	rdma link add rxe0 type rxe netdev dummy0 ||
 		die "no Soft-RoCE device: is rdma_rxe loaded?"
 fi
+
+# Tests make their own fabrics, so none is needed here.
+if [ ! -d /sys/module/ib_madsim ]; then
+	if [ "${MADSIM_MODULE-}" ]; then
+		modprobe -q configfs
+		insmod "$MADSIM_MODULE" topology=none ||
+			die "cannot load $MADSIM_MODULE"
+	else
+		modprobe -q ib_madsim topology=none ||
+			echo "# no ib_madsim: nothing is tested on QP0"
+	fi
+fi
+[ ! -d /sys/kernel/config ] || mountpoint -q /sys/kernel/config ||
+	mount -t configfs none /sys/kernel/config
 
 here=$(dirname "$0")
 limit=$(sed -n 's/^timeout=//p' "$here/settings")
