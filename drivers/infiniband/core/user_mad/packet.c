@@ -146,7 +146,8 @@ void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 		kvfree(packet->message);
 
 	/* KASAN can only tell of memory that is really freed */
-	if (IS_ENABLED(CONFIG_KASAN) || file->spare[packet->sent] ||
+	if (IS_ENABLED(CONFIG_KASAN) ||
+	    READ_ONCE(file->spare[packet->sent]) ||
 	    cmpxchg(&file->spare[packet->sent], NULL, packet))
 		umad_packet_put(packet);
 }
