@@ -250,11 +250,20 @@ static const struct attribute_group madsim_dev_group = {
 	.attrs = madsim_dev_attrs,
 };
 
+/*
+ * That there is such a function says that the device may leave its users behind
+ * and go to another network namespace. There are no user contexts.
+ */
+static void madsim_disassociate_ucontext(struct ib_ucontext *ucontext)
+{
+}
+
 static const struct ib_device_ops madsim_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_UNKNOWN,
 	.device_group = &madsim_dev_group,
 
+	.disassociate_ucontext = madsim_disassociate_ucontext,
 	.get_link_layer = madsim_get_link_layer,
 	.get_port_immutable = madsim_get_port_immutable,
 	.modify_device = madsim_modify_device,
