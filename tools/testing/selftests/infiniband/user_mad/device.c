@@ -4,12 +4,9 @@
  * module say of them, and who may open them.
  */
 #include <sched.h>
-#include <sys/socket.h>
 #include <sys/sysmacros.h>
-#include <linux/netlink.h>
-#include <rdma/rdma_netlink.h>
 
-#include "umad_utils.h"
+#include "umad_netlink.h"
 
 #define UMAD_MAJOR	231
 #define FIXED_PORTS	64
@@ -200,62 +197,17 @@ TEST_F(device, open_unprivileged)
 
 /* RDMA netlink */
 
-struct nl_request {
-	struct nlmsghdr nlh;
-	__u8 attrs[256];
-};
-
-static void nl_begin(struct nl_request *req, int cmd, int flags)
-{
-	memset(req, 0, sizeof(*req));
-	req->nlh.nlmsg_len = NLMSG_HDRLEN;
-	req->nlh.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, cmd);
-	req->nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-	req->nlh.nlmsg_seq = 1;
-}
-
-static void nl_put(struct nl_request *req, int type, const void *data,
-		   size_t len)
-{
-	struct nlattr *attr = (void *)req + NLMSG_ALIGN(req->nlh.nlmsg_len);
-
-	attr->nla_type = type;
-	attr->nla_len = NLA_HDRLEN + len;
-	memcpy((void *)attr + NLA_HDRLEN, data, len);
-	req->nlh.nlmsg_len = NLMSG_ALIGN(req->nlh.nlmsg_len) +
-			     NLA_ALIGN(attr->nla_len);
-}
-
-static void *nl_find(struct nlmsghdr *nlh, int type)
-{
-	void *end = (void *)nlh + nlh->nlmsg_len;
-	struct nlattr *attr = NLMSG_DATA(nlh);
-
-	for (; (void *)(attr + 1) <= end && attr->nla_len >= NLA_HDRLEN;
-	     attr = (void *)attr + NLA_ALIGN(attr->nla_len))
-		if ((attr->nla_type & NLA_TYPE_MASK) == type)
-			return (void *)attr + NLA_HDRLEN;
-	return NULL;
-}
-
 struct chardev {
 	__u64 dev;
 	__u64 abi;
 	char name[64];
-	const char *ibdev;	/* with index: the device to look for */
-	__u32 index;
 };
 
-static void nl_parse(struct nlmsghdr *nlh, struct chardev *res)
+static void parse_chardev(struct nlmsghdr *nlh, void *arg)
 {
-	void *name = nl_find(nlh, RDMA_NLDEV_ATTR_DEV_NAME);
+	struct chardev *res = arg;
 	void *at;
 
-	if (res->ibdev && name && !strcmp(name, res->ibdev)) {
-		at = nl_find(nlh, RDMA_NLDEV_ATTR_DEV_INDEX);
-		if (at)
-			memcpy(&res->index, at, 4);
-	}
 	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV);
 	if (at)
 		memcpy(&res->dev, at, 8);
@@ -267,67 +219,18 @@ static void nl_parse(struct nlmsghdr *nlh, struct chardev *res)
 		snprintf(res->name, sizeof(res->name), "%s", (char *)at);
 }
 
-/* Returns 0 or a negative errno */
-static int nl_talk(struct nl_request *req, struct chardev *res)
-{
-	struct timeval tv = { .tv_sec = UMAD_SOON_MS / 1000 };
-	struct sockaddr_nl addr = { .nl_family = AF_NETLINK };
-	static __u8 buf[65536];
-	struct nlmsghdr *nlh;
-	ssize_t n;
-	int fd, ret = 1;
-
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	if (sendto(fd, req, req->nlh.nlmsg_len, 0, (void *)&addr,
-		   sizeof(addr)) < 0)
-		ret = -errno;
-	while (ret > 0) {
-		n = recv(fd, buf, sizeof(buf), 0);
-		if (n < 0) {
-			ret = -errno;
-			break;
-		}
-		for (nlh = (void *)buf; NLMSG_OK(nlh, (size_t)n);
-		     nlh = NLMSG_NEXT(nlh, n)) {
-			if (nlh->nlmsg_type == NLMSG_ERROR)
-				ret = ((struct nlmsgerr *)NLMSG_DATA(nlh))->error;
-			else if (nlh->nlmsg_type == NLMSG_DONE)
-				ret = 0;
-			else if (res)
-				nl_parse(nlh, res);
-		}
-	}
-	close(fd);
-	return ret;
-}
-
-static int ibdev_index(const char *ibdev, __u32 *index)
-{
-	struct chardev res = { .ibdev = ibdev, .index = ~0U };
-	struct nl_request req;
-	int ret;
-
-	nl_begin(&req, RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
-	ret = nl_talk(&req, &res);
-	*index = res.index;
-	return ret ? ret : res.index == ~0U ? -ENODEV : 0;
-}
-
 /* @port 0: none given */
 static int get_chardev(__u32 index, __u32 port, const char *client,
 		       struct chardev *res)
 {
 	struct nl_request req;
 
-	nl_begin(&req, RDMA_NLDEV_CMD_GET_CHARDEV, 0);
+	nl_begin_rdma(&req, RDMA_NLDEV_CMD_GET_CHARDEV, 0);
 	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
 	if (port)
 		nl_put(&req, RDMA_NLDEV_ATTR_PORT_INDEX, &port, 4);
-	nl_put(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, client, strlen(client) + 1);
-	return nl_talk(&req, res);
+	nl_put_string(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, client);
+	return nl_talk(NETLINK_RDMA, &req, parse_chardev, res);
 }
 
 TEST_F(device, netlink_umad)
@@ -335,7 +238,7 @@ TEST_F(device, netlink_umad)
 	struct chardev res = { 0 };
 	__u32 index;
 
-	ASSERT_EQ(0, ibdev_index(self->port.ibdev, &index));
+	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
 	ASSERT_EQ(0, get_chardev(index, self->port.port, "umad", &res));
 	EXPECT_EQ(5, res.abi);
 	EXPECT_STREQ(self->port.name, res.name);
@@ -348,7 +251,7 @@ TEST_F(device, netlink_wrong_port)
 	struct chardev res = { 0 };
 	__u32 index;
 
-	ASSERT_EQ(0, ibdev_index(self->port.ibdev, &index));
+	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
 	EXPECT_EQ(-EINVAL, get_chardev(index, 255, "umad", &res));
 	EXPECT_EQ(-EINVAL, get_chardev(index, 0, "umad", &res));
 	EXPECT_STREQ("", res.name);
@@ -360,7 +263,7 @@ TEST_F(device, netlink_issm_without_smi)
 	struct chardev res = { 0 };
 	__u32 index;
 
-	ASSERT_EQ(0, ibdev_index(self->port.ibdev, &index));
+	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
 	EXPECT_EQ(-EOPNOTSUPP, get_chardev(index, self->port.port, "issm",
 					   &res));
 	EXPECT_STREQ("", res.name);
@@ -371,22 +274,12 @@ TEST_F(device, netlink_unknown_client)
 	struct chardev res = { 0 };
 	__u32 index;
 
-	ASSERT_EQ(0, ibdev_index(self->port.ibdev, &index));
+	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
 	EXPECT_EQ(-EOPNOTSUPP, get_chardev(index, self->port.port, "no-such",
 					   &res));
 }
 
 /* Network namespaces */
-
-static int set_exclusive(bool exclusive)
-{
-	struct nl_request req;
-	__u8 shared = !exclusive;
-
-	nl_begin(&req, RDMA_NLDEV_CMD_SYS_SET, 0);
-	nl_put(&req, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, &shared, 1);
-	return nl_talk(&req, NULL);
-}
 
 /* The errno of an open from a new network namespace */
 static int open_from_elsewhere(const struct umad_port *port)
@@ -427,7 +320,7 @@ FIXTURE_TEARDOWN(netns)
 
 	if (!self->exclusive)
 		return;
-	while ((ret = set_exclusive(false)) == -EBUSY && umad_now_ms() < end)
+	while ((ret = nl_set_exclusive(false)) == -EBUSY && umad_now_ms() < end)
 		umad_sleep_ms(10);
 	EXPECT_EQ(0, ret)
 		TH_LOG("RDMA devices are still exclusive to a network namespace");
@@ -444,7 +337,7 @@ TEST_F(netns, exclusive)
 	struct umad_file file;
 	int ret;
 
-	while ((ret = set_exclusive(true)) == -EBUSY && umad_now_ms() < end)
+	while ((ret = nl_set_exclusive(true)) == -EBUSY && umad_now_ms() < end)
 		umad_sleep_ms(10);
 	if (ret == -EBUSY)
 		SKIP(return, "somebody uses another network namespace");
