@@ -8,6 +8,7 @@
 #define UMAD_TRAP_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <linux/userfaultfd.h>
 #include <sys/syscall.h>
 
@@ -138,6 +139,7 @@ enum umad_call_op {
 	UMAD_CALL_POLL,
 	UMAD_CALL_OPEN,
 	UMAD_CALL_CLOSE,
+	UMAD_CALL_FN,
 };
 
 struct umad_call {
@@ -147,6 +149,8 @@ struct umad_call {
 	void *buf;
 	size_t len;
 	unsigned long cmd;
+	long (*fn)(struct umad_call *call);
+	void *arg;
 
 	pthread_t thread;
 	long ret;
@@ -176,6 +180,9 @@ static inline void *umad_call_thread(void *arg)
 		break;
 	case UMAD_CALL_CLOSE:
 		call->ret = close(call->fd);
+		break;
+	case UMAD_CALL_FN:
+		call->ret = call->fn(call);
 		break;
 	}
 	call->err = errno;
@@ -209,6 +216,22 @@ static inline void umad_call_end(struct umad_call *call)
 	if (call->thread)
 		pthread_join(call->thread, NULL);
 	call->thread = 0;
+}
+
+static inline void umad_call_on_signal(int sig)
+{
+	(void)sig;
+}
+
+/* Ends a call that does not return by itself, if signals can */
+static inline void umad_call_interrupt(struct umad_call *call)
+{
+	struct sigaction act = { .sa_handler = umad_call_on_signal };
+
+	sigaction(SIGUSR1, &act, NULL);
+	if (call->thread)
+		pthread_kill(call->thread, SIGUSR1);
+	umad_call_end(call);
 }
 
 #endif /* UMAD_TRAP_H */

@@ -645,6 +645,24 @@ static inline ssize_t _umad_read(const struct umad_file *file,
 	umad_err_read(EAGAIN, file);					\
 } while (0)
 
+/* What a descriptor says of itself; -1 if it says nothing of that */
+static inline long umad_fdinfo(const struct umad_file *file, const char *name)
+{
+	char path[64], line[128];
+	size_t len = strlen(name);
+	long value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file->fd);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, len) && line[len] == ':')
+			value = atol(line + len + 1);
+	if (f)
+		fclose(f);
+	return value;
+}
+
 /* Pages that end where memory ends */
 struct umad_border {
 	__u8 *base;

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A device of a test's own, which it can take away and give back, in each of
+ * the ways in which a device goes.
+ */
+#ifndef UMAD_DEVICE_H
+#define UMAD_DEVICE_H
+
+#include <sched.h>
+#include <linux/if.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+
+#include "umad_fabric.h"
+#include "umad_netlink.h"
+
+enum umad_device_kind {
+	UMAD_RXE,		/* Soft-RoCE; the link is deleted */
+	UMAD_RXE_NETDEV,	/* Soft-RoCE; the interface below is deleted */
+	UMAD_MADSIM,		/* host h1 of a fabric; it is unplugged */
+	UMAD_MADSIM_NETNS,	/* ... which goes to another network namespace */
+};
+
+struct umad_device {
+	enum umad_device_kind kind;
+	struct umad_port port;
+	char name[16];		/* Soft-RoCE: of link and interface */
+	struct umad_fabric fabric;
+	bool exclusive;		/* UMAD_MADSIM_NETNS */
+	pid_t elsewhere;	/* holds the other network namespace */
+};
+
+static inline bool umad_device_is_rxe(enum umad_device_kind kind)
+{
+	return kind == UMAD_RXE || kind == UMAD_RXE_NETDEV;
+}
+
+/* Soft-RoCE over a dummy interface */
+
+static inline int __umad_netdev_add(const char *name)
+{
+	struct ifinfomsg ifi = { .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
+	struct nl_request req;
+	struct nlattr *info;
+
+	nl_begin(&req, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	memcpy((void *)&req + NLMSG_HDRLEN, &ifi, sizeof(ifi));
+	req.nlh.nlmsg_len += NLMSG_ALIGN(sizeof(ifi));
+	nl_put_string(&req, IFLA_IFNAME, name);
+	info = nl_put(&req, IFLA_LINKINFO, NULL, 0);
+	nl_put_string(&req, IFLA_INFO_KIND, "dummy");
+	nl_end_nest(&req, info);
+	return nl_talk(NETLINK_ROUTE, &req, NULL, NULL);
+}
+
+static inline int __umad_netdev_del(const char *name)
+{
+	struct ifinfomsg ifi = { 0 };
+	struct nl_request req;
+
+	nl_begin(&req, RTM_DELLINK, 0);
+	memcpy((void *)&req + NLMSG_HDRLEN, &ifi, sizeof(ifi));
+	req.nlh.nlmsg_len += NLMSG_ALIGN(sizeof(ifi));
+	nl_put_string(&req, IFLA_IFNAME, name);
+	return nl_talk(NETLINK_ROUTE, &req, NULL, NULL);
+}
+
+/* A name can be used again a moment after its device has gone */
+static inline int __umad_rxe_add(const char *name)
+{
+	long long end = umad_now_ms() + UMAD_SOON_MS;
+	struct nl_request req;
+	int ret;
+
+	nl_begin_rdma(&req, RDMA_NLDEV_CMD_NEWLINK, 0);
+	nl_put_string(&req, RDMA_NLDEV_ATTR_DEV_NAME, name);
+	nl_put_string(&req, RDMA_NLDEV_ATTR_LINK_TYPE, "rxe");
+	nl_put_string(&req, RDMA_NLDEV_ATTR_NDEV_NAME, name);
+	while ((ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) == -ENFILE &&
+	       umad_now_ms() < end)
+		umad_sleep_ms(2);
+	return ret;
+}
+
+static inline int __umad_rxe_del(const char *name)
+{
+	struct nl_request req;
+	__u32 index;
+	int ret;
+
+	ret = nl_ibdev_index(name, &index);
+	if (ret)
+		return ret;
+	nl_begin_rdma(&req, RDMA_NLDEV_CMD_DELLINK, 0);
+	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+}
+
+/* The kernel takes an RDMA device away a moment after its interface */
+static inline int __umad_rxe_gone(const char *name)
+{
+	long long end = umad_now_ms() + 20 * UMAD_SOON_MS;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", name);
+	while (!access(path, F_OK)) {
+		if (umad_now_ms() > end)
+			return -ETIMEDOUT;
+		umad_sleep_ms(2);
+	}
+	return 0;
+}
+
+/* Network namespaces: the mode can be changed while there is only one */
+
+static inline int __umad_set_exclusive(bool exclusive)
+{
+	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
+	int ret;
+
+	while ((ret = nl_set_exclusive(exclusive)) == -EBUSY &&
+	       umad_now_ms() < end)
+		umad_sleep_ms(10);
+	return ret;
+}
+
+static inline int __umad_netns_leave(struct umad_device *device)
+{
+	struct nl_request req;
+	int ready[2], ret;
+	char path[64], c;
+	__u32 index;
+	__u32 fd;
+
+	if (pipe(ready))
+		return -errno;
+	device->elsewhere = fork();
+	if (device->elsewhere < 0)
+		return -errno;
+	if (!device->elsewhere) {
+		if (unshare(CLONE_NEWNET) || write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	ret = read(ready[0], &c, 1) == 1 ? 0 : -EPIPE;
+	close(ready[0]);
+	if (!ret)
+		ret = nl_ibdev_index(device->port.ibdev, &index);
+	if (ret)
+		return ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", device->elsewhere);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	nl_begin_rdma(&req, RDMA_NLDEV_CMD_SET, 0);
+	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	nl_put(&req, RDMA_NLDEV_NET_NS_FD, &fd, 4);
+	ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+	close(fd);
+	return ret;
+}
+
+/* The device comes home when its namespace has died */
+static inline void __umad_netns_return(struct umad_device *device)
+{
+	if (device->elsewhere > 0) {
+		kill(device->elsewhere, SIGKILL);
+		waitpid(device->elsewhere, NULL, 0);
+	}
+	device->elsewhere = 0;
+}
+
+/* Looks up the device's umadN; 0 when it is there and can be used */
+static inline int __umad_device_find(struct umad_device *device)
+{
+	__u32 index;
+
+	if (umad_device_is_rxe(device->kind))
+		return umad_find_port_of(device->name, 1, &device->port) ||
+		       device->port.gid[0] != 0xfe ? -1 : 0;
+	/* In another namespace, netlink does not show it */
+	return umad_fabric_port("h1", 1, &device->port) ||
+	       nl_ibdev_index(device->port.ibdev, &index) ? -1 : 0;
+}
+
+static inline int __umad_device_await(struct umad_device *device)
+{
+	long long end = umad_now_ms() + UMAD_SOON_MS;
+
+	while (__umad_device_find(device)) {
+		if (umad_now_ms() > end)
+			return -ETIMEDOUT;
+		umad_sleep_ms(5);
+	}
+	return 0;
+}
+
+/**
+ * umad_device_possible - whether there is what it takes
+ * @kind: what kind of device
+ */
+static inline bool umad_device_possible(enum umad_device_kind kind)
+{
+	return umad_device_is_rxe(kind) || umad_have_fabrics();
+}
+
+/**
+ * umad_device_make - make a device
+ * @device: result
+ * @kind: what kind of device, and how it will go
+ *
+ * Return: 0 or a negative errno; to be undone by umad_device_free() either way.
+ */
+static inline int umad_device_make(struct umad_device *device,
+				   enum umad_device_kind kind)
+{
+	int ret = 0;
+
+	memset(device, 0, sizeof(*device));
+	device->kind = kind;
+	snprintf(device->name, sizeof(device->name), "ut%d", getpid());
+	switch (kind) {
+	case UMAD_RXE:
+	case UMAD_RXE_NETDEV:
+		ret = __umad_netdev_add(device->name);
+		if (!ret)
+			ret = __umad_rxe_add(device->name);
+		break;
+	case UMAD_MADSIM_NETNS:
+		ret = __umad_set_exclusive(true);
+		device->exclusive = !ret;
+		if (ret)
+			break;
+		/* fallthrough */
+	case UMAD_MADSIM:
+		device->fabric.hosts = 2;
+		ret = _umad_fabric_start(&device->fabric) ? -errno : 0;
+		break;
+	}
+	return ret ? ret : __umad_device_await(device);
+}
+
+/**
+ * umad_device_remove - take the device away
+ * @device: a device that is there
+ *
+ * Return: 0 or a negative errno; the kernel is through with it.
+ */
+static inline int umad_device_remove(struct umad_device *device)
+{
+	int ret;
+
+	switch (device->kind) {
+	case UMAD_RXE:
+		return __umad_rxe_del(device->name);
+	case UMAD_RXE_NETDEV:
+		ret = __umad_netdev_del(device->name);
+		return ret ? ret : __umad_rxe_gone(device->name);
+	case UMAD_MADSIM:
+		return _umad_fabric_fault("h1 unplug") ? -errno : 0;
+	case UMAD_MADSIM_NETNS:
+		return __umad_netns_leave(device);
+	}
+	return -EINVAL;
+}
+
+/**
+ * umad_device_return - give it back
+ * @device: a device that was taken away
+ *
+ * Return: 0 or a negative errno; it can be used again, by whatever name
+ * @device->port has now.
+ */
+static inline int umad_device_return(struct umad_device *device)
+{
+	int ret = 0;
+
+	switch (device->kind) {
+	case UMAD_RXE_NETDEV:
+		ret = __umad_netdev_add(device->name);
+		if (ret)
+			break;
+		/* fallthrough */
+	case UMAD_RXE:
+		ret = __umad_rxe_add(device->name);
+		break;
+	case UMAD_MADSIM:
+		ret = _umad_fabric_fault("h1 plug") ? -errno : 0;
+		break;
+	case UMAD_MADSIM_NETNS:
+		__umad_netns_return(device);
+		break;
+	}
+	return ret ? ret : __umad_device_await(device);
+}
+
+/**
+ * umad_device_free - leave nothing behind
+ * @device: the device, there or not
+ */
+static inline void umad_device_free(struct umad_device *device)
+{
+	switch (device->kind) {
+	case UMAD_RXE:
+	case UMAD_RXE_NETDEV:
+		__umad_rxe_del(device->name);
+		__umad_netdev_del(device->name);
+		break;
+	case UMAD_MADSIM_NETNS:
+	case UMAD_MADSIM:
+		__umad_netns_return(device);
+		_umad_fabric_stop();
+		if (device->exclusive)
+			__umad_set_exclusive(false);
+		break;
+	}
+}
+
+#endif /* UMAD_DEVICE_H */
