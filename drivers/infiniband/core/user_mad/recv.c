@@ -78,6 +78,7 @@ void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet)
 	spin_lock(&file->queue_lock);
 	list_add_tail(&packet->list, &file->queue);
 	file->unread++;
+	file->timeouts++;
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
@@ -93,6 +94,7 @@ static void umad_queue_restore(struct umad_file *file,
 	spin_lock(&file->queue_lock);
 	list_add(&packet->list, &file->queue);
 	file->unread++;
+	file->timeouts += packet->sent;
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
@@ -112,6 +114,7 @@ static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 		} else {
 			list_del(&packet->list);
 			file->unread--;
+			file->timeouts -= packet->sent;
 		}
 	}
 	spin_unlock(&file->queue_lock);

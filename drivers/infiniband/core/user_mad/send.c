@@ -12,6 +12,7 @@
 #include <linux/fs.h>
 #include <linux/jhash.h>
 #include <linux/memcontrol.h>
+#include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -19,6 +20,16 @@
 #include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
+
+/*
+ * Far beyond what a subnet manager or a tool that asks a whole fabric at once
+ * has on the wire, and an end to what a program that has lost control can pile
+ * up where no cgroup limits it: about 80 MB.
+ */
+static unsigned int umad_max_sends = 65536;
+module_param_named(max_sends, umad_max_sends, uint, 0644);
+MODULE_PARM_DESC(max_sends,
+		 "How many sends may be outstanding or timed out and unread, for each descriptor");
 
 /* What the MAD layer needs to see of a MAD to decide what becomes of it */
 struct umad_rmpp_mad {
@@ -352,25 +363,40 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 		return ret;
 
 	msg->context[0] = packet;
-	atomic_inc(&file->sends);
 	ret = ib_post_send_mad(msg, NULL);
-	if (ret) {
-		atomic_dec(&file->sends);
+	if (ret)
 		umad_send_untrack(file, packet);
-	}
 	return ret;
+}
+
+/*
+ * A send that was not answered counts until its timeout record is read, as no
+ * other limit applies to that.
+ */
+static bool umad_send_room(struct umad_file *file)
+{
+	return atomic_inc_return(&file->sends) + READ_ONCE(file->timeouts) <=
+	       READ_ONCE(umad_max_sends);
 }
 
 static int umad_send(struct umad_agent *agent, struct umad_message *m,
 		     const struct umad_plan *plan)
 {
+	struct umad_file *file = agent->file;
 	struct ib_mad_send_buf *msg;
 	struct umad_packet *packet;
 	int ret;
 
-	packet = umad_packet_alloc_send(agent->file);
-	if (!packet)
-		return -ENOMEM;
+	if (!umad_send_room(file)) {
+		ret = -ENOBUFS;
+		goto err_count;
+	}
+
+	packet = umad_packet_alloc_send(file);
+	if (!packet) {
+		ret = -ENOMEM;
+		goto err_count;
+	}
 
 	msg = umad_create_send_mad(agent, m, plan);
 	if (IS_ERR(msg)) {
@@ -392,7 +418,9 @@ err_ah:
 err_msg:
 	ib_free_send_mad(msg);
 err_packet:
-	umad_packet_free(agent->file, packet);
+	umad_packet_free(file, packet);
+err_count:
+	atomic_dec(&file->sends);
 	return ret;
 }
 
@@ -457,6 +485,7 @@ static unsigned long umad_copy_head(struct umad_message *m,
  *  * -EFAULT: bad pointer; nothing was sent
  *  * -EIO: no such agent, or the device is gone
  *  * -ENOMEM: no memory, or none left to the opener's cgroup
+ *  * -ENOBUFS: as many sends are outstanding or timed out as may be
  *  * what rdma_create_user_ah() and ib_post_send_mad() return
  */
 ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,

@@ -127,12 +127,15 @@ struct umad_port {
  *	Written with @reg_lock held and @used false, read without a lock
  * @agents: registered agents by id; an id is reserved before its agent exists
  * @outstanding: sends that a duplicate would be told by, see umad_send_same()
- * @sends: sends that the MAD layer has not completed yet
+ * @sends: sends that the MAD layer has not completed yet, and writers who are
+ *	about to give it one
  * @spare: a free packet of each kind, as most packets live for a short time and
  *	one at a time; indexed by umad_packet.sent, taken and given by xchg()
- * @queue_lock: protects @queue, @unread and @dropped
+ * @queue_lock: protects @queue, @unread, @timeouts and @dropped
  * @queue: packets in the order read() hands them out, by umad_packet.list
  * @unread: length of @queue
+ * @timeouts: how many of these are timeout records. Written with @queue_lock
+ *	held, read without a lock by who wants to send
  * @dropped: received MADs that were lost to the limit or to lack of memory
  * @wait: readers, woken one a packet, and pollers; all of them when the device
  *	goes
@@ -155,6 +158,7 @@ struct umad_file {
 	spinlock_t		queue_lock;	/* the queue */
 	struct list_head	queue;
 	unsigned int		unread;
+	unsigned int		timeouts;
 	u64			dropped;
 	wait_queue_head_t	wait;
 };

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The limit of outstanding sends, when there is room again, and what many of
+ * them cost each further one.
+ */
+#include <limits.h>
+
+#define PAIR_TWO_VARIANTS
+#include "umad_pair.h"
+
+#define PARAM		"/sys/module/ib_umad/parameters/max_sends"
+#define DEFAULT		65536
+#define ROOM		8
+#define MANY		8192
+#define TRIES		64
+
+static int put_limit(const char *value)
+{
+	int fd = open(PARAM, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, value, strlen(value)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+FIXTURE(limits)
+{
+	struct umad_port port;
+	struct umad_file file;
+	__u32 id;
+	char saved[16];
+};
+
+FIXTURE_SETUP(limits)
+{
+	struct umad_reg reg = umad_reg_vendor(2, pair_methods);
+
+	self->file.fd = -1;
+	self->saved[0] = 0;
+	umad_sysfs_read(self->saved, sizeof(self->saved), PARAM);
+	umad_port(&self->port);
+	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file);
+	umad_enable_pkey(&self->file);
+	self->id = umad_register(&self->file, &reg);
+}
+
+FIXTURE_TEARDOWN(limits)
+{
+	umad_close(&self->file);
+	if (self->saved[0])
+		EXPECT_EQ(0, put_limit(self->saved));
+}
+
+/* Without one, on the reference, the test ends here */
+#define need_limit(self) do {						\
+	EXPECT_FIXED((self)->saved[0], "no limit of outstanding sends"); \
+	if (!(self)->saved[0])						\
+		return;							\
+} while (0)
+
+#define set_limit(self, limit) do {					\
+	char __text[16];						\
+									\
+	need_limit(self);						\
+	snprintf(__text, sizeof(__text), "%u", limit);			\
+	ASSERT_EQ(0, put_limit(__text));				\
+} while (0)
+
+static struct umad_msg to_nobody(FIXTURE_DATA(limits) *self, __u64 tid, int ms)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->id, MAD_GET, tid);
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = ms;
+	return msg;
+}
+
+#define send_many(self, tid, count, ms) do {				\
+	struct umad_msg __msg;						\
+	__u32 __i;							\
+									\
+	for (__i = 0; __i < (count); __i++) {				\
+		__msg = to_nobody(self, (tid) + __i, ms);		\
+		umad_write(&(self)->file, &__msg);			\
+	}								\
+} while (0)
+
+#define expect_full(self) do {						\
+	struct umad_msg __msg = to_nobody(self, 0xf011, 600000);	\
+									\
+	umad_err_write(ENOBUFS, &(self)->file, &__msg);			\
+} while (0)
+
+/* Far away from what anybody needs */
+TEST_F(limits, default_limit)
+{
+	need_limit(self);
+	EXPECT_EQ(DEFAULT, atol(self->saved));
+}
+
+TEST_F(limits, bad_values)
+{
+	need_limit(self);
+	EXPECT_EQ(-EINVAL, put_limit("many"));
+	EXPECT_EQ(-EINVAL, put_limit("-1"));
+	EXPECT_EQ(-ERANGE, put_limit("4294967296"));
+}
+
+TEST_F(limits, refusal)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	struct umad_msg msg;
+
+	set_limit(self, ROOM);
+	send_many(self, 0, ROOM, 600000);
+	EXPECT_EQ(ROOM, umad_fdinfo(&self->file, "umad-outstanding"));
+	expect_full(self);
+	expect_full(self);
+	EXPECT_EQ(ROOM, umad_fdinfo(&self->file, "umad-outstanding"));
+
+	/* Neither another agent nor a send that no answer is expected to */
+	msg = to_nobody(self, 1, 0);
+	msg.hdr.id = umad_register(&self->file, &reg);
+	umad_err_write(ENOBUFS, &self->file, &msg);
+
+	/* With the agent they go */
+	umad_unregister(&self->file, self->id);
+	EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-outstanding"));
+	self->id = msg.hdr.id;
+	send_many(self, 0, ROOM, 600000);
+	expect_full(self);
+}
+
+/* Everybody has room of their own */
+TEST_F(limits, each_descriptor)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	struct umad_file file;
+	struct umad_msg msg;
+
+	set_limit(self, ROOM);
+	send_many(self, 0, ROOM, 600000);
+	expect_full(self);
+	umad_open(&self->port, O_RDWR, &file);
+	umad_enable_pkey(&file);
+	msg = to_nobody(self, 1, 600000);
+	msg.hdr.id = umad_register(&file, &reg);
+	umad_write(&file, &msg);
+	umad_close(&file);
+}
+
+/* What is outstanding stays so when the limit is lowered */
+TEST_F(limits, lowered)
+{
+	need_limit(self);
+	send_many(self, 0, ROOM, 600000);
+	set_limit(self, ROOM / 2);
+	expect_full(self);
+	EXPECT_EQ(ROOM, umad_fdinfo(&self->file, "umad-outstanding"));
+	set_limit(self, ROOM + 1);
+	send_many(self, ROOM, 1, 600000);
+	expect_full(self);
+	set_limit(self, 0);
+	expect_full(self);
+}
+
+/* A timeout record counts until it is read: nothing else bounds these */
+TEST_F(limits, room_after_timeouts)
+{
+	long long end = umad_now_ms() + UMAD_SOON_MS;
+	struct umad_msg got;
+	int i;
+
+	set_limit(self, ROOM);
+	send_many(self, 0, ROOM, 1);
+	while (umad_fdinfo(&self->file, "umad-unread") < ROOM) {
+		ASSERT_GT(end, umad_now_ms());
+		umad_sleep_ms(1);
+	}
+	EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-outstanding"));
+	expect_full(self);
+
+	/* A read that fails makes no room */
+	umad_err_read_len(EINVAL, &self->file, 0);
+	expect_full(self);
+
+	for (i = 0; i < ROOM; i++) {
+		umad_read_timeout(&self->file, &got);
+		send_many(self, ROOM + i, 1, 600000);
+		expect_full(self);
+	}
+	EXPECT_EQ(ROOM, umad_fdinfo(&self->file, "umad-outstanding"));
+}
+
+/*
+ * An answered request makes room, and so does a send without an answer when it
+ * has left. Both do so a moment after the other side has noticed.
+ */
+#define send_when_room(self, msg) do {					\
+	long long __end = umad_now_ms() + UMAD_SOON_MS;			\
+									\
+	while (_umad_write(&(self)->file, msg) < 0) {			\
+		ASSERT_EQ(ENOBUFS, errno);				\
+		ASSERT_GT(__end, umad_now_ms())				\
+			TH_LOG("no room");				\
+	}								\
+} while (0)
+
+TEST_F(limits, room_after_answers)
+{
+	struct umad_msg msg, got;
+	int i;
+
+	set_limit(self, 1);
+	for (i = 0; i < 4 * ROOM; i++) {
+		msg = umad_msg(&self->port, self->id, MAD_GET, i);
+		msg.hdr.timeout_ms = 600000;
+		/* Not for us: the kernel answers that it does not know it */
+		msg.mad.mgmt_class = MAD_CLASS_VENDOR1;
+		send_when_room(self, &msg);
+		umad_read(&self->file, &got);
+		EXPECT_EQ(i, (int)(__u32)be64toh(got.mad.tid));
+	}
+}
+
+TEST_F(limits, room_after_sends)
+{
+	struct umad_msg msg, got;
+	int i;
+
+	set_limit(self, 1);
+	for (i = 0; i < 4 * ROOM; i++) {
+		msg = umad_msg(&self->port, self->id, MAD_SEND, i);
+		send_when_room(self, &msg);
+		umad_read(&self->file, &got);
+		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
+	}
+}
+
+/* The cost of a write: the smallest of some, which no interrupt disturbed */
+
+static long long now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static long long write_ns(FIXTURE_DATA(pair) *self, __u32 *tid, int tries)
+{
+	long long best = LLONG_MAX, ns;
+	struct umad_msg msg;
+
+	while (tries--) {
+		msg = umad_msg(&self->port, self->cid, MAD_GET, (*tid)++);
+		umad_msg_to_nobody(&msg);
+		msg.hdr.timeout_ms = 600000;
+		ns = now_ns();
+		if (_umad_write(&self->client, &msg) < 0)
+			return -1;
+		ns = now_ns() - ns;
+		if (ns < best)
+			best = ns;
+	}
+	return best;
+}
+
+TEST_F_TIMEOUT(pair, cost_of_many_outstanding, 120)
+{
+	long long few, many;
+	__u32 tid = 0;
+
+	few = write_ns(self, &tid, TRIES);
+	ASSERT_LT(0, few);
+	ASSERT_LT(0, write_ns(self, &tid, MANY));
+	many = write_ns(self, &tid, TRIES);
+	ASSERT_LT(0, many);
+	TH_LOG("a write takes %lld us at first, %lld us with %d outstanding",
+	       few / 1000, many / 1000, MANY);
+	EXPECT_FIXED(many < 5 * few / 2,
+		     "each write looks at all that is outstanding");
+}
+
+TEST_HARNESS_MAIN
