@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Address handles: the one that was used last serves again, until something
+ * happens to the device. Told by a device that refuses to make another one.
+ */
+
+#include "umad_fabric.h"
+
+#define REASON "an address handle is made for every send"
+
+FIXTURE(address)
+{
+	struct umad_fabric fabric;
+	struct umad_sm sm;
+};
+
+FIXTURE_SETUP(address)
+{
+	self->sm.file.fd = -1;
+	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	umad_fabric_start(&self->fabric);
+	umad_fabric_up(&self->fabric);
+	umad_sm_open(&self->fabric.host[0], &self->sm);
+}
+
+FIXTURE_TEARDOWN(address)
+{
+	umad_sm_close(&self->sm);
+	umad_fabric_stop();
+}
+
+/* Asks a node for its description; the next handle may be refused with ENXIO */
+static int ask(struct umad_sm *sm, const struct umad_path *path, __u16 lid, bool refuse)
+{
+	char desc[64] = {};
+
+	if (refuse && _umad_fabric_fault("h1 fail create_ah 6"))
+		return -1;
+	return umad_smp(sm, path, lid, MAD_GET, SMP_NODE_DESC, 0, desc);
+}
+
+/*
+ * Events of the subnet coming up may still be under way, and the kernel's own
+ * clients make address handles, too: what is asked here may take some tries.
+ */
+#define TRIES	100
+
+static bool kept(struct umad_sm *sm, __u16 lid, __u16 other)
+{
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (!ask(sm, NULL, lid, false) && !ask(sm, NULL, lid, true) &&
+		    ask(sm, NULL, other, false) == -1 && errno == ENXIO)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static bool renewed(struct umad_sm *sm, const struct umad_path *path, __u16 lid)
+{
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (ask(sm, path, lid, true) == -1 && errno == ENXIO)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+TEST_F(address, same_destination)
+{
+	EXPECT_FIXED(kept(&self->sm, self->fabric.lid[1], self->fabric.lid[2]), REASON);
+
+	/* Refused once, and nothing is left of it */
+	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[2], false));
+	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+}
+
+/* One handle an agent: the other one's does not help, and is not disturbed */
+TEST_F(address, another_agent)
+{
+	const struct umad_path here = {};
+
+	ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+	EXPECT_TRUE(renewed(&self->sm, &here, 0));
+	EXPECT_EQ(0, ask(&self->sm, &here, 0, false));
+	EXPECT_FIXED(!ask(&self->sm, NULL, self->fabric.lid[1], true), REASON);
+}
+
+/* All that tells one destination without a GRH from another */
+TEST_F(address, another_path)
+{
+	static const struct {
+		__u8 sl;
+		__u8 path_bits;
+	} other[] = { { 1, 0 }, { 0, 1 }, { 0, 0 } };
+	struct umad_msg msg;
+	unsigned int i;
+	int tries;
+
+	for (i = 0; i < ARRAY_SIZE(other); i++) {
+		tries = TRIES;
+		do {
+			ASSERT_GT(tries--, 0);
+			ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+			ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[2], false));
+			umad_fabric_fault("h1 fail create_ah 6");
+			msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[i < 2 ? 2 : 1],
+					   MAD_SEND, SMP_NODE_DESC, 0, NULL);
+			msg.hdr.timeout_ms = 0;
+			msg.hdr.sl = other[i].sl;
+			msg.hdr.path_bits = other[i].path_bits;
+		} while (_umad_write(&self->sm.file, &msg) > 0);
+		EXPECT_EQ(ENXIO, errno);
+	}
+}
+
+TEST_F(address, event)
+{
+	const struct umad_path here = {};
+
+	EXPECT_FIXED(kept(&self->sm, self->fabric.lid[1], self->fabric.lid[2]), REASON);
+	ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+
+	/* Another subnet manager */
+	ASSERT_EQ(0, umad_sm_set_port(&self->sm, &here, 1, self->fabric.lid[0], 0,
+				      self->fabric.lid[2], PORT_NO_CHANGE));
+	EXPECT_TRUE(renewed(&self->sm, NULL, self->fabric.lid[1]));
+	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+}
+
+/* Many sends at once hold one handle, and the agent may go before they end */
+TEST_F(address, outstanding)
+{
+	struct umad_msg msg;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[1] + 100, MAD_GET,
+				   SMP_NODE_DESC, 0, NULL);
+		msg.hdr.timeout_ms = 3600 * 1000;
+		ASSERT_LT(0, _umad_write(&self->sm.file, &msg));
+	}
+	EXPECT_EQ(0, _umad_unregister(&self->sm.file, self->sm.by_lid));
+}
+
+TEST_HARNESS_MAIN
