@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# In a guest: bring a fabric up, let the machine settle, measure. For
+# scripts/bench, which says
+#
+#	scripts/guest-madsim WHICH tools/testing/bench/guest.sh BUILD COMMAND ...
+#
+# BUILD is the folder with our programs and modules, COMMAND one of
+#
+#	umad SAMPLES FIGURE ...		umad_bench
+#	floor SAMPLES FIGURE ...	the same without umad
+#	ports SAMPLES			with 64 devices
+#	opensm SAMPLES			bringing up 1,344 nodes
+#	cpus COUNT			no clock that counts instructions
+
+set -eu
+
+die()
+{
+	echo "guest.sh: $*" >&2
+	exit 1
+}
+
+subnet_manager()
+{
+	local guid
+
+	guid=0x$(cut -d: -f5-8 /sys/class/infiniband/madsim0/ports/1/gids/0 | tr -d :)
+	opensm -o -g "$guid" -f /run/opensm.log >/run/opensm.out 2>&1 ||
+		{ cat /run/opensm.out >&2; die "opensm failed"; }
+	for _ in {1..100}; do
+		! grep -q ACTIVE /sys/class/infiniband/madsim1/ports/1/state || return 0
+		sleep 0.1
+	done
+	die "madsim1 did not become active"
+}
+
+# After a boot the kernel is busy with itself for some seconds
+fabric()
+{
+	insmod "$MADSIM_MODULE" "$@"
+	subnet_manager
+	sleep 4
+}
+
+slab()
+{
+	sleep 0.5
+	awk '$1 == "Slab:" { print $2 }' /proc/meminfo
+}
+
+floor()
+{
+	local run=/sys/kernel/debug/umad_floor/run before figure
+
+	case $1 in
+	memory)
+		before=$(slab)
+		echo "hold 16384" >$run
+		echo "memory.outstanding 16384" $((($(slab) - before) / 16)) $((($(slab) - before) / 16))
+		echo release >$run ;;
+	*)
+		echo "$1 $samples" >$run
+		cat $run ;;
+	esac
+}
+
+build=$1 command=$2
+shift 2
+case $command in
+umad)
+	insmod "$build/kernel/umad_watch.ko"
+	fabric topology=star:2 devices=2
+	exec "$build/umad_bench" -n "$@" ;;
+floor)
+	samples=$1
+	shift
+	fabric topology=star:2 devices=2
+	rmmod ib_umad
+	insmod "$build/kernel/umad_floor.ko"
+	for figure; do
+		floor "$figure"
+	done ;;
+ports)
+	fabric topology=star:64 devices=64
+	exec "$build/umad_bench" -n "$1" ports ;;
+opensm)
+	insmod "$build/kernel/umad_ledger.ko"
+	insmod "$MADSIM_MODULE" topology=fattree:16 devices=2
+	sleep 4
+	echo 1 >/sys/kernel/debug/umad_ledger/kernel
+	subnet_manager
+	echo 0 >/sys/kernel/debug/umad_ledger/kernel
+	cat /sys/kernel/debug/umad_ledger/kernel ;;
+cpus)
+	fabric topology=star:8 devices=8
+	exec "$build/umad_bench" cpus ;;
+*)
+	die "no command '$command'" ;;
+esac
