@@ -57,7 +57,11 @@ series:
 
 .PHONY: bench
 bench:
-	@scripts/bench
+	@scripts/bench --repeat 2
+
+.PHONY: bench-check
+bench-check: | python3
+	@scripts/run-tests bench
 
 .PHONY: clean
 clean:
@@ -73,7 +77,9 @@ help:
 	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make series          build/series/: patches for linux-source-6.12'
-	@echo 'make bench           cost of write() in instructions, the distribution'\''s module and ours'
+	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
+	@echo '                     a table, and build/bench/index.html with plots'
+	@echo 'make bench-check     fails when ours became slower than it was'
 	@echo 'make clean           remove build/; downloads stay in ~/.cache/user_mad'
 	@echo
 	@echo 'All but make alone install the Debian packages they lack, as root.'

@@ -8,10 +8,10 @@
  * its results in the format of umad_bench.c:
  *
  *	roundtrip SAMPLES	each exchange, with nothing else outstanding
- *	outstanding SAMPLES	exchanges and posts beside up to 16384 requests,
- *				and unregistering at the end
+ *	outstanding SAMPLES	exchanges and posts while up to 16384 requests
+ *				wait, and unregistering at the end
  *	rmpp SAMPLES		messages of up to 1 MiB
- *	hold COUNT		leave so many requests outstanding
+ *	hold COUNT		leave so many requests without an answer
  *	release			unregister their agent
  *
  * There is one user, and one command at a time.
@@ -36,7 +36,7 @@
 #define VENDOR_RMPP_CLASS 0x33
 #define TIMEOUT_MS	(3600 * 1000)
 #define MAX_SAMPLES	1024
-#define RMPP_MAX	(1 << 20)
+#define RMPP_MAX	(1024 * 1024)
 
 static char *device = "madsim0";
 module_param(device, charp, 0444);
