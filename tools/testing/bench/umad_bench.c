@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -399,6 +400,35 @@ static bool readable(int fd)
 	return ret && pollfd.revents & POLLIN;
 }
 
+/* What the system calls cost where a driver does next to nothing */
+static void system_calls(void)
+{
+	int event = eventfd(1, EFD_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	static struct umad umad;
+	uint64_t start;
+	unsigned int i;
+
+	if (event < 0 || null < 0)
+		err(1, "eventfd, /dev/null");
+	for (i = 0; i < samples_wanted; i++) {
+		start = now();
+		if (!readable(event))
+			errx(1, "an eventfd that is not ready");
+		sample(now() - start);
+	}
+	tell("poll.eventfd", 1);
+	for (i = 0; i < samples_wanted; i++) {
+		start = now();
+		if (read(null, &umad, sizeof(umad)))
+			errx(1, "/dev/null had something");
+		sample(now() - start);
+	}
+	tell("read.null", 1);
+	close(null);
+	close(event);
+}
+
 /* System calls on a queue that has something for all of them */
 static void bench_queued(void)
 {
@@ -424,12 +454,7 @@ static void bench_queued(void)
 		sample(now() - start);
 	}
 	tell("read", 1);
-	for (i = 0; i < samples_wanted; i++) {
-		start = now();
-		getppid();
-		sample(now() - start);
-	}
-	tell("getppid", 1);
+	system_calls();
 
 	/* Some at a time: 64 fit into the send queue, others wait for it */
 	for (i = 0; i < samples_wanted; i++) {
