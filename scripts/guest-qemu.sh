@@ -35,13 +35,19 @@ make_initramfs()
 # make_machine: what boots in it, and in machine, its command line
 make_machine()
 {
-	local cpu=(-accel tcg -smp "$cpus") share=()
+	local cpu=(-accel tcg -smp "$cpus") share=() nic=() mac here there
 
 	make_initramfs
 	[ -z "$icount" ] ||
 		cpu=(-accel tcg -icount "shift=0,sleep=off" -smp 1)
 	[ -z "$out" ] ||
 		share=(-virtfs "local,path=$out,security_model=none,mount_tag=out,multidevs=remap")
+	if [ "$link" ]; then
+		IFS=, read -r mac here there <<<"$link"
+		[ "$there" ] || die "--link $link: not MAC,HERE,THERE"
+		nic=(-netdev "dgram,id=link,local.type=unix,local.path=$here,remote.type=unix,remote.path=$there"
+		     -device "virtio-net-pci,netdev=link,mac=$mac,romfile=")
+	fi
 	mount_out=(mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 out "$out")
 	machine=(qemu-system-x86_64
 		-nodefaults -no-user-config -no-reboot -display none -nic none
@@ -51,5 +57,5 @@ make_machine()
 		-serial "file:$run/console" -serial stdio
 		-virtfs "local,path=/,security_model=none,readonly=on,mount_tag=root,multidevs=remap"
 		-virtfs "local,path=$run/share,security_model=none,mount_tag=session"
-		"${share[@]}")
+		"${share[@]}" "${nic[@]}")
 }

@@ -25,7 +25,7 @@ memory_folder()
 # make_machine: what boots in it, and in machine, its command line
 make_machine()
 {
-	[ -z "$icount" ] || die "user-mode Linux knows no --icount"
+	[ -z "$icount$link" ] || die "user-mode Linux knows no --icount and no --link"
 	mount_out=(mount -t hostfs -o "$out" out "$out")
 
 	# It knows nothing of restartable sequences, and dies of a C library
