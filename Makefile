@@ -42,6 +42,10 @@ test: | python3
 test-reference: | python3
 	@scripts/run-tests reference
 
+.PHONY: test-hosts
+test-hosts: | python3
+	@scripts/run-tests hosts
+
 .PHONY: check
 check: | python3
 	@scripts/run-tests build
@@ -75,6 +79,7 @@ help:
 	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
 	@echo 'make test            all tests, on Debian'\''s kernels 6.12 and 6.1'
 	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
+	@echo 'make test-hosts      two kernels that talk over a network: a part of make test'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make series          build/series/: patches for linux-source-6.12'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
