@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * How a MAD of QP1 is addressed on InfiniBand, and what a receiver is told of
+ * its sender: LIDs and path bits, service levels, P_Keys and GIDs. Over a
+ * simulated fabric, as on RoCE there are only GIDs.
+ */
+
+#include "umad_fabric.h"
+
+#define PKEYS		32
+#define GIDS		8
+#define LMC		3
+
+/* Two hosts that answer to eight LIDs each, a client and a server */
+FIXTURE(gmp)
+{
+	struct umad_fabric fabric;
+	struct umad_sm sm;
+	struct umad_file client;
+	struct umad_file server;
+	__u32 cid;
+	__u32 sid;
+	__u64 tid;
+};
+
+FIXTURE_VARIANT(gmp)
+{
+	struct umad_abi abi;
+};
+
+FIXTURE_VARIANT_ADD(gmp, v1_old)
+{
+	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+};
+
+FIXTURE_VARIANT_ADD(gmp, v2_new)
+{
+	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+};
+
+FIXTURE_SETUP(gmp)
+{
+	struct umad_reg reg;
+
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true, .lmc = LMC };
+	umad_fabric_start(&self->fabric);
+	umad_fabric_up(&self->fabric);
+	umad_sm_open(&self->fabric.host[0], &self->sm);
+
+	umad_open_abi(&self->fabric.host[0], &variant->abi, O_RDWR | O_NONBLOCK, &self->client);
+	reg = umad_reg_send_only(variant->abi.api);
+	self->cid = umad_register(&self->client, &reg);
+	umad_open_abi(&self->fabric.host[1], &variant->abi, O_RDWR | O_NONBLOCK, &self->server);
+	reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET | 1ULL << MAD_SEND);
+	self->sid = umad_register(&self->server, &reg);
+}
+
+FIXTURE_TEARDOWN(gmp)
+{
+	umad_close(&self->client);
+	umad_close(&self->server);
+	umad_sm_close(&self->sm);
+	umad_fabric_stop();
+}
+
+static struct umad_msg gmp_msg(FIXTURE_DATA(gmp) *self)
+{
+	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, ++self->tid);
+
+	msg.hdr.grh_present = 0;
+	msg.hdr.timeout_ms = UMAD_SOON_MS;
+	msg.hdr.lid = htobe16(self->fabric.lid[1]);
+	return msg;
+}
+
+/*
+ * The server gets @msg, and answers with the header that it got. @seen and
+ * @answer are what either side was told.
+ */
+#define gmp_exchange(self, msg, seen, answer) do {			\
+	struct umad_msg __reply;					\
+									\
+	umad_write(&(self)->client, msg);				\
+	umad_read(&(self)->server, seen);				\
+	EXPECT_EQ((self)->sid, (seen)->hdr.id);				\
+	EXPECT_EQ(1, be32toh((seen)->hdr.qpn));				\
+	EXPECT_EQ(0, memcmp((msg)->mad.data, (seen)->mad.data,		\
+			    sizeof((msg)->mad.data)));			\
+	__reply = *(seen);						\
+	__reply.mad.method = MAD_GET_RESP;				\
+	__reply.mad.data[7] ^= 0xff;					\
+	umad_write(&(self)->server, &__reply);				\
+	umad_read(&(self)->client, answer);				\
+	EXPECT_EQ((self)->cid, (answer)->hdr.id);			\
+	EXPECT_EQ(1, be32toh((answer)->hdr.qpn));			\
+	EXPECT_EQ(0, memcmp(__reply.mad.data, (answer)->mad.data,	\
+			    sizeof(__reply.mad.data)));			\
+	umad_expect_empty(&(self)->client);				\
+	umad_expect_empty(&(self)->server);				\
+} while (0)
+
+/* Sent, and nobody gets it */
+#define gmp_lost(self, msg) do {					\
+	struct umad_msg __got;						\
+									\
+	(msg)->hdr.timeout_ms = UMAD_QUIET_MS;				\
+	umad_write(&(self)->client, msg);				\
+	umad_read_timeout(&(self)->client, &__got);			\
+	umad_expect_empty(&(self)->server);				\
+} while (0)
+
+TEST_F(gmp, path_bits)
+{
+	struct umad_msg msg, seen, answer;
+	unsigned int i;
+
+	for (i = 0; i < 1 << LMC; i++) {
+		unsigned int back = (1 << LMC) - 1 - i;
+
+		/* From one of the sender's LIDs to one of the receiver's */
+		msg = gmp_msg(self);
+		msg.hdr.lid = htobe16(self->fabric.lid[1] + i);
+		msg.hdr.path_bits = back;
+		gmp_exchange(self, &msg, &seen, &answer);
+		EXPECT_EQ(self->fabric.lid[0] + back, be16toh(seen.hdr.lid));
+		EXPECT_EQ(i, seen.hdr.path_bits);
+		EXPECT_EQ(self->fabric.lid[1] + i, be16toh(answer.hdr.lid));
+		EXPECT_EQ(back, answer.hdr.path_bits);
+		EXPECT_EQ(0, seen.hdr.grh_present);
+		EXPECT_EQ(0, answer.hdr.grh_present);
+	}
+
+	/* The next LIDs belong to nobody, or to the switch */
+	msg = gmp_msg(self);
+	msg.hdr.lid = htobe16(0x4444);
+	gmp_lost(self, &msg);
+}
+
+/* The same on QP0: the answer comes from the LID that was asked */
+TEST_F(gmp, smp_path_bits)
+{
+	struct umad_msg msg;
+	unsigned int i;
+
+	for (i = 0; i < 1 << LMC; i++) {
+		msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[1] + i, MAD_GET,
+				   SMP_NODE_DESC, 0, NULL);
+		msg.hdr.path_bits = 5;
+		ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg));
+		EXPECT_EQ(self->fabric.lid[1] + i, be16toh(msg.hdr.lid));
+		EXPECT_EQ(5, msg.hdr.path_bits);
+	}
+}
+
+TEST_F(gmp, service_level)
+{
+	struct umad_msg msg, seen, answer;
+	unsigned int sl;
+
+	for (sl = 0; sl < 16; sl += 5) {
+		msg = gmp_msg(self);
+		msg.hdr.sl = sl;
+		gmp_exchange(self, &msg, &seen, &answer);
+		EXPECT_EQ(sl, seen.hdr.sl);
+		EXPECT_EQ(sl, answer.hdr.sl);
+	}
+}
+
+/* To one of one's own LIDs: it does not leave the port */
+TEST_F(gmp, to_oneself)
+{
+	struct umad_msg msg = gmp_msg(self), seen;
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	__u32 id = umad_register(&self->client, &reg);
+
+	msg.hdr.lid = htobe16(self->fabric.lid[0] + 2);
+	msg.hdr.timeout_ms = 0;
+	umad_write(&self->client, &msg);
+	umad_read(&self->client, &seen);
+	EXPECT_EQ(id, seen.hdr.id);
+	EXPECT_EQ(self->fabric.lid[0], be16toh(seen.hdr.lid));
+	EXPECT_EQ(2, seen.hdr.path_bits);
+}
+
+static int gmp_set_pkey(FIXTURE_DATA(gmp) *self, int host, int index, __u16 pkey)
+{
+	struct umad_path path = umad_fabric_path(&self->fabric, host);
+	__be16 table[PKEYS] = {};
+	int status;
+
+	status = umad_smp(&self->sm, &path, 0, MAD_GET, SMP_PKEY_TABLE, 0, table);
+	if (status)
+		return status;
+	table[index] = htobe16(pkey);
+	return umad_smp(&self->sm, &path, 0, MAD_SET, SMP_PKEY_TABLE, 0, table);
+}
+
+static int gmp_pkey_violations(FIXTURE_DATA(gmp) *self)
+{
+	struct umad_path path = umad_fabric_path(&self->fabric, 1);
+	struct umad_port_info info = {};
+
+	if (umad_smp(&self->sm, &path, 0, MAD_GET, SMP_PORT_INFO, 1, &info))
+		return -1;
+	return be16toh(info.pkey_violations);
+}
+
+/* Each side is told the index in its own table; the old header has none */
+TEST_F(gmp, pkey_index)
+{
+	bool has_index = variant->abi.hlen == UMAD_HDR_NEW;
+	struct umad_msg msg, seen, answer;
+
+	ASSERT_EQ(0, gmp_set_pkey(self, 0, 1, 0x8123));
+	ASSERT_EQ(0, gmp_set_pkey(self, 1, 4, 0x8123));
+
+	msg = gmp_msg(self);
+	gmp_exchange(self, &msg, &seen, &answer);
+	EXPECT_EQ(0, seen.hdr.pkey_index);
+	EXPECT_EQ(0, answer.hdr.pkey_index);
+
+	msg = gmp_msg(self);
+	msg.hdr.pkey_index = 1;
+	gmp_exchange(self, &msg, &seen, &answer);
+	EXPECT_EQ(has_index ? 4 : 0, seen.hdr.pkey_index);
+	EXPECT_EQ(has_index ? 1 : 0, answer.hdr.pkey_index);
+	EXPECT_EQ(0, gmp_pkey_violations(self));
+}
+
+TEST_F(gmp, pkey_membership)
+{
+	struct umad_msg msg, seen, answer;
+
+	/* A limited member talks to full ones */
+	ASSERT_EQ(0, gmp_set_pkey(self, 0, 1, 0x0123));
+	ASSERT_EQ(0, gmp_set_pkey(self, 1, 4, 0x8123));
+	msg = gmp_msg(self);
+	msg.hdr.pkey_index = 1;
+	gmp_exchange(self, &msg, &seen, &answer);
+	EXPECT_EQ(0, gmp_pkey_violations(self));
+	/* All that the old header can name is the first entry */
+	if (variant->abi.hlen == UMAD_HDR_OLD)
+		return;
+	EXPECT_EQ(4, seen.hdr.pkey_index);
+
+	/* ... and not to another limited one */
+	ASSERT_EQ(0, gmp_set_pkey(self, 1, 4, 0x0123));
+	msg = gmp_msg(self);
+	msg.hdr.pkey_index = 1;
+	gmp_lost(self, &msg);
+	EXPECT_EQ(1, gmp_pkey_violations(self));
+
+	/* Nobody is a member of the partition of an empty entry */
+	msg = gmp_msg(self);
+	msg.hdr.pkey_index = 9;
+	gmp_lost(self, &msg);
+	EXPECT_EQ(2, gmp_pkey_violations(self));
+
+	/* SMPs have no P_Key */
+	msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[1], MAD_GET, SMP_NODE_DESC, 0, NULL);
+	msg.hdr.pkey_index = 9;
+	EXPECT_EQ(0, umad_smp_exchange(&self->sm, &msg));
+	EXPECT_EQ(0, msg.hdr.pkey_index);
+	EXPECT_EQ(2, gmp_pkey_violations(self));
+}
+
+/* The device refuses an index beyond its table, and nothing is outstanding */
+TEST_F(gmp, pkey_index_out_of_range)
+{
+	struct umad_msg msg = gmp_msg(self), seen, answer;
+
+	msg.hdr.pkey_index = PKEYS;
+	if (variant->abi.hlen == UMAD_HDR_NEW) {
+		umad_err_write(EINVAL, &self->client, &msg);
+		msg.hdr.pkey_index = 0xffff;
+		umad_err_write(EINVAL, &self->client, &msg);
+		umad_expect_empty(&self->client);
+		msg.hdr.pkey_index = 0;
+	}
+	/* The old header ends before the index */
+	gmp_exchange(self, &msg, &seen, &answer);
+}
+
+TEST_F(gmp, gid)
+{
+	struct umad_msg msg = gmp_msg(self), seen, answer;
+
+	msg.hdr.grh_present = 1;
+	msg.hdr.traffic_class = 0x5a;
+	msg.hdr.flow_label = htobe32(0x12345);
+	msg.hdr.hop_limit = 7;
+	gmp_exchange(self, &msg, &seen, &answer);
+	EXPECT_EQ(1, seen.hdr.grh_present);
+	EXPECT_EQ(0, seen.hdr.gid_index);
+	EXPECT_EQ(0, memcmp(self->fabric.host[0].gid, seen.hdr.gid, 16));
+	EXPECT_EQ(0x5a, seen.hdr.traffic_class);
+	EXPECT_EQ(0x12345, be32toh(seen.hdr.flow_label));
+	/* Of a way back that may be longer */
+	EXPECT_EQ(0xff, seen.hdr.hop_limit);
+	EXPECT_EQ(1, answer.hdr.grh_present);
+	EXPECT_EQ(0, memcmp(self->fabric.host[1].gid, answer.hdr.gid, 16));
+	EXPECT_EQ(0x5a, answer.hdr.traffic_class);
+	EXPECT_EQ(0x12345, be32toh(answer.hdr.flow_label));
+
+	/* The LID leads to the right place, the GID is somebody else's */
+	msg = gmp_msg(self);
+	msg.hdr.grh_present = 1;
+	msg.hdr.gid[15] ^= 1;
+	gmp_lost(self, &msg);
+}
+
+/* Gives a host another GUID, and waits until the GID is known */
+static int gmp_set_guid(FIXTURE_DATA(gmp) *self, int host, int index, __u8 gid[16])
+{
+	struct umad_path path = umad_fabric_path(&self->fabric, host);
+	long long end = umad_now_ms() + UMAD_SOON_MS;
+	__u8 guids[64] = {}, now[16];
+	int status;
+
+	memcpy(gid, self->fabric.host[host].gid, 8);
+	memset(gid + 8, 0x60 + index, 8);
+	status = umad_smp(&self->sm, &path, 0, MAD_GET, SMP_GUID_INFO, 0, guids);
+	if (status)
+		return status;
+	memcpy(guids + 8 * index, gid + 8, 8);
+	status = umad_smp(&self->sm, &path, 0, MAD_SET, SMP_GUID_INFO, 0, guids);
+	if (status)
+		return status;
+	do {
+		if (!umad_read_gid(&self->fabric.host[host], index, now) && !memcmp(now, gid, 16))
+			return 0;
+		umad_sleep_ms(10);
+	} while (umad_now_ms() < end);
+	return -1;
+}
+
+TEST_F(gmp, gid_index)
+{
+	struct umad_msg msg, seen, answer;
+	__u8 from[16], to[16];
+
+	ASSERT_EQ(0, gmp_set_guid(self, 0, 2, from));
+	ASSERT_EQ(0, gmp_set_guid(self, 1, 5, to));
+
+	msg = gmp_msg(self);
+	msg.hdr.grh_present = 1;
+	msg.hdr.gid_index = 2;
+	memcpy(msg.hdr.gid, to, 16);
+	gmp_exchange(self, &msg, &seen, &answer);
+	EXPECT_EQ(5, seen.hdr.gid_index);
+	EXPECT_EQ(0, memcmp(from, seen.hdr.gid, 16));
+	EXPECT_EQ(2, answer.hdr.gid_index);
+	EXPECT_EQ(0, memcmp(to, answer.hdr.gid, 16));
+}
+
+TEST_F(gmp, gid_index_refused)
+{
+	struct umad_msg msg = gmp_msg(self), seen, answer;
+
+	msg.hdr.grh_present = 1;
+	msg.hdr.gid_index = 3;
+	umad_err_write(ENODATA, &self->client, &msg);
+	msg.hdr.gid_index = GIDS;
+	umad_err_write(EINVAL, &self->client, &msg);
+	msg.hdr.gid_index = 255;
+	umad_err_write(EINVAL, &self->client, &msg);
+	umad_expect_empty(&self->client);
+	msg.hdr.gid_index = 0;
+	gmp_exchange(self, &msg, &seen, &answer);
+}
+
+/* Q_Keys are the MAD layer's: what the header says does not matter */
+TEST_F(gmp, qkey)
+{
+	struct umad_msg msg = gmp_msg(self), seen, answer;
+
+	msg.hdr.qkey = htobe32(0x1234);
+	gmp_exchange(self, &msg, &seen, &answer);
+	EXPECT_EQ(0, seen.hdr.qkey);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The IsSM device: the port's bit is set exactly while it is held open, by one
+ * at a time. What becomes of it when the port goes away is told elsewhere.
+ */
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "umad_fabric.h"
+#include "umad_trap.h"
+
+#define CAP_IS_SM	0x2
+
+FIXTURE(issm)
+{
+	struct umad_fabric fabric;
+	struct umad_sm sm;
+	char dev[64];		/* of the first host */
+	char other[64];		/* of the second */
+	int fd;
+};
+
+FIXTURE_SETUP(issm)
+{
+	self->fd = -1;
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	self->fabric = (struct umad_fabric){ .hosts = 2 };
+	umad_fabric_start(&self->fabric);
+	umad_fabric_up(&self->fabric);
+	umad_sm_open(&self->fabric.host[1], &self->sm);
+	umad_issm_dev(&self->fabric.host[0], self->dev);
+	umad_issm_dev(&self->fabric.host[1], self->other);
+}
+
+FIXTURE_TEARDOWN(issm)
+{
+	if (self->fd >= 0)
+		close(self->fd);
+	umad_sm_close(&self->sm);
+	umad_fabric_stop();
+}
+
+/* What the other end of the cable sees, -1 if nothing */
+static int is_sm(FIXTURE_DATA(issm) *self)
+{
+	static const struct umad_path peer = { 1, { 1 } };
+	struct umad_port_info info = {};
+
+	if (umad_smp(&self->sm, &peer, 0, MAD_GET, SMP_PORT_INFO, 0, &info))
+		return -1;
+	return !!(be32toh(info.cap_mask) & CAP_IS_SM);
+}
+
+static int issm_open(const char *dev, int flags)
+{
+	return open(dev, flags | O_CLOEXEC);
+}
+
+#define err_open(err, dev, flags) do {					\
+	errno = 0;							\
+	EXPECT_EQ(-1, issm_open(dev, flags));				\
+	EXPECT_EQ(err, errno);						\
+} while (0)
+
+TEST_F(issm, bit_while_open)
+{
+	int i;
+
+	EXPECT_EQ(0, is_sm(self));
+	for (i = 0; i < 3; i++) {
+		self->fd = issm_open(self->dev, i);	/* O_RDONLY, O_WRONLY, O_RDWR */
+		ASSERT_LE(0, self->fd);
+		EXPECT_EQ(1, is_sm(self));
+		close(self->fd);
+		self->fd = -1;
+		EXPECT_EQ(0, is_sm(self));
+	}
+}
+
+TEST_F(issm, one_at_a_time)
+{
+	int other;
+
+	self->fd = issm_open(self->dev, O_RDWR);
+	ASSERT_LE(0, self->fd);
+	err_open(EAGAIN, self->dev, O_RDWR | O_NONBLOCK);
+	err_open(EAGAIN, self->dev, O_RDONLY | O_NONBLOCK);
+	EXPECT_EQ(1, is_sm(self));
+
+	/* Of this port */
+	other = issm_open(self->other, O_RDWR | O_NONBLOCK);
+	EXPECT_LE(0, other);
+	close(other);
+
+	close(self->fd);
+	self->fd = issm_open(self->dev, O_RDWR | O_NONBLOCK);
+	EXPECT_LE(0, self->fd);
+}
+
+/* There is nothing else to be done with it */
+TEST_F(issm, no_operations)
+{
+	struct umad_reg reg = umad_reg_send_only(1);
+	struct umad_file file = { .hlen = UMAD_HDR_OLD };
+	char buf[512] = {};
+
+	self->fd = issm_open(self->dev, O_RDWR);
+	ASSERT_LE(0, self->fd);
+	file.fd = self->fd;
+	EXPECT_EQ(-1, read(self->fd, buf, sizeof(buf)));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(self->fd, buf, sizeof(buf)));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, _umad_register(&file, &reg));
+	EXPECT_EQ(ENOTTY, errno);
+	EXPECT_EQ(1, is_sm(self));
+}
+
+TEST_F(issm, handed_over)
+{
+	struct umad_call call = { .op = UMAD_CALL_OPEN, .path = self->dev };
+
+	self->fd = issm_open(self->dev, O_RDWR);
+	ASSERT_LE(0, self->fd);
+	umad_call_start(&call);
+	EXPECT_FALSE(umad_call_returned(&call, UMAD_QUIET_MS));
+
+	close(self->fd);
+	self->fd = -1;
+	ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
+	ASSERT_LE(0, call.ret)
+		TH_LOG("open: %s", strerror(call.err));
+	EXPECT_EQ(1, is_sm(self));
+	err_open(EAGAIN, self->dev, O_RDWR | O_NONBLOCK);
+	close(call.ret);
+	EXPECT_EQ(0, is_sm(self));
+}
+
+/* Two who wait get it one after the other */
+TEST_F(issm, handed_over_twice)
+{
+	struct umad_call call[2] = {
+		{ .op = UMAD_CALL_OPEN, .path = self->dev },
+		{ .op = UMAD_CALL_OPEN, .path = self->dev },
+	};
+	int first;
+
+	self->fd = issm_open(self->dev, O_RDWR);
+	ASSERT_LE(0, self->fd);
+	umad_call_start(&call[0]);
+	umad_call_start(&call[1]);
+	EXPECT_FALSE(umad_call_returned(&call[0], UMAD_QUIET_MS));
+	EXPECT_FALSE(umad_call_returned(&call[1], 0));
+
+	close(self->fd);
+	self->fd = -1;
+	first = !umad_call_returned(&call[0], UMAD_SOON_MS);
+	if (first)
+		ASSERT_TRUE(umad_call_returned(&call[1], UMAD_SOON_MS));
+	ASSERT_LE(0, call[first].ret);
+	EXPECT_FALSE(umad_call_returned(&call[!first], UMAD_QUIET_MS));
+	EXPECT_EQ(1, is_sm(self));
+
+	close(call[first].ret);
+	ASSERT_TRUE(umad_call_returned(&call[!first], UMAD_SOON_MS));
+	ASSERT_LE(0, call[!first].ret);
+	EXPECT_EQ(1, is_sm(self));
+	close(call[!first].ret);
+	EXPECT_EQ(0, is_sm(self));
+}
+
+static int signals;
+
+static void on_signal(int signal)
+{
+	signals += signal == SIGUSR1;
+}
+
+TEST_F(issm, waiting_is_interrupted)
+{
+	struct umad_call call = { .op = UMAD_CALL_OPEN, .path = self->dev };
+	struct sigaction act = { .sa_handler = on_signal };
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &act, NULL));
+	self->fd = issm_open(self->dev, O_RDWR);
+	ASSERT_LE(0, self->fd);
+	umad_call_start(&call);
+	EXPECT_FALSE(umad_call_returned(&call, UMAD_QUIET_MS));
+	pthread_kill(call.thread, SIGUSR1);
+	ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
+	EXPECT_EQ(-1, call.ret);
+	EXPECT_EQ(EINTR, call.err);
+	EXPECT_EQ(1, signals);
+
+	/* The holder has not lost it, and nobody else gets in its way */
+	EXPECT_EQ(1, is_sm(self));
+	close(self->fd);
+	EXPECT_EQ(0, is_sm(self));
+	self->fd = issm_open(self->dev, O_RDWR | O_NONBLOCK);
+	EXPECT_LE(0, self->fd);
+}
+
+/* A holder that is killed has closed it; so has a waiter that was killed */
+TEST_F(issm, death_of_the_holder)
+{
+	pid_t holder, waiter;
+	int status, fds[2];
+	char byte;
+
+	ASSERT_EQ(0, pipe(fds));
+	holder = fork();
+	ASSERT_LE(0, holder);
+	if (!holder) {
+		if (issm_open(self->dev, O_RDWR) >= 0)
+			write(fds[1], "h", 1);
+		pause();
+		_exit(1);
+	}
+	ASSERT_EQ(1, read(fds[0], &byte, 1));
+	EXPECT_EQ(1, is_sm(self));
+
+	waiter = fork();
+	ASSERT_LE(0, waiter);
+	if (!waiter) {
+		issm_open(self->dev, O_RDWR);
+		_exit(1);
+	}
+	umad_sleep_ms(UMAD_QUIET_MS);
+	ASSERT_EQ(0, kill(waiter, SIGKILL));
+	ASSERT_EQ(waiter, waitpid(waiter, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(1, is_sm(self));
+
+	ASSERT_EQ(0, kill(holder, SIGKILL));
+	ASSERT_EQ(holder, waitpid(holder, &status, 0));
+	EXPECT_EQ(0, is_sm(self));
+	self->fd = issm_open(self->dev, O_RDWR | O_NONBLOCK);
+	EXPECT_LE(0, self->fd);
+}
+
+/* When the device refuses the bit, its errno is open's and nobody holds it */
+TEST_F(issm, refused_by_the_device)
+{
+	umad_fabric_fault("h1 fail modify_port 12");
+	err_open(ENOMEM, self->dev, O_RDWR);
+	EXPECT_EQ(0, is_sm(self));
+	self->fd = issm_open(self->dev, O_RDWR | O_NONBLOCK);
+	EXPECT_LE(0, self->fd);
+	EXPECT_EQ(1, is_sm(self));
+}
+
+TEST_HARNESS_MAIN
