@@ -11,7 +11,7 @@ examples=/usr/share/doc/ibsim-utils/net-examples
 files=$(find "$examples" -name 'net*' -type f | sort)
 plan $(($(wc -l <<<"$files") + 17))
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none switch_devices=Y || bail "cannot load ib_madsim"
 
 # round_trip FILE WHAT: -D to compare by description, or nothing
 round_trip()

@@ -9,7 +9,7 @@
 plan 8
 cycles=${MADSIM_CYCLES:-1000}
 
-load topology=star devices=5 || bail "cannot load ib_madsim"
+load topology=star devices=5 switch_devices=Y || bail "cannot load ib_madsim"
 faults=$debugfs/preset/faults
 # A switch that has lost its tables does not know whom to tell
 SM_SWEEP=1 sm_start sm "$(device H1)"

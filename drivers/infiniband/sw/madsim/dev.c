@@ -278,12 +278,23 @@ static const struct ib_device_ops madsim_dev_ops = {
 	.query_port = madsim_query_port,
 };
 
+/*
+ * ib_cm of Linux up to 6.12 at least reaches out of its arrays when it meets a
+ * device that has no port 1, and udev may load it at any time. So nobody gets
+ * such a device without having asked for it.
+ */
+static bool madsim_switch_devices;
+module_param_named(switch_devices, madsim_switch_devices, bool, 0644);
+MODULE_PARM_DESC(switch_devices,
+		 "let switches be RDMA devices, which ib_cm of many kernels dies of (default N)");
+
 /**
  * madsim_dev_register() - give a node its ib_device
  * @node: without one, and without power
  *
  * Return: 0, -ENOSPC if there are %MADSIM_MAX_DEVICES, -EINVAL if a channel
- * adapter has too many ports, or what ib_register_device() said.
+ * adapter has too many ports, -EOPNOTSUPP for a switch that may not be a
+ * device, or what ib_register_device() said.
  * Context: fabric->mutex.
  */
 int madsim_dev_register(struct madsim_node *node)
@@ -295,6 +306,8 @@ int madsim_dev_register(struct madsim_node *node)
 
 	if (!node->is_switch && node->nports > MADSIM_MAX_CA_PORTS)
 		return -EINVAL;
+	if (node->is_switch && !READ_ONCE(madsim_switch_devices))
+		return -EOPNOTSUPP;
 	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
 		return -ENOSPC;
 

@@ -64,6 +64,8 @@ FIXTURE_SETUP(fabric)
 	self->server.fd = -1;
 	if (!umad_have_fabrics())
 		SKIP(return, UMAD_NO_FABRICS);
+	if (variant->fabric.switch_device && !umad_switch_is_safe())
+		SKIP(return, UMAD_NO_SWITCH);
 	umad_fabric_start(&self->fabric);
 	umad_fabric_up(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
@@ -150,6 +152,8 @@ FIXTURE_SETUP(multicast)
 
 	if (!umad_have_fabrics())
 		SKIP(return, UMAD_NO_FABRICS);
+	if (!umad_switch_is_safe())
+		SKIP(return, UMAD_NO_SWITCH);
 	self->fabric = (struct umad_fabric){ .hosts = 4, .star = true, .switch_device = true };
 	umad_fabric_start(&self->fabric);
 	umad_fabric_up(&self->fabric);

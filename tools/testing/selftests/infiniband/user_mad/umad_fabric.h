@@ -139,6 +139,27 @@ struct umad_fabric {
 #define UMAD_NO_FABRICS \
 	"no simulated fabrics: load ib_madsim and mount configfs, as run.sh does"
 
+/*
+ * ib_cm of Linux up to 6.12 at least crashes when it meets a switch. It may be
+ * built in, so ask for one of its functions.
+ */
+static inline bool umad_switch_is_safe(void)
+{
+	char line[256];
+	bool safe = true;
+	FILE *f;
+
+	f = fopen("/proc/kallsyms", "r");
+	while (f && safe && fgets(line, sizeof(line), f))
+		safe = !strstr(line, " cm_add_one");
+	if (f)
+		fclose(f);
+	return f && safe;
+}
+
+#define UMAD_NO_SWITCH \
+	"ib_cm is there, and crashes when it meets a device that is a switch"
+
 static inline bool umad_have_fabrics(void)
 {
 	return !access(UMAD_FABRIC_ROOT, F_OK);
@@ -270,6 +291,10 @@ static inline int _umad_fabric_start(struct umad_fabric *fabric)
 	int i;
 
 	if (_umad_fabric_stop() || mkdir(UMAD_FABRIC, 0755))
+		return -1;
+
+	if (fabric->switch_device &&
+	    umad_fabric_put("/sys/module/ib_madsim/parameters/switch_devices", "Y"))
 		return -1;
 
 	fabric->spare = fabric->hosts + 1;
