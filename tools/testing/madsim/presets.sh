@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 24
+plan 25
 
 # sees DEVICE CAS SWITCHES: that is what ibnetdiscover finds from there
 sees()
