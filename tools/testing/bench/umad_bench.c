@@ -305,8 +305,8 @@ static void exchanges(const char *figure, unsigned int x, struct agent *agent,
 {
 	unsigned int i;
 
-	/* How the scheduler interleaves us with the workers: try some */
-	for (i = 0; i < samples_wanted; i++) {
+	/* It takes many until the scheduler has interleaved us at its best */
+	for (i = 0; i < samples_wanted * 4; i++) {
 		if (i % 16 == 0)
 			settle(20);
 		sample(exchange(agent, what, server, false));
