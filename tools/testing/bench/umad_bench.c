@@ -529,7 +529,7 @@ static void bench_rmpp(void)
 	static const size_t head = sizeof(struct ib_user_mad_hdr) + 40;
 	struct agent client = new_agent(0, 1, 0, 1);
 	struct agent server = new_agent(1, 1, CLASS_VENDOR_RMPP, 1);
-	static uint64_t reads[MAX_SAMPLES], writes[MAX_SAMPLES];
+	static uint64_t reads[MAX_SAMPLES];
 	unsigned int i, k, n;
 	struct umad *out, *in;
 
@@ -542,7 +542,7 @@ static void bench_rmpp(void)
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		n = samples_wanted / 8;
 		for (k = 0; k < n; k++) {
-			uint64_t start, written, read_start;
+			uint64_t start, read_start;
 			struct pollfd pollfd = { server.fd, POLLIN, 0 };
 
 			*out = *request(&client, PING, peer_lid);
@@ -557,7 +557,6 @@ static void bench_rmpp(void)
 			start = now();
 			if (write(client.fd, out, head + lengths[i]) < 0)
 				err(1, "write");
-			written = now();
 			if (poll(&pollfd, 1, 30000) != 1)
 				errx(1, "no message");
 			read_start = now();
@@ -566,7 +565,6 @@ static void bench_rmpp(void)
 				err(1, "read");
 			sample(now() - start);
 			reads[k] = now() - read_start;
-			writes[k] = written - start;
 			if (memcmp((uint8_t *)in + head, (uint8_t *)out + head,
 				   lengths[i]))
 				errx(1, "a message came out different");
@@ -577,9 +575,6 @@ static void bench_rmpp(void)
 		memcpy(samples, reads, sizeof(reads));
 		nsamples = n;
 		tell("rmpp.read", lengths[i]);
-		memcpy(samples, writes, sizeof(writes));
-		nsamples = n;
-		tell("rmpp.write", lengths[i]);
 	}
 	close(server.fd);
 	close(client.fd);

@@ -344,6 +344,25 @@ static int measure(struct party *party, const char *figure, unsigned int x,
 	return 0;
 }
 
+/* How much of a post is the address handle, which some clients make once */
+static int measure_ah(struct party *party, unsigned int n)
+{
+	u16 lid = lid_of(peer_dev);
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		cycles_t start = get_cycles();
+		struct ib_ah *ah = create_ah(party->agent, lid);
+
+		if (IS_ERR(ah))
+			return PTR_ERR(ah);
+		rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+		samples[i] = get_cycles() - start;
+	}
+	tell("ah", 1, n);
+	return 0;
+}
+
 static int measure_each(struct party *smi, struct party *gsi, unsigned int n)
 {
 	enum exchange what;
@@ -378,6 +397,8 @@ static int run_roundtrip(unsigned int n)
 				  false, request_handler);
 	if (!ret)
 		ret = measure_each(&smi, &gsi, n);
+	if (!ret)
+		ret = measure_ah(&smi, n);
 	party_end(&server);
 	party_end(&gsi);
 	party_end(&smi);
