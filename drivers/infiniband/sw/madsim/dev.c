@@ -207,8 +207,8 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	if (in->mad_hdr.method & IB_MGMT_METHOD_RESP)
 		return IB_MAD_RESULT_SUCCESS;
 
-	memcpy(out, in, in->mad_hdr.base_version == OPA_MGMT_BASE_VERSION ? len :
-									     IB_MGMT_MAD_SIZE);
+	madsim_copy_mad(out, in, in->mad_hdr.base_version == OPA_MGMT_BASE_VERSION ?
+				 len : IB_MGMT_MAD_SIZE);
 	spin_lock_irqsave(&port->node->fabric->lock, flags);
 	if (in->mad_hdr.mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
 		verdict = madsim_pma(port, out);

@@ -315,16 +315,20 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 /* Gather what is to be sent; the length, or 0 if it is no MAD */
 static u32 madsim_gather(u8 *to, u32 room, const struct ib_send_wr *wr)
 {
-	u32 len = 0;
-	int i;
+	const struct ib_sge *sge, *end = wr->sg_list + wr->num_sge;
+	u32 len = 0, piece = 0;
 
-	for (i = 0; i < wr->num_sge; i++) {
-		const struct ib_sge *sge = &wr->sg_list[i];
-
-		if (sge->length > room - len)
+	for (sge = wr->sg_list; sge < end; sge++) {
+		if (sge->length > room - len - piece)
 			return 0;
-		memcpy(to + len, ib_virt_dma_to_ptr(sge->addr), sge->length);
-		len += sge->length;
+		piece += sge->length;
+		/* Without RMPP, header and data are in one piece */
+		if (sge + 1 < end && sge[1].addr == sge->addr + sge->length)
+			continue;
+		madsim_copy_mad(to + len, ib_virt_dma_to_ptr(sge->addr + sge->length - piece),
+				piece);
+		len += piece;
+		piece = 0;
 	}
 	return len >= sizeof(struct ib_mad_hdr) ? len : 0;
 }
@@ -502,7 +506,7 @@ void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt
 		wc.wc_flags = IB_WC_GRH;
 		memcpy(rwqe.buf, &pkt->grh, sizeof(pkt->grh));
 	}
-	memcpy(rwqe.buf + sizeof(struct ib_grh), pkt->mad, pkt->len);
+	madsim_copy_mad(rwqe.buf + sizeof(struct ib_grh), pkt->mad, pkt->len);
 	madsim_complete(qp->ibqp.recv_cq, &wc);
 out:
 	spin_unlock(&qp->lock);
