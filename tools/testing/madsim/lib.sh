@@ -188,6 +188,7 @@ sm_start()
 	sminfo_polling_timeout 500
 	polling_retry_number 2
 	sweep_interval ${SM_SWEEP-0}
+	lmc ${SM_LMC-0}
 	CONF
 	OSM_CACHE_DIR=$tmp/$1.cache opensm -F "$tmp/$1.conf" -g "$guid" -f "$tmp/$1.log" \
 		>"$tmp/$1.out" 2>&1 &
