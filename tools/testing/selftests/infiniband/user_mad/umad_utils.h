@@ -239,6 +239,14 @@ static inline void umad_sleep_ms(int ms)
 	nanosleep(&ts, NULL);
 }
 
+/* A child that only has to be there, until it is killed or its parent is gone */
+static inline void umad_wait_as_child(pid_t parent)
+{
+	while (getppid() == parent)
+		umad_sleep_ms(UMAD_QUIET_MS);
+	_exit(0);
+}
+
 /* Set by run.sh when the programs are pointed at the kernel's old module */
 static inline bool umad_reference(void)
 {
