@@ -1,135 +1,397 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Memory: what a process makes the kernel hold for it, outstanding sends and
- * unread MADs, is charged to the memory cgroup in which it opened the file.
+ * unread MADs, is charged to the memory cgroup in which it opened the file, and
+ * is not more than it has to be. Where a cgroup is at its limit, others do not
+ * notice.
  */
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 
-#include "umad_cgroup.h"
+#include "umad_fabric.h"
 
 #define SENDS		4096
-#define UNREAD		4096
+#define UNREAD		8192
+#define TIMEOUTS	16
+
+/*
+ * What a send and a MAD may take up, in bytes of slab. Of a send the MAD layer
+ * takes 1,024; the address handle is the driver's, and large with Soft-RoCE.
+ */
+#define SEND_SLAB_ROCE	1408
+#define SEND_SLAB_IB	1248
+#define UNREAD_SLAB	384
 
 FIXTURE(charge)
 {
 	struct umad_port port;
-	struct umad_cgroup group;
+	struct umad_fabric fabric;
+	char root[32];
+	char group[64];
 	pid_t child;
+	int child_fd;		/* the child's descriptor, by its own number */
 	int to_child[2];
 	int from_child[2];
 };
 
 FIXTURE_VARIANT(charge)
 {
-	struct umad_abi abi;
+	bool madsim;
 };
 
-FIXTURE_VARIANT_ADD(charge, v2_new)
+FIXTURE_VARIANT_ADD(charge, rxe)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.madsim = false,
 };
 
+FIXTURE_VARIANT_ADD(charge, madsim)
+{
+	.madsim = true,
+};
+
+static int put(const char *dir, const char *name, const char *value)
+{
+	char path[128];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, value, strlen(value)) < 0 ? -1 : 0;
+	close(fd);
+	return ret;
+}
+
+static long charged(const char *group)
+{
+	char text[32];
+
+	return umad_sysfs_read(text, sizeof(text), "%s/memory.current", group) ?
+	       -1 : atol(text);
+}
+
+/* The value of a line "name value" or "name: value kB", in its unit */
+static long line_value(const char *path, const char *name)
+{
+	size_t len = strlen(name);
+	long value = -1;
+	char line[128];
+	FILE *f;
+
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, len))
+			value = atol(line + len);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static long slab(void)
+{
+	return line_value("/proc/meminfo", "Slab:") * 1024;
+}
+
+static long oom_kills(const char *group)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/memory.events", group);
+	return line_value(path, "oom_kill ");
+}
+
+/* In a mount namespace of its own, so that nothing is left behind but a group */
 FIXTURE_SETUP(charge)
 {
 	self->child = 0;
-	umad_port(&self->port);
-	umad_cgroup_make(&self->group);
+	self->group[0] = 0;
+	if (variant->madsim) {
+		if (!umad_have_fabrics())
+			SKIP(return, UMAD_NO_FABRICS);
+		self->fabric = (struct umad_fabric){ .hosts = 2 };
+		umad_fabric_start(&self->fabric);
+		umad_fabric_up(&self->fabric);
+		self->port = self->fabric.host[0];
+	} else {
+		umad_port(&self->port);
+	}
+	ASSERT_EQ(0, unshare(CLONE_NEWNS));
+	ASSERT_EQ(0, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	snprintf(self->root, sizeof(self->root), "/sys/fs/cgroup");
+	/* EBUSY: it is there already */
+	if (mount("none", self->root, "cgroup2", 0, NULL))
+		ASSERT_EQ(EBUSY, errno)
+			TH_LOG("cgroup2: %s", strerror(errno));
+	put(self->root, "cgroup.subtree_control", "+memory");
+	snprintf(self->group, sizeof(self->group), "%s/umad-%d", self->root,
+		 getpid());
+	ASSERT_EQ(0, mkdir(self->group, 0700));
+	if (charged(self->group) < 0)
+		SKIP(return, "no memory controller in the cgroup2 hierarchy");
 	ASSERT_EQ(0, pipe(self->to_child));
 	ASSERT_EQ(0, pipe(self->from_child));
 }
 
 FIXTURE_TEARDOWN(charge)
 {
+	int i;
+
 	if (self->child > 0) {
 		kill(self->child, SIGKILL);
 		waitpid(self->child, NULL, 0);
 	}
-	umad_cgroup_remove(&self->group);
+	for (i = 0; i < 50 && self->group[0] && rmdir(self->group) &&
+	     errno == EBUSY; i++)
+		umad_sleep_ms(20);
+	if (variant->madsim && umad_have_fabrics())
+		umad_fabric_stop();
+}
+
+/* To ourselves, or where nobody answers */
+static struct umad_msg message(FIXTURE_DATA(charge) *self, __u32 id,
+			       __u8 method, __u64 tid, bool to_nobody)
+{
+	struct umad_msg msg = umad_msg(&self->port, id, method, tid);
+
+	if (self->fabric.hosts) {
+		msg.hdr.grh_present = 0;
+		msg.hdr.lid = htobe16(to_nobody ? 0x1234 : self->fabric.lid[0]);
+	} else if (to_nobody) {
+		umad_msg_to_nobody(&msg);
+	}
+	return msg;
+}
+
+/*
+ * What the child does when told. It answers with 0 or an errno, and at once: at
+ * the limit of its group there is no memory to do anything else with.
+ */
+enum order {
+	SEND_MANY,	/* SENDS requests that stay outstanding */
+	SEND_FEW,	/* TIMEOUTS requests that time out before long */
+	SEND_ALL,	/* requests until they are refused */
+	FORGET,		/* them */
+};
+
+static int obey(FIXTURE_DATA(charge) *self, struct umad_file *file,
+		struct umad_reg *reg, enum order order)
+{
+	int count = order == SEND_FEW ? TIMEOUTS : SENDS;
+	struct umad_msg msg;
+	int err = 0, i;
+
+	for (i = 0; order != FORGET && !err &&
+	     (order == SEND_ALL || i < count); i++) {
+		msg = message(self, reg->id, MAD_GET, i, true);
+		msg.hdr.timeout_ms = order == SEND_FEW ? 1000 : 600000;
+		if (_umad_write(file, &msg) < 0)
+			err = errno;
+	}
+	if ((order == FORGET || order == SEND_ALL) &&
+	    (_umad_unregister(file, reg->id) || _umad_register(file, reg)))
+		return -1;
+	return err;
 }
 
 /* Runs in the group: opens, registers, then does what it is told */
-static void in_group(FIXTURE_DATA(charge) *self, const struct umad_abi *abi)
+static void in_group(FIXTURE_DATA(charge) *self)
 {
-	struct umad_reg reg = umad_reg_vendor(abi->api, 1ULL << MAD_SEND);
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
 	struct umad_file file;
-	struct umad_msg msg;
-	char c = 'r', todo;
-	int i;
+	enum order order;
+	int answer;
 
-	if (umad_cgroup_join(&self->group) ||
-	    _umad_open_abi(&self->port, abi, O_RDWR | O_NONBLOCK, &file) ||
-	    _umad_register(&file, &reg))
+	/* So that we see the end of the one who tells us */
+	close(self->to_child[1]);
+	close(self->from_child[0]);
+	if (put(self->group, "cgroup.procs", "0") ||
+	    _umad_open(&self->port, O_RDWR | O_NONBLOCK, &file) ||
+	    _umad_enable_pkey(&file) || _umad_register(&file, &reg))
 		_exit(1);
-	msg = umad_msg(&self->port, reg.id, MAD_GET, 0);
-	msg.hdr.timeout_ms = 600000;
-	umad_msg_to_nobody(&msg);
-
-	while (write(self->from_child[1], &c, 1) == 1 &&
-	       read(self->to_child[0], &todo, 1) == 1) {
-		for (i = 0; todo == 's' && i < SENDS; i++) {
-			msg.mad.tid = htobe64(i);
-			if (_umad_write(&file, &msg) < 0)
-				_exit(1);
-		}
-	}
+	answer = file.fd;
+	while (write(self->from_child[1], &answer, sizeof(answer)) > 0 &&
+	       read(self->to_child[0], &order, sizeof(order)) > 0)
+		answer = obey(self, &file, &reg, order);
 	_exit(0);
 }
 
-#define start_child(self, variant) do {					\
-	char __c;							\
+#define answer_of_child(self) ({					\
+	int __answer;							\
 									\
+	ASSERT_EQ((ssize_t)sizeof(__answer),				\
+		  read((self)->from_child[0], &__answer, sizeof(__answer))) \
+		TH_LOG("the process in the group has died");		\
+	__answer;							\
+})
+
+#define tell_child(self, what) ({					\
+	enum order __order = what;					\
+									\
+	ASSERT_EQ((ssize_t)sizeof(__order),				\
+		  write((self)->to_child[1], &__order, sizeof(__order))); \
+	answer_of_child(self);						\
+})
+
+#define start_child(self) do {						\
 	(self)->child = fork();						\
 	ASSERT_LE(0, (self)->child);					\
 	if (!(self)->child)						\
-		in_group(self, &(variant)->abi);			\
+		in_group(self);						\
 	close((self)->from_child[1]);					\
-	ASSERT_EQ(1, read((self)->from_child[0], &__c, 1));		\
+	(self)->child_fd = answer_of_child(self);			\
 } while (0)
 
-TEST_F(charge, outstanding_sends)
+/* What the child's descriptor says of itself */
+static long child_fdinfo(FIXTURE_DATA(charge) *self, const char *name)
 {
-	long before, after;
-	char c;
+	char path[64], line[64];
 
-	start_child(self, variant);
-	before = umad_cgroup_charged(&self->group);
-	ASSERT_EQ(1, write(self->to_child[1], "s", 1));
-	ASSERT_EQ(1, read(self->from_child[0], &c, 1));
-	after = umad_cgroup_charged(&self->group);
-
-	TH_LOG("%d sends outstanding: charged %ld bytes", SENDS, after - before);
-	EXPECT_FIXED(after - before > SENDS * 512L,
-		     "outstanding sends are charged to nobody");
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", self->child,
+		 self->child_fd);
+	snprintf(line, sizeof(line), "%s:", name);
+	return line_value(path, line);
 }
 
-TEST_F(charge, unread_mads)
-{
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_SET);
-	struct umad_file file;
-	struct umad_msg msg;
-	long before, after;
-	int i;
+/* The group may have @more bytes than it has now */
+#define limit_child(self, more) do {					\
+	char __text[32];						\
+									\
+	snprintf(__text, sizeof(__text), "%ld",				\
+		 charged((self)->group) + (more));			\
+	ASSERT_EQ(0, put((self)->group, "memory.max", __text));		\
+} while (0)
 
-	start_child(self, variant);
-	umad_open_abi(&self->port, &variant->abi, O_RDWR, &file);
-	umad_register(&file, &reg);
-	before = umad_cgroup_charged(&self->group);
-	for (i = 0; i < UNREAD; i++) {
-		msg = umad_msg(&self->port, reg.id, MAD_SEND, i);
-		umad_write(&file, &msg);
-		if (i % 64 && i < UNREAD - 1)
-			continue;
-		/* When this is back, what was sent before has arrived */
-		msg = umad_msg(&self->port, reg.id, MAD_SET, UNREAD + i);
-		umad_write(&file, &msg);
-		umad_read(&file, &msg);
-	}
-	after = umad_cgroup_charged(&self->group);
+/*
+ * Sends @count MADs that the child does not read, and now and then one to
+ * ourselves: when that is back, what was sent before it has arrived.
+ */
+#define flood_child(self, file, id, count) do {				\
+	struct umad_msg __msg;						\
+	int __i;							\
+									\
+	for (__i = 0; __i < (count); __i++) {				\
+		__msg = message(self, id, MAD_SEND, __i, false);	\
+		umad_write(file, &__msg);				\
+		if (__i % 64 && __i < (count) - 1)			\
+			continue;					\
+		__msg = message(self, id, MAD_SET, (count) + __i, false); \
+		umad_write(file, &__msg);				\
+		umad_read(file, &__msg);				\
+		EXPECT_EQ((count) + __i, (int)be64toh(__msg.mad.tid) & 0xffff); \
+	}								\
+} while (0)
+
+#define open_neighbour(self, file) ({					\
+	struct umad_reg __reg = umad_reg_vendor(2, 1ULL << MAD_SET);	\
+									\
+	umad_open(&(self)->port, O_RDWR, file);				\
+	umad_enable_pkey(file);						\
+	umad_register(file, &__reg);					\
+})
+
+TEST_F_TIMEOUT(charge, outstanding_sends, 60)
+{
+	long limit = variant->madsim ? SEND_SLAB_IB : SEND_SLAB_ROCE;
+	long memory, all;
+
+	start_child(self);
+	/* The first time caches and tables grow, too */
+	ASSERT_EQ(0, tell_child(self, SEND_MANY));
+	ASSERT_EQ(0, tell_child(self, FORGET));
+
+	memory = charged(self->group);
+	all = slab();
+	ASSERT_EQ(0, tell_child(self, SEND_MANY));
+	memory = (charged(self->group) - memory) / SENDS;
+	all = (slab() - all) / SENDS;
+
+	TH_LOG("an outstanding send: %ld bytes of slab, %ld of them charged",
+	       all, memory);
+	EXPECT_FIXED(memory > 900 && all <= limit,
+		     "outstanding sends are charged to nobody and large");
+}
+
+TEST_F_TIMEOUT(charge, unread_mads, 60)
+{
+	struct umad_file file;
+	long memory, all;
+	__u32 id;
+
+	start_child(self);
+	id = open_neighbour(self, &file);
+	flood_child(self, &file, id, 64);
+	memory = charged(self->group);
+	all = slab();
+	flood_child(self, &file, id, UNREAD);
+	memory = (charged(self->group) - memory) / UNREAD;
+	all = (slab() - all) / UNREAD;
 	umad_close(&file);
 
-	TH_LOG("%d MADs unread: charged %ld bytes", UNREAD, after - before);
-	EXPECT_FIXED(after - before > UNREAD * 96L,
-		     "unread MADs are charged to nobody");
+	TH_LOG("an unread MAD: %ld bytes of slab, %ld charged", all, memory);
+	EXPECT_FIXED(memory > 200 && all <= UNREAD_SLAB,
+		     "unread MADs are charged to nobody and large");
+}
+
+/* The group is charged, and it is the group's MADs that are dropped */
+TEST_F_TIMEOUT(charge, flood_of_unread_mads, 60)
+{
+	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
+	struct umad_file file;
+	long unread, dropped;
+	__u32 id;
+
+	start_child(self);
+	id = open_neighbour(self, &file);
+	flood_child(self, &file, id, 64);
+	if (umad_reference()) {
+		EXPECT_FIXED(child_fdinfo(self, "umad-dropped") >= 0,
+			     "nothing is limited, and drops are not counted");
+		umad_close(&file);
+		return;
+	}
+
+	ASSERT_EQ(0, tell_child(self, SEND_FEW));
+	limit_child(self, 256 * 1024);
+	flood_child(self, &file, id, UNREAD);
+	unread = child_fdinfo(self, "umad-unread");
+	dropped = child_fdinfo(self, "umad-dropped");
+	TH_LOG("%ld unread, %ld dropped", unread, dropped);
+	EXPECT_LT(0, dropped);
+	EXPECT_EQ(0, umad_fdinfo(&file, "umad-dropped"));
+	EXPECT_EQ(0, oom_kills(self->group));
+
+	/* There is room for every record of a timeout */
+	while (child_fdinfo(self, "umad-outstanding") && umad_now_ms() < end)
+		umad_sleep_ms(10);
+	EXPECT_EQ(64 + UNREAD + TIMEOUTS,
+		  child_fdinfo(self, "umad-unread") +
+		  child_fdinfo(self, "umad-dropped"));
+	EXPECT_EQ(dropped, child_fdinfo(self, "umad-dropped"));
+	umad_close(&file);
+}
+
+/* A write is refused, nobody is killed for it, and it works again with room */
+TEST_F_TIMEOUT(charge, flood_of_sends, 60)
+{
+	struct umad_file file;
+	__u32 id;
+
+	start_child(self);
+	id = open_neighbour(self, &file);
+	if (umad_reference()) {
+		EXPECT_FIXED(false, "sends are charged to nobody");
+		umad_close(&file);
+		return;
+	}
+
+	limit_child(self, 1024 * 1024);
+	EXPECT_EQ(ENOMEM, tell_child(self, SEND_ALL));
+	EXPECT_EQ(0, oom_kills(self->group));
+	EXPECT_EQ(0, tell_child(self, SEND_FEW));
+	flood_child(self, &file, id, 1);
+	umad_close(&file);
 }
 
 TEST_HARNESS_MAIN
