@@ -26,7 +26,7 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-all="device agent send address recv poll rmpp fabric smi gmp issm rmpp_lengths rmpp_fault trace stall removal mix limits charge rmpp_charge queue_limit"
+all="device agent send address recv poll rmpp fabric smi gmp issm rmpp_lengths rmpp_fault trace stall neighbour removal mix limits charge rmpp_charge queue_limit"
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then

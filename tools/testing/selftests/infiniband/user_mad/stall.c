@@ -632,4 +632,114 @@ TEST_F(pair, layout_switch)
 	EXPECT_FIXED(passed, "a length of the old layout in the new one");
 }
 
+/* Killed, whoever is stuck dies at once, and who waits for nothing as well */
+
+static void die_stalled(pid_t parent, int ready, struct umad_call *call,
+			struct umad_trap *trap)
+{
+	if (pthread_create(&call->thread, NULL, umad_call_thread, call) ||
+	    !umad_trap_caught(trap) || write(ready, "", 1) != 1)
+		_exit(1);
+	umad_wait_as_child(parent);
+}
+
+/* Kills @pid; whether that ended it */
+static bool dies(pid_t pid, int ms)
+{
+	long long end = umad_now_ms() + ms;
+
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, WNOHANG) != pid) {
+		if (umad_now_ms() > end)
+			return false;
+		umad_sleep_ms(5);
+	}
+	return true;
+}
+
+#define expect_dies_stalled(trap, call) do {				\
+	pid_t __parent = getpid(), __pid;				\
+	int __ready[2];							\
+	char __c;							\
+									\
+	ASSERT_EQ(0, pipe(__ready));					\
+	__pid = fork();							\
+	ASSERT_LE(0, __pid);						\
+	if (!__pid) {							\
+		if (_umad_trap(trap))					\
+			_exit(1);					\
+		(call)->buf = umad_trap_at(trap, (uintptr_t)(call)->buf); \
+		die_stalled(__parent, __ready[1], call, trap);		\
+	}								\
+	close(__ready[1]);						\
+	ASSERT_EQ(1, read(__ready[0], &__c, 1));			\
+	close(__ready[0]);						\
+	EXPECT_TRUE(dies(__pid, UMAD_SOON_MS));				\
+} while (0)
+
+/* .buf: how far in front of the missing page the buffer begins */
+TEST_F(pair, stalled_dies)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	struct umad_call calls[] = {
+		{
+			.op = UMAD_CALL_WRITE,
+			.buf = (void *)(self->client.hlen + MAD_RMPP_HDR),
+			.len = self->client.hlen + MAD_SIZE,
+		}, {
+			.op = UMAD_CALL_READ,
+			.buf = (void *)100,
+			.len = self->client.hlen + MAD_SIZE,
+		}, {
+			.op = UMAD_CALL_IOCTL,
+			.cmd = umad_reg_cmd(&reg),
+			.buf = (void *)8,
+		}, {
+			.op = UMAD_CALL_IOCTL,
+			.cmd = IB_USER_MAD_UNREGISTER_AGENT,
+			.buf = (void *)0,
+		},
+	};
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_trap trap;
+	size_t i;
+
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		calls[i].fd = self->server.fd;
+		expect_dies_stalled(&trap, &calls[i]);
+	}
+	/* The read that died has given its packet back */
+	umad_read(&self->server, &msg);
+	umad_expect_empty(&self->server);
+}
+
+/* Another process with the same descriptor is not stuck, and so can be killed */
+TEST_F(pair, stalled_write_stops_no_death)
+{
+	pid_t parent = getpid(), pid;
+	struct umad_msg got;
+	struct victim v;
+	bool passed;
+
+	victim_open(self, variant, &v);
+	victim_stall_write(self, &v, 0x77);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		while (getppid() == parent)
+			_umad_poll(&v.file, UMAD_QUIET_MS);
+		_exit(0);
+	}
+	umad_sleep_ms(2 * UMAD_QUIET_MS);
+	passed = dies(pid, umad_fixed_ms());
+	victim_release(&v);
+	if (!passed)
+		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	umad_read(&self->server, &got);
+	victim_close(&v);
+	EXPECT_FIXED(passed, "who polls behind a stalled write cannot be killed");
+}
+
 TEST_HARNESS_MAIN

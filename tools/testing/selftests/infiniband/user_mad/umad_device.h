@@ -17,6 +17,7 @@
 enum umad_device_kind {
 	UMAD_RXE,		/* Soft-RoCE; the link is deleted */
 	UMAD_RXE_NETDEV,	/* Soft-RoCE; the interface below is deleted */
+	UMAD_RXE_LONELY,	/* Soft-RoCE; it asks for neighbours, in vain */
 	UMAD_MADSIM,		/* host h1 of a fabric; it is unplugged */
 	UMAD_MADSIM_NETNS,	/* ... which goes to another network namespace */
 };
@@ -32,21 +33,25 @@ struct umad_device {
 
 static inline bool umad_device_is_rxe(enum umad_device_kind kind)
 {
-	return kind == UMAD_RXE || kind == UMAD_RXE_NETDEV;
+	return kind == UMAD_RXE || kind == UMAD_RXE_NETDEV ||
+	       kind == UMAD_RXE_LONELY;
 }
 
 /* Soft-RoCE over a dummy interface */
 
-static inline int __umad_netdev_add(const char *name)
+static inline int __umad_netdev_add(const struct umad_device *device)
 {
-	struct ifinfomsg ifi = { .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
+	struct ifinfomsg ifi = { .ifi_change = IFF_UP | IFF_NOARP };
 	struct nl_request req;
 	struct nlattr *info;
 
+	ifi.ifi_flags = IFF_UP;
+	if (device->kind != UMAD_RXE_LONELY)
+		ifi.ifi_flags |= IFF_NOARP;
 	nl_begin(&req, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
 	memcpy((void *)&req + NLMSG_HDRLEN, &ifi, sizeof(ifi));
 	req.nlh.nlmsg_len += NLMSG_ALIGN(sizeof(ifi));
-	nl_put_string(&req, IFLA_IFNAME, name);
+	nl_put_string(&req, IFLA_IFNAME, device->name);
 	info = nl_put(&req, IFLA_LINKINFO, NULL, 0);
 	nl_put_string(&req, IFLA_INFO_KIND, "dummy");
 	nl_end_nest(&req, info);
@@ -127,6 +132,7 @@ static inline int __umad_set_exclusive(bool exclusive)
 static inline int __umad_netns_leave(struct umad_device *device)
 {
 	struct nl_request req;
+	pid_t parent = getpid();
 	int ready[2], ret;
 	char path[64], c;
 	__u32 index;
@@ -140,8 +146,7 @@ static inline int __umad_netns_leave(struct umad_device *device)
 	if (!device->elsewhere) {
 		if (unshare(CLONE_NEWNET) || write(ready[1], "", 1) != 1)
 			_exit(1);
-		for (;;)
-			pause();
+		umad_wait_as_child(parent);
 	}
 	close(ready[1]);
 	ret = read(ready[0], &c, 1) == 1 ? 0 : -EPIPE;
@@ -223,7 +228,8 @@ static inline int umad_device_make(struct umad_device *device,
 	switch (kind) {
 	case UMAD_RXE:
 	case UMAD_RXE_NETDEV:
-		ret = __umad_netdev_add(device->name);
+	case UMAD_RXE_LONELY:
+		ret = __umad_netdev_add(device);
 		if (!ret)
 			ret = __umad_rxe_add(device->name);
 		break;
@@ -253,6 +259,7 @@ static inline int umad_device_remove(struct umad_device *device)
 
 	switch (device->kind) {
 	case UMAD_RXE:
+	case UMAD_RXE_LONELY:
 		return __umad_rxe_del(device->name);
 	case UMAD_RXE_NETDEV:
 		ret = __umad_netdev_del(device->name);
@@ -278,11 +285,12 @@ static inline int umad_device_return(struct umad_device *device)
 
 	switch (device->kind) {
 	case UMAD_RXE_NETDEV:
-		ret = __umad_netdev_add(device->name);
-		if (ret)
-			break;
-		/* fallthrough */
+		ret = __umad_netdev_add(device);
+		if (!ret)
+			ret = __umad_rxe_add(device->name);
+		break;
 	case UMAD_RXE:
+	case UMAD_RXE_LONELY:
 		ret = __umad_rxe_add(device->name);
 		break;
 	case UMAD_MADSIM:
@@ -304,6 +312,7 @@ static inline void umad_device_free(struct umad_device *device)
 	switch (device->kind) {
 	case UMAD_RXE:
 	case UMAD_RXE_NETDEV:
+	case UMAD_RXE_LONELY:
 		__umad_rxe_del(device->name);
 		__umad_netdev_del(device->name);
 		break;

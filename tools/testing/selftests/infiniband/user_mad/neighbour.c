@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * On RoCE the kernel has to find out the address of a neighbour before a MAD can
+ * be sent there. To one who never answers this takes a second, in which nobody
+ * else may have to wait.
+ */
+#include "umad_device.h"
+#include "umad_trap.h"
+
+#define VICTIM_METHOD	0x20
+#define EXCHANGES	20
+#define GIVE_UP		3	/* seconds; on the reference it is always spent */
+
+FIXTURE(neighbour)
+{
+	struct umad_device device;
+	struct umad_file file;		/* the one who waits for a neighbour */
+	struct umad_file other;		/* the one who has nothing to do with it */
+	__u32 id;
+	__u32 other_id;
+	struct umad_call writer;
+	int done;			/* writes that the neighbour has cost */
+	bool stop;
+};
+
+FIXTURE_SETUP(neighbour)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
+
+	self->file.fd = -1;
+	self->other.fd = -1;
+	self->done = 0;
+	self->stop = false;
+	ASSERT_EQ(0, umad_device_make(&self->device, UMAD_RXE_LONELY));
+	umad_open(&self->device.port, O_RDWR | O_NONBLOCK, &self->file);
+	umad_enable_pkey(&self->file);
+	self->id = umad_register(&self->file, &reg);
+	umad_open(&self->device.port, O_RDWR | O_NONBLOCK, &self->other);
+	umad_enable_pkey(&self->other);
+	reg = umad_reg_send_only(2);
+	self->other_id = umad_register(&self->other, &reg);
+}
+
+FIXTURE_TEARDOWN(neighbour)
+{
+	self->stop = true;
+	umad_call_end(&self->writer);
+	umad_close(&self->file);
+	umad_close(&self->other);
+	umad_device_free(&self->device);
+}
+
+/* To one neighbour after the other, none of which is there */
+static long write_on(struct umad_call *call)
+{
+	FIXTURE_DATA(neighbour) *self = call->arg;
+	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_SEND,
+				       1);
+
+	umad_msg_to_nobody(&msg);
+	do {
+		msg.hdr.gid[13]++;
+		if (_umad_write(&self->file, &msg) >= 0)
+			return 0;
+		__atomic_add_fetch(&self->done, 1, __ATOMIC_SEQ_CST);
+	} while (!__atomic_load_n(&self->stop, __ATOMIC_SEQ_CST));
+	return -1;
+}
+
+static int done(FIXTURE_DATA(neighbour) *self)
+{
+	return __atomic_load_n(&self->done, __ATOMIC_SEQ_CST);
+}
+
+#define start_writer(self) do {						\
+	(self)->writer = (struct umad_call){				\
+		.op = UMAD_CALL_FN,					\
+		.fn = write_on,						\
+		.arg = self,						\
+	};								\
+	umad_call_start(&(self)->writer);				\
+	umad_sleep_ms(UMAD_QUIET_MS);					\
+	ASSERT_EQ(0, done(self))					\
+		TH_LOG("nobody waits for the neighbour");		\
+} while (0)
+
+/* MADs for the waiting descriptor, one after the other */
+TEST_F(neighbour, stops_no_receive)
+{
+	struct umad_msg msg, got;
+	int i;
+
+	start_writer(self);
+	for (i = 0; i < EXCHANGES && done(self) < GIVE_UP; i++) {
+		msg = umad_msg(&self->device.port, self->other_id,
+			       VICTIM_METHOD, i);
+		umad_write(&self->other, &msg);
+		umad_read(&self->file, &got);
+		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
+	}
+	EXPECT_FIXED(i == EXCHANGES, "a write that waits stops the receives");
+}
+
+/* And everything else one can do */
+TEST_F(neighbour, stops_no_call)
+{
+	struct umad_file file;
+	struct umad_msg msg;
+	struct umad_reg reg;
+	int i;
+
+	start_writer(self);
+	for (i = 0; i < EXCHANGES && done(self) < GIVE_UP; i++) {
+		EXPECT_FALSE(umad_readable(&self->file, 0));
+		umad_err_read(EAGAIN, &self->file);
+		reg = umad_reg_send_only(2);
+		umad_register(&self->file, &reg);
+		/* What this one sends has another way to go */
+		msg = umad_msg(&self->device.port, reg.id, VICTIM_METHOD, i);
+		umad_write(&self->file, &msg);
+		umad_read(&self->file, &msg);
+		umad_unregister(&self->file, reg.id);
+		umad_open(&self->device.port, O_RDWR, &file);
+		umad_close(&file);
+	}
+	EXPECT_FIXED(i == EXCHANGES, "a write that waits stops other calls");
+}
+
+/* The agent itself is waited for, for the second that it takes */
+TEST_F(neighbour, unregister)
+{
+	start_writer(self);
+	self->stop = true;
+	umad_unregister(&self->file, self->id);
+	umad_call_end(&self->writer);
+	EXPECT_EQ(-1, self->writer.ret);
+}
+
+static long write_once(struct umad_call *call)
+{
+	FIXTURE_DATA(neighbour) *self = call->arg;
+
+	self->stop = true;
+	return write_on(call);
+}
+
+static long remove_device(struct umad_call *call)
+{
+	return umad_device_remove(call->arg);
+}
+
+TEST_F(neighbour, removal)
+{
+	struct umad_call removal = {
+		.op = UMAD_CALL_FN,
+		.fn = remove_device,
+		.arg = &self->device,
+	};
+
+	self->writer = (struct umad_call){
+		.op = UMAD_CALL_FN,
+		.fn = write_once,
+		.arg = self,
+	};
+	umad_call_start(&self->writer);
+	umad_sleep_ms(UMAD_QUIET_MS);
+	umad_call_start(&removal);
+	ASSERT_TRUE(umad_call_returned(&removal, UMAD_SOON_MS));
+	EXPECT_EQ(0, removal.ret);
+	ASSERT_TRUE(umad_call_returned(&self->writer, UMAD_SOON_MS));
+	EXPECT_EQ(-1, self->writer.ret);
+	umad_err_read(EIO, &self->file);
+}
+
+TEST_HARNESS_MAIN
