@@ -26,7 +26,7 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-all="device agent send address recv poll rmpp fabric smi gmp issm rmpp_lengths rmpp_fault trace stall neighbour removal mix limits charge rmpp_charge queue_limit"
+all="device agent send address recv poll rmpp fabric smi gmp issm rmpp_lengths rmpp_fault trace stall neighbour removal issm_removal mix limits charge rmpp_charge queue_limit"
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then
@@ -34,6 +34,8 @@ if [ "${1:-}" = -r ]; then
 	shift
 fi
 export UMAD_REFERENCE
+# It would not survive these
+[ "$UMAD_REFERENCE" = 1 ] || all="$all fatal"
 [ $# -ge 1 ] || die "$usage"
 dir=$1
 shift

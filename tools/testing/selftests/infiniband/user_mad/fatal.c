@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What the reference does not survive: each of these ends in an oops there, so
+ * run.sh leaves them out, and they are shown to it one by one, each on a kernel
+ * that can be thrown away.
+ */
+#include <sys/mount.h>
+
+#include "umad_issm.h"
+
+#define TRACING		"/sys/kernel/tracing"
+#define WRITE_EVENT	TRACING "/events/ib_umad/ib_umad_write/enable"
+
+static int set_write_event(const char *value)
+{
+	int fd, ret;
+
+	if (access(TRACING "/events", F_OK) &&
+	    mount("tracefs", TRACING, "tracefs", 0, NULL))
+		return -1;
+	fd = open(WRITE_EVENT, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, value, 1) == 1 ? 0 : -1;
+	close(fd);
+	return ret;
+}
+
+TEST(traced_write_without_device)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	struct umad_device device;
+	struct umad_file file;
+	struct umad_msg msg;
+
+	ASSERT_EQ(0, umad_device_make(&device, UMAD_RXE));
+	umad_open(&device.port, O_RDWR | O_NONBLOCK, &file);
+	umad_enable_pkey(&file);
+	msg = umad_msg(&device.port, umad_register(&file, &reg), MAD_GET, 1);
+	EXPECT_EQ(0, set_write_event("1"));
+	EXPECT_EQ(0, umad_device_remove(&device));
+	umad_err_write(EIO, &file, &msg);
+	EXPECT_EQ(0, set_write_event("0"));
+	umad_close(&file);
+	umad_device_free(&device);
+}
+
+/* The openers are still in line when the holder makes room */
+TEST(issm_line_without_device)
+{
+	struct umad_issm issm;
+	int i;
+
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	ASSERT_EQ(0, _umad_issm_make(&issm));
+	umad_issm_queue(&issm);
+	EXPECT_EQ(0, umad_device_remove(&issm.device));
+	EXPECT_EQ(0, close(issm.holder));
+	issm.holder = -1;
+	for (i = 0; i < LINE; i++) {
+		ASSERT_TRUE(umad_call_returned(&issm.line[i], UMAD_SOON_MS));
+		EXPECT_EQ(-1, issm.line[i].ret);
+		EXPECT_EQ(ENXIO, issm.line[i].err);
+	}
+	umad_issm_free(&issm);
+}
+
+TEST_HARNESS_MAIN

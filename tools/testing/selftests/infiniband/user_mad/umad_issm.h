@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Holders of an issm device and openers in line for it, next to a device that
+ * can be taken away.
+ */
+#ifndef UMAD_ISSM_H
+#define UMAD_ISSM_H
+
+#include "umad_device.h"
+#include "umad_trap.h"
+
+#define LINE	3	/* openers in line */
+
+struct umad_issm {
+	struct umad_device device;
+	char path[64];
+	int holder;
+	struct umad_call line[LINE];
+};
+
+/* A simulated host whose issm we hold */
+static inline int _umad_issm_make(struct umad_issm *issm)
+{
+	int ret;
+
+	memset(issm, 0, sizeof(*issm));
+	issm->holder = -1;
+	ret = umad_device_make(&issm->device, UMAD_MADSIM);
+	if (ret)
+		return ret;
+	umad_issm_dev(&issm->device.port, issm->path);
+	issm->holder = open(issm->path, O_RDWR | O_CLOEXEC);
+	return issm->holder < 0 ? -errno : 0;
+}
+
+static inline void umad_issm_free(struct umad_issm *issm)
+{
+	if (issm->holder >= 0)
+		close(issm->holder);
+	umad_device_free(&issm->device);
+}
+
+#define umad_issm_queue(issm) do {					\
+	int __i;							\
+									\
+	for (__i = 0; __i < LINE; __i++) {				\
+		(issm)->line[__i] = (struct umad_call){			\
+			.op = UMAD_CALL_OPEN,				\
+			.path = (issm)->path,				\
+		};							\
+		umad_call_start(&(issm)->line[__i]);			\
+	}								\
+	umad_sleep_ms(2 * UMAD_QUIET_MS);				\
+} while (0)
+
+#endif /* UMAD_ISSM_H */
