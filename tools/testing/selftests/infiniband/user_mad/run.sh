@@ -26,7 +26,7 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-all="device agent send address recv poll rmpp fabric smi gmp issm rmpp_lengths rmpp_fault trace stall neighbour removal issm_removal mix limits charge rmpp_charge queue_limit"
+all="rmpp_fabric user_rmpp device agent send address recv poll rmpp fabric smi gmp issm rmpp_lengths rmpp_fault trace stall neighbour removal issm_removal mix limits charge rmpp_charge queue_limit"# The native ones know no difference between 32 and 64 bits native=
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then
@@ -83,7 +83,7 @@ fi
 here=$(dirname "$0")
 limit=$(sed -n 's/^timeout=//p' "$here/settings")
 
-programs=${*:-$all}
+programs=${*:-$all $native}
 if [ $# -eq 0 ]; then
 	if [ -x "$dir/agent_32" ]; then
 		for name in $all; do

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * RMPP by user space: every packet of an agent that is registered with
+ * IB_USER_MAD_USER_RMPP is a MAD of its own. A sender and a receiver made of
+ * that talk to the kernel's, and end its transfers in every way there is.
+ */
+#include "umad_fabric.h"
+#include "umad_rmpp.h"
+
+#define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
+#define LEN		(150 * SEG_DATA + 77)
+
+/* How the MAD layer says that it is done with a send, without a record */
+#define expect_over(self, head, len) do {				\
+	long long __end = umad_now_ms() + UMAD_SOON_MS;			\
+	size_t __size = umad_long_pack(&(self)->kernel, head, len, 0,	\
+				       (self)->msg.out);		\
+	ssize_t __n;							\
+									\
+	/* Its transaction is free again */				\
+	do {								\
+		__n = write((self)->kernel.fd, (self)->msg.out, __size); \
+		umad_sleep_ms(10);					\
+	} while (__n < 0 && errno == EINVAL && umad_now_ms() < __end);	\
+	EXPECT_EQ((ssize_t)__size, __n)					\
+		TH_LOG("still outstanding: %s", strerror(errno));	\
+} while (0)
+
+FIXTURE(user_rmpp)
+{
+	struct umad_fabric fabric;
+	struct umad_file kernel;	/* an agent that leaves it to the kernel */
+	struct umad_file user;		/* one that does not */
+	struct umad_file peer;		/* another one that does not */
+	__u32 kid;
+	__u32 uid;
+	__u32 pid;
+	__u32 tid;
+	struct umad_long msg;
+};
+
+static void open_agent(struct __test_metadata *_metadata,
+		       const struct umad_port *port, struct umad_file *file,
+		       __u32 flags, __u32 *id)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET |
+					      1ULL << MAD_SEND);
+
+	umad_open(port, O_RDWR | O_NONBLOCK, file);
+	umad_enable_pkey(file);
+	reg.rmpp_version = 1;
+	reg.flags = flags;
+	*id = umad_register(file, &reg);
+}
+
+FIXTURE_SETUP(user_rmpp)
+{
+	self->kernel.fd = -1;
+	self->user.fd = -1;
+	self->peer.fd = -1;
+	self->tid = 1;
+	self->msg = (struct umad_long){};
+	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	umad_fabric_start(&self->fabric);
+	umad_fabric_up(&self->fabric);
+	umad_long_alloc(&self->msg, 1 << 20);
+
+	open_agent(_metadata, &self->fabric.host[0], &self->kernel, 0,
+		   &self->kid);
+	open_agent(_metadata, &self->fabric.host[1], &self->user,
+		   IB_USER_MAD_USER_RMPP, &self->uid);
+	open_agent(_metadata, &self->fabric.host[2], &self->peer,
+		   IB_USER_MAD_USER_RMPP, &self->pid);
+}
+
+FIXTURE_TEARDOWN(user_rmpp)
+{
+	umad_close(&self->kernel);
+	umad_close(&self->user);
+	umad_close(&self->peer);
+	umad_long_free(&self->msg);
+	umad_fabric_stop();
+}
+
+static struct umad_msg next_head(FIXTURE_DATA(user_rmpp) *self, int from,
+				 __u32 id, int to, __u8 method)
+{
+	struct umad_msg head = umad_msg(&self->fabric.host[from], id, method,
+					self->tid++);
+
+	head.hdr.grh_present = 0;
+	head.hdr.lid = htobe16(self->fabric.lid[to]);
+	return head;
+}
+
+/* From the kernel to user space, which may lose a segment the first time */
+#define expect_received(self, len, lose_) do {				\
+	struct umad_msg __head = next_head(self, 0, (self)->kid, 1,	\
+					   MAD_SEND);			\
+	struct umad_rmpp __rmpp = { .file = &(self)->user, .lose = lose_ }; \
+									\
+	__head.hdr.retries = 5;						\
+	umad_make_active(&__head);					\
+	umad_long_write(&(self)->kernel, &__head, len, (self)->tid,	\
+			&(self)->msg);					\
+	ASSERT_EQ((ssize_t)(len),					\
+		  _umad_rmpp_receive(&__rmpp, (self)->msg.in, len));	\
+	EXPECT_EQ((size_t)(len), umad_pattern_same((self)->msg.in, len,	\
+						   (self)->tid));	\
+	EXPECT_EQ((self)->fabric.lid[0], be16toh(__rmpp.head.hdr.lid));	\
+	EXPECT_EQ((__u32)be64toh(__head.mad.tid),			\
+		  (__u32)be64toh(__rmpp.head.mad.tid));			\
+	EXPECT_EQ(0, __rmpp.lose);	/* it was, and came again */	\
+	TH_LOG("%zu bytes received: %d acknowledgments, %d windows, %d segments came again", \
+	       (size_t)(len), __rmpp.acks, __rmpp.windows, __rmpp.resent); \
+} while (0)
+
+/* ... and from user space to the kernel */
+#define expect_sent(self, len, lose_) do {				\
+	struct umad_rmpp __rmpp = { .file = &(self)->user, .lose = lose_ }; \
+									\
+	__rmpp.head = next_head(self, 1, (self)->uid, 0, MAD_SEND);	\
+	umad_pattern((self)->msg.out, len, (self)->tid);		\
+	ASSERT_EQ(0, _umad_rmpp_send(&__rmpp, (self)->msg.out, len))	\
+		TH_LOG("RMPP type %u, status %u", __rmpp.type,		\
+		       __rmpp.status);					\
+	umad_long_read(&(self)->kernel, (self)->kid, &__rmpp.head, len,	\
+		       (self)->tid, &(self)->msg);			\
+	EXPECT_EQ((lose_) > 0, __rmpp.resent > 0);			\
+	TH_LOG("%zu bytes sent: %d acknowledgments, %d windows, %d segments sent again", \
+	       (size_t)(len), __rmpp.acks, __rmpp.windows, __rmpp.resent); \
+} while (0)
+
+TEST_F_TIMEOUT(user_rmpp, from_the_kernel, 60)
+{
+	expect_received(self, 1, 0);
+	expect_received(self, SEG_DATA - 1, 0);
+	expect_received(self, SEG_DATA, 0);
+	expect_received(self, SEG_DATA + 1, 0);
+	expect_received(self, (1 + RMPP_WINDOW) * SEG_DATA, 0);
+	expect_received(self, (1 + RMPP_WINDOW) * SEG_DATA + 1, 0);
+	expect_received(self, LEN, 0);
+	umad_expect_empty(&self->user);
+	umad_expect_empty(&self->kernel);
+}
+
+TEST_F_TIMEOUT(user_rmpp, from_the_kernel_with_losses, 90)
+{
+	expect_received(self, LEN, 1);
+	expect_received(self, LEN, 2);
+	expect_received(self, LEN, 1 + RMPP_WINDOW);
+	expect_received(self, LEN, 100);
+	umad_expect_empty(&self->kernel);
+}
+
+TEST_F_TIMEOUT(user_rmpp, to_the_kernel, 60)
+{
+	expect_sent(self, 0, 0);
+	expect_sent(self, 1, 0);
+	expect_sent(self, SEG_DATA - 1, 0);
+	expect_sent(self, SEG_DATA, 0);
+	expect_sent(self, SEG_DATA + 1, 0);
+	expect_sent(self, 65 * SEG_DATA, 0);
+	expect_sent(self, 65 * SEG_DATA + 1, 0);
+	expect_sent(self, LEN, 0);
+	umad_expect_empty(&self->kernel);
+}
+
+TEST_F_TIMEOUT(user_rmpp, to_the_kernel_with_losses, 60)
+{
+	expect_sent(self, LEN, 1);
+	expect_sent(self, LEN, 2);
+	expect_sent(self, LEN, 65);
+	expect_sent(self, LEN, 100);
+	expect_sent(self, LEN, 151);
+	umad_expect_empty(&self->kernel);
+}
+
+/* A request by user space that the kernel answers at length, and vice versa */
+TEST_F_TIMEOUT(user_rmpp, responses, 60)
+{
+	struct umad_rmpp rmpp = { .file = &self->user };
+	struct umad_msg head = next_head(self, 1, self->uid, 0, MAD_GET), got;
+
+	umad_write(&self->user, &head);
+	umad_read(&self->kernel, &got);
+	got.mad.method = MAD_GET_RESP;
+	got.hdr.retries = 3;
+	umad_make_active(&got);
+	umad_long_write(&self->kernel, &got, LEN, 5, &self->msg);
+	ASSERT_EQ(LEN, _umad_rmpp_receive(&rmpp, self->msg.in, LEN));
+	EXPECT_EQ(LEN, umad_pattern_same(self->msg.in, LEN, 5));
+	EXPECT_EQ(MAD_GET_RESP, rmpp.head.mad.method);
+
+	head = next_head(self, 0, self->kid, 1, MAD_GET);
+	head.hdr.timeout_ms = UMAD_LONG_MS;
+	umad_write(&self->kernel, &head);
+	rmpp = (struct umad_rmpp){ .file = &self->user };
+	umad_read(&self->user, &rmpp.head);
+	rmpp.head.mad.method = MAD_GET_RESP;
+	umad_pattern(self->msg.out, LEN, 6);
+	ASSERT_EQ(0, _umad_rmpp_send(&rmpp, self->msg.out, LEN));
+	umad_long_read(&self->kernel, self->kid, &rmpp.head, LEN, 6,
+		       &self->msg);
+	umad_expect_empty(&self->kernel);
+}
+
+/* Between two agents that do their own, every packet passes as it is */
+TEST_F(user_rmpp, every_packet)
+{
+	static const struct {
+		__u8 type, flags, status;
+		__u32 seg, last;
+	} packets[] = {
+		{ RMPP_TYPE_DATA, RMPP_FLAG_FIRST, 0, 1, 1000 },
+		{ RMPP_TYPE_DATA, 0, 0, 2, 0 },
+		{ RMPP_TYPE_DATA, 0, 0, 2, 0 },
+		{ RMPP_TYPE_DATA, RMPP_FLAG_LAST, 0, 3, 5 },
+		{ RMPP_TYPE_ACK, 0, 0, 3, 64 },
+		{ RMPP_TYPE_ACK, 0, 0, 3, 64 },
+		{ RMPP_TYPE_STOP, 0, RMPP_STATUS_RESX, 0, 0 },
+		{ RMPP_TYPE_ABORT, 0, RMPP_STATUS_UNSPEC, 0, 0 },
+		{ RMPP_TYPE_ABORT, 0, RMPP_STATUS_UNSPEC, 0, 0 },
+		/* Sense is no business of anybody in between */
+		{ 9, RMPP_FLAG_FIRST | RMPP_FLAG_LAST, 77, 0xfffffff0, 5 },
+		{ RMPP_TYPE_DATA, 0xf8, 0, 0, 0xffffffff },
+	};
+	struct umad_msg head = next_head(self, 1, self->uid, 2, MAD_SEND), got;
+	__u64 tid = 0;
+	size_t i;
+	int back;
+
+	for (back = 0; back < 2; back++) {
+		const struct umad_file *from = back ? &self->peer : &self->user;
+		const struct umad_file *to = back ? &self->user : &self->peer;
+
+		for (i = 0; i < ARRAY_SIZE(packets); i++) {
+			head.mad.data[3] = i;
+			ASSERT_LT(0, _umad_rmpp_packet(from, &head,
+						       packets[i].type,
+						       packets[i].flags,
+						       packets[i].status,
+						       packets[i].seg,
+						       packets[i].last))
+				TH_LOG("packet %zu: %s", i, strerror(errno));
+			umad_read(to, &got);
+			EXPECT_EQ(back ? self->uid : self->pid, got.hdr.id);
+			EXPECT_EQ(back ? MAD_SEND | MAD_RESP : MAD_SEND,
+				  got.mad.method);
+			EXPECT_EQ(packets[i].type, got.mad.rmpp_type);
+			EXPECT_EQ(packets[i].flags | RMPP_FLAG_ACTIVE,
+				  got.mad.rmpp_flags);
+			EXPECT_EQ(packets[i].status, got.mad.rmpp_status);
+			EXPECT_EQ(packets[i].seg, be32toh(got.mad.seg_num));
+			EXPECT_EQ(packets[i].last,
+				  be32toh(got.mad.paylen_newwin));
+			EXPECT_EQ(0, memcmp(got.mad.data, head.mad.data,
+					    sizeof(head.mad.data)));
+			tid = tid ?: got.mad.tid;
+			EXPECT_EQ(tid, got.mad.tid);
+		}
+		/* Now the other one, to whom the transaction belongs */
+		head = got;
+		head.mad.method ^= MAD_RESP;
+		umad_expect_empty(&self->user);
+		umad_expect_empty(&self->peer);
+	}
+}
+
+/* Starts a message of the kernel, and reads its first segment */
+#define start_kernel(self, head, got) do {				\
+	*(head) = next_head(self, 0, (self)->kid, 1, MAD_SEND);		\
+	(head)->hdr.retries = 1;					\
+	umad_make_active(head);						\
+	umad_long_write(&(self)->kernel, head, LEN, 0, &(self)->msg);	\
+	umad_read(&(self)->user, got);					\
+	EXPECT_EQ(RMPP_TYPE_DATA, (got)->mad.rmpp_type);		\
+	EXPECT_EQ(1, be32toh((got)->mad.seg_num));			\
+} while (0)
+
+/* Reads until a packet of this type comes */
+#define expect_packet(file, type_, status_, got) do {			\
+	do {								\
+		umad_read(file, got);					\
+	} while ((got)->mad.rmpp_type != (type_));			\
+	EXPECT_EQ(status_, (got)->mad.rmpp_status);			\
+} while (0)
+
+#define drain(file) do {						\
+	struct umad_msg __got;						\
+									\
+	while (umad_readable(file, UMAD_QUIET_MS))			\
+		umad_read(file, &__got);				\
+} while (0)
+
+/*
+ * How a receiver can end a message that the kernel sends. The MAD layer
+ * completes the send with an error that is no timeout: there is no record.
+ */
+TEST_F_TIMEOUT(user_rmpp, ended_by_the_receiver, 60)
+{
+	static const struct {
+		__u8 type, status;
+		__u32 seg, newwin;
+		__u8 nack;	/* that the kernel answers with */
+	} ends[] = {
+		{ RMPP_TYPE_ABORT, RMPP_STATUS_T2L, 0, 0, 0 },
+		{ RMPP_TYPE_ABORT, RMPP_STATUS_UNSPEC, 0, 0, 0 },
+		{ RMPP_TYPE_STOP, RMPP_STATUS_RESX, 0, 0, 0 },
+		/* Ends that are against the rules end it, too */
+		{ RMPP_TYPE_ABORT, 5, 0, 0, RMPP_STATUS_BAD_STATUS },
+		{ RMPP_TYPE_STOP, 2, 0, 0, RMPP_STATUS_BAD_STATUS },
+		{ RMPP_TYPE_ACK, 3, 1, 5, RMPP_STATUS_BAD_STATUS },
+		{ RMPP_TYPE_ACK, 0, 5, 2, RMPP_STATUS_W2S },
+		{ RMPP_TYPE_ACK, 0, 60, 70, RMPP_STATUS_S2B },
+		{ 9, 0, 0, 0, RMPP_STATUS_BADT },
+	};
+	struct umad_msg head, got, data;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		start_kernel(self, &head, &data);
+		ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data, ends[i].type,
+					       ends[i].status, ends[i].seg,
+					       ends[i].newwin));
+		if (ends[i].nack) {
+			expect_packet(&self->user, RMPP_TYPE_ABORT,
+				      ends[i].nack, &got);
+			EXPECT_EQ(data.mad.tid, got.mad.tid);
+		}
+		expect_over(self, &head, LEN);
+		umad_expect_empty(&self->kernel);
+
+		/* The same again, in the middle of it; then it is over, too */
+		umad_read(&self->user, &data);
+		ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data,
+					       RMPP_TYPE_ACK, 0, 1, 10));
+		while (be32toh(data.mad.seg_num) < 10)
+			umad_read(&self->user, &data);
+		ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data,
+					       RMPP_TYPE_ABORT,
+					       RMPP_STATUS_UNSPEC, 0, 0));
+		expect_over(self, &head, 1);
+		expect_packet(&self->user, RMPP_TYPE_DATA, 0, &data);
+		ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data,
+					       RMPP_TYPE_ACK, 0, 1, 1));
+		expect_over(self, &head, 1);
+		drain(&self->user);
+		_umad_rmpp_answer(&self->user, &data, RMPP_TYPE_ABORT,
+				  RMPP_STATUS_UNSPEC, 0, 0);
+		umad_expect_empty(&self->kernel);
+	}
+}
+
+/* The receiver falls silent in the middle: a record, and all is free again */
+TEST_F_TIMEOUT(user_rmpp, silent_receiver, 60)
+{
+	struct umad_msg head, got, data;
+
+	start_kernel(self, &head, &data);
+	ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data, RMPP_TYPE_ACK, 0, 1,
+				       10));
+	ASSERT_TRUE(umad_readable(&self->kernel, UMAD_LONG_MS));
+	umad_read_timeout(&self->kernel, &got);
+	EXPECT_EQ((__u32)be64toh(head.mad.tid), (__u32)be64toh(got.mad.tid));
+	umad_expect_empty(&self->kernel);
+	/* What was asked for once more is what was not acknowledged */
+	umad_read(&self->user, &got);
+	EXPECT_EQ(2, be32toh(got.mad.seg_num));
+	expect_over(self, &head, 1);
+}
+
+/* What a sender may do wrong, and what the kernel says to it */
+TEST_F_TIMEOUT(user_rmpp, ended_by_the_kernel, 60)
+{
+	struct umad_msg head, got;
+
+	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	_umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA, 0, 0, 1, 1000);
+	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_BAD_SEG, &got);
+	EXPECT_EQ(MAD_SEND | MAD_RESP, got.mad.method);
+
+	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	_umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA, RMPP_FLAG_FIRST,
+			  0, 2, 1000);
+	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_BAD_SEG, &got);
+
+	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	_umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA, RMPP_FLAG_FIRST,
+			  9, 1, 1000);
+	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_BAD_STATUS,
+		      &got);
+
+	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	_umad_rmpp_packet(&self->user, &head, 9, 0, 0, 1, 1000);
+	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_BADT, &got);
+
+	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	umad_make_active(&head);
+	head.mad.rmpp_version = 2;
+	umad_write(&self->user, &head);
+	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_UNV, &got);
+
+	/* None of that is a message */
+	umad_expect_empty(&self->kernel);
+}
+
+/* A length that cannot be: what came is what is delivered */
+TEST_F(user_rmpp, lying_length)
+{
+	static const __u32 lengths[] = { 0, 4, 10, 220, 221, 0xffffffff };
+	struct umad_msg head, got;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		ssize_t n;
+
+		head = next_head(self, 1, self->uid, 0, MAD_SEND);
+		ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head,
+					       RMPP_TYPE_DATA,
+					       RMPP_FLAG_FIRST | RMPP_FLAG_LAST,
+					       0, 1, lengths[i]));
+		umad_read(&self->user, &got);
+		EXPECT_EQ(RMPP_TYPE_ACK, got.mad.rmpp_type);
+		ASSERT_TRUE(umad_readable(&self->kernel, UMAD_SOON_MS));
+		n = _umad_read(&self->kernel, &got);
+		EXPECT_EQ((ssize_t)(UMAD_HDR_NEW + MAD_RMPP_HDR +
+				    (lengths[i] <= 220 ? lengths[i] : 220)), n);
+		EXPECT_EQ(n, got.hdr.length);
+		EXPECT_EQ(0, memcmp(&got.mad.vendor_resv, &head.mad.vendor_resv,
+				    n - UMAD_HDR_NEW - MAD_RMPP_HDR));
+	}
+}
+
+TEST_HARNESS_MAIN
