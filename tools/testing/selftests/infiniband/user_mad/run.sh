@@ -26,7 +26,9 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-all="rmpp_fabric user_rmpp device agent send address recv poll rmpp fabric smi gmp issm rmpp_lengths rmpp_fault trace stall neighbour removal issm_removal mix limits charge rmpp_charge queue_limit"# The native ones know no difference between 32 and 64 bits native=
+both="device agent send recv poll rmpp smi trace"
+native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
+stall neighbour removal issm_removal mix limits charge rmpp_charge queue_limit"
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then
@@ -83,10 +85,10 @@ fi
 here=$(dirname "$0")
 limit=$(sed -n 's/^timeout=//p' "$here/settings")
 
-programs=${*:-$all $native}
+programs=${*:-$both $native}
 if [ $# -eq 0 ]; then
 	if [ -x "$dir/agent_32" ]; then
-		for name in $all; do
+		for name in $both; do
 			programs="$programs ${name}_32"
 		done
 	fi
