@@ -37,7 +37,7 @@ if [ "${1:-}" = -r ]; then
 fi
 export UMAD_REFERENCE
 # It would not survive these
-[ "$UMAD_REFERENCE" = 1 ] || all="$all fatal"
+[ "$UMAD_REFERENCE" = 1 ] || native="$native fatal"
 [ $# -ge 1 ] || die "$usage"
 dir=$1
 shift
