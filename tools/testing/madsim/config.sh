@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 45
+plan 47
 
 load topology=none || bail "cannot load ib_madsim"
 fabric=$configfs/test
@@ -54,7 +54,12 @@ check "a switch's port 0: EINVAL" refuses "Invalid argument" put $fabric/link "s
 check "a port with itself: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 3"
 check "no such node: ENOENT" refuses "No such file" put $fabric/link "sw 3 nobody 1"
 check "half a link: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw"
-check "more than a link: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 4 sw"
+check "more than a link: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 4 sw 5"
+check "no such width: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 4 3x"
+check "width and speed" eval '
+	put $fabric/link "sw 3 sw 4 ddr 1x"
+	says "^\[3\]	\"sw\"\[4\]	w=1	s=2$" cat $debugfs/test/topology
+	put $fabric/unlink "sw 3"'
 check "unlink what is not linked: ENOENT" refuses "No such file" put $fabric/unlink "sw 3"
 check "change a linked node: EBUSY" refuses "busy" put $fabric/sw/ports 8
 check "no device name yet: ENODEV" refuses "No such device" cat $fabric/a/dev_name

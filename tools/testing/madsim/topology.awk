@@ -4,8 +4,10 @@
 # depends on mode:
 #
 #   load	lines of words for madsim-load: "node NAME TYPE PORTS GUID DESC",
-#		"link NAME PORT NAME PORT"; GUID is "-" if the file has none
-#   graph	every link once, sorted by nobody: "NAME"[PORT] "NAME"[PORT]
+#		"link NAME PORT NAME PORT WIDTH SPEED"; GUID is "-" if the
+#		file has none
+#   graph	every link once, sorted by nobody: "NAME"[PORT] "NAME"[PORT],
+#		and width and speed unless they are 4x and qdr
 #   describe	the same with the descriptions that ibnetdiscover has in
 #		comments instead of the names
 #
@@ -46,6 +48,46 @@ function join(a, a_port, b, b_port)
 	if ((a, a_port) in peer && peer[a, a_port] != b "\"" b_port)
 		fail(FNR, "port " a_port " of \"" a "\" is linked twice")
 	peer[a, a_port] = b "\"" b_port
+}
+
+# The number after " w=" or " s=", "" if there is none
+function option(s, key)
+{
+	return match(s, "[ \t]" key "=[0-9]+") ? substr(s, RSTART + 3, RLENGTH - 3) : ""
+}
+
+# What the line of a port says of its link: ibsim has options for it, and
+# ibnetdiscover ends its comment with, say, 4xQDR. There is nothing faster here.
+function note_ability(node, port, options,	w, s)
+{
+	w = option(options, "w")
+	s = option(options, "s")
+	if (w == "" && s == "" && match(comment, /[ \t][0-9]+x[SDQFEHNX]DR(10)?[ \t]*$/)) {
+		w = substr(comment, RSTART + 1) + 0
+		if (w == 2)
+			w = 1
+		s = comment ~ /xSDR[ \t]*$/ ? 1 : comment ~ /xDDR[ \t]*$/ ? 2 : 4
+	}
+	if (w != "" && w !~ /^(1|4|8|12)$/)
+		fail(FNR, "w=" w " is none of 1, 4, 8, 12")
+	if (s != "" && s !~ /^[124]$/)
+		fail(FNR, "s=" s " is none of 1, 2, 4")
+	if (w != "")
+		width[node, port] = w "x"
+	if (s != "")
+		speed[node, port] = s == 1 ? "sdr" : s == 2 ? "ddr" : "qdr"
+}
+
+# What either end of link i has in a table, or what is usual
+function of_link(table, i, usual,	here, there)
+{
+	here = link_from[i] SUBSEP link_from_port[i]
+	there = link_to[i] SUBSEP link_to_port[i]
+	if (!(here in table))
+		return there in table ? table[there] : usual
+	if (there in table && table[here] != table[there])
+		fail(link_line[i], "the ends of the link differ: " table[here] ", " table[there])
+	return table[here]
 }
 
 {
@@ -109,6 +151,7 @@ line ~ /^\[[0-9]+\](\[ext [0-9]+\])?(\([0-9a-fA-F]+\))?[ \t]*"[^"]+"[ \t]*\[[0-9
 		fail(FNR, "port " from " of \"" node "\" is linked to itself")
 	join(node, from, to, to_port)
 	join(to, to_port, node, from)
+	note_ability(node, from, rest)
 	links++
 	link_line[links] = FNR
 	link_from[links] = node
@@ -137,6 +180,8 @@ END {
 			fail(link_line[i], "there is no node \"" to "\"")
 		if (link_to_port[i] < 1 || link_to_port[i] > ports[to])
 			fail(link_line[i], "\"" to "\" has no port " link_to_port[i])
+		link_width[i] = of_link(width, i, "4x")
+		link_speed[i] = of_link(speed, i, "qdr")
 	}
 	if (mode == "load") {
 		for (i = 1; i <= count; i++) {
@@ -150,12 +195,15 @@ END {
 		if ((b, link_to_port[i]) in done)
 			continue
 		done[a, link_from_port[i]] = 1
+		w = link_width[i]
+		s = link_speed[i]
 		if (mode == "load") {
-			print "link", a, link_from_port[i], b, link_to_port[i]
+			print "link", a, link_from_port[i], b, link_to_port[i], w, s
 			continue
 		}
 		x = "\"" (mode == "describe" ? desc[a] : a) "\"[" link_from_port[i] "]"
 		y = "\"" (mode == "describe" ? desc[b] : b) "\"[" link_to_port[i] "]"
-		print x < y ? x " " y : y " " x
+		able = (w == "4x" ? "" : " " w) (s == "qdr" ? "" : " " s)
+		print (x < y ? x " " y : y " " x) able
 	}
 }

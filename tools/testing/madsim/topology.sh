@@ -9,7 +9,7 @@
 examples=/usr/share/doc/ibsim-utils/net-examples
 [ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
 files=$(find "$examples" -name 'net*' -type f | sort)
-plan $(($(wc -l <<<"$files") + 17))
+plan $(($(wc -l <<<"$files") + 21))
 
 load topology=none switch_devices=Y || bail "cannot load ib_madsim"
 
@@ -58,6 +58,42 @@ check "chosen nodes become devices" eval '
 	device Switch1
 	fails device Hca1
 	$here/madsim-load -r pick'
+
+# Links of every kind: in the driver, on the wire, and back in a file
+cat >"$tmp/wide" <<'FILE'
+Switch 4 "S"
+[1] "A"[1] w=12
+[2] "B"[1]
+[3] "C"[1]	w=1 s=1
+[4] "D"[1]
+
+Hca 1 "A"
+[1] "S"[1]
+
+Hca 1 "B"
+[1] "S"[2] s=2
+
+Hca 1 "C"
+[1] "S"[3]	# "S" lid 2 1xSDR
+
+Hca 1 "D"
+[1] "S"[4]	# "S" lid 2 4xEDR
+FILE
+check "widths and speeds: round trip" round_trip "$tmp/wide" -D
+widths()
+{
+	"$here/madsim-load" -n wide -d 4 "$tmp/wide"
+	trap '"$here/madsim-load" -r wide' EXIT
+	diff <("$here/madsim-load" -g "$tmp/wide") \
+	     <("$here/madsim-load" -g "$debugfs/wide/topology")
+	all_say iblinkinfo -C "$(device A)" -P 1 -- \
+		"==\(12X +10\.0 Gbps Initialize/ +LinkUp\)==>.*\"A\"" \
+		"==\( 4X +5\.0 Gbps Initialize/ +LinkUp\)==>.*\"B\"" \
+		"==\( 1X +2\.5 Gbps Initialize/ +LinkUp\)==>.*\"C\"" \
+		"==\( 4X +10\.0 Gbps Initialize/ +LinkUp\)==>.*\"D\""
+	says "^20 Gb/sec \(4X DDR\)$" cat "/sys/class/infiniband/$(device B)/ports/1/rate"
+}
+check "widths and speeds: as the diagnostics see them" widths
 
 # wrong LINE MESSAGE: the file on the input is refused for this
 wrong()
@@ -112,6 +148,17 @@ FILE
 check "a port linked to itself" wrong 2 'port 1 of "S" is linked to itself' <<'FILE'
 Switch 4 "S"
 [1] "S"[1]
+FILE
+check "a width that there is not" wrong 2 'w=3 is none of' <<'FILE'
+Switch 4 "S"
+[1] "H"[1] w=3
+FILE
+check "ends of different kind" wrong 2 'the ends of the link differ: 12x, 4x' <<'FILE'
+Switch 4 "S"
+[1] "H"[1] w=12
+
+Hca 2 "H"
+[1] "S"[1] w=4
 FILE
 check "a router" wrong 1 'routers are not simulated' <<'FILE'
 Rt 4 "R"

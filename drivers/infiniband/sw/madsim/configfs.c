@@ -301,13 +301,41 @@ static int madsim_parse_end(struct madsim_fabric *fabric, char **rest, struct ma
 	return *node ? 0 : -ENOENT;
 }
 
-/* "NODE PORT NODE PORT", or with one end only to take the cable away again */
+/* What a link can do: "1x", "4x", "8x", "12x", and "sdr", "ddr", "qdr" */
+static int madsim_parse_ability(char **rest, u8 *width, u8 *speed)
+{
+	static const char * const widths[] = { "1x", "4x", "8x", "12x" };
+	static const char * const speeds[] = { "sdr", "ddr", "qdr" };
+	char *word;
+	int i;
+
+	*width = MADSIM_WIDTH;
+	*speed = MADSIM_SPEED;
+	while ((word = strsep(rest, " \t"))) {
+		i = match_string(widths, ARRAY_SIZE(widths), word);
+		if (i >= 0) {
+			*width = BIT(i);
+			continue;
+		}
+		i = match_string(speeds, ARRAY_SIZE(speeds), word);
+		if (i < 0)
+			return -EINVAL;
+		*speed = BIT(i);
+	}
+	return 0;
+}
+
+/*
+ * "NODE PORT NODE PORT [WIDTH] [SPEED]", or with one end only to take the cable
+ * away again.
+ */
 static ssize_t madsim_fabric_cable(struct config_item *item, const char *page, size_t count,
 				   bool add)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 	struct madsim_node *a, *b;
 	char *buf, *rest;
+	u8 width, speed;
 	u32 pa, pb;
 	int ret;
 
@@ -320,10 +348,12 @@ static ssize_t madsim_fabric_cable(struct config_item *item, const char *page, s
 	ret = madsim_parse_end(fabric, &rest, &a, &pa);
 	if (!ret && add)
 		ret = madsim_parse_end(fabric, &rest, &b, &pb);
+	if (!ret && add)
+		ret = madsim_parse_ability(&rest, &width, &speed);
 	if (!ret && rest)
 		ret = -EINVAL;
 	if (!ret)
-		ret = add ? madsim_link(a, pa, b, pb) : madsim_unlink(a, pa);
+		ret = add ? madsim_link(a, pa, b, pb, width, speed) : madsim_unlink(a, pa);
 	mutex_unlock(&fabric->mutex);
 
 	kfree(buf);

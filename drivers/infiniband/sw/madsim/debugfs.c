@@ -69,10 +69,17 @@ static int madsim_topology_show(struct seq_file *m, void *unused)
 			seq_printf(m, " device %s", dev_name(&node->dev->ibdev.dev));
 		seq_putc(m, '\n');
 		for (i = 1; i <= node->nports; i++) {
-			struct madsim_port *peer = node->ports[i].peer;
+			struct madsim_port *port = &node->ports[i];
 
-			if (peer)
-				seq_printf(m, "[%u]\t\"%s\"[%u]\n", i, peer->node->name, peer->num);
+			if (!port->peer)
+				continue;
+			seq_printf(m, "[%u]\t\"%s\"[%u]", i, port->peer->node->name,
+				   port->peer->num);
+			if (port->width != MADSIM_WIDTH)
+				seq_printf(m, "\tw=%d", ib_width_enum_to_int(port->width));
+			if (port->speed != MADSIM_SPEED)
+				seq_printf(m, "\ts=%u", port->speed);
+			seq_putc(m, '\n');
 		}
 		seq_putc(m, '\n');
 	}

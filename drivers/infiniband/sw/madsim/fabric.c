@@ -102,6 +102,8 @@ static struct madsim_port *madsim_ports_alloc(struct madsim_node *node, u8 nport
 
 		port->node = node;
 		port->num = i;
+		port->width = MADSIM_WIDTH;
+		port->speed = MADSIM_SPEED;
 		INIT_LIST_HEAD(&port->mcast_link);
 		INIT_LIST_HEAD(&port->trap_link);
 		/* Both kinds of end port are covered, the type may change yet */

@@ -9,8 +9,6 @@
 
 #include "madsim.h"
 
-#define MADSIM_WIDTHS		(IB_WIDTH_1X | IB_WIDTH_4X)
-#define MADSIM_SPEEDS		(IB_SPEED_SDR | IB_SPEED_DDR | IB_SPEED_QDR)
 #define MADSIM_VL_CAP		4	/* VL0 to VL7 */
 #define MADSIM_SUBNET_TIMEOUT	18	/* about a second */
 #define MADSIM_RESP_TIME	8	/* about a millisecond */
@@ -19,6 +17,20 @@ static const u32 madsim_cap_mask =
 	IB_PORT_TRAP_SUP | IB_PORT_SL_MAP_SUP | IB_PORT_SYS_IMAGE_GUID_SUP |
 	IB_PORT_CLIENT_REG_SUP | IB_PORT_CAP_MASK_NOTICE_SUP |
 	IB_PORT_OTHER_LOCAL_CHANGES_SUP | IB_PORT_AUTO_MIGR_SUP;
+
+/* A port can have every width and speed up to these, whose bits are in order */
+static void madsim_port_able(struct madsim_port *port, u8 width, u8 speed)
+{
+	struct ib_port_info *info = &port->info;
+	u8 widths = width | (width - 1), speeds = speed | (speed - 1);
+
+	port->width = width;
+	port->speed = speed;
+	info->link_width_supported = widths;
+	info->link_width_enabled = widths;
+	info->linkspeed_portstate = speeds << 4 | (info->linkspeed_portstate & 0x0f);
+	info->linkspeedactive_enabled = (info->linkspeedactive_enabled & 0xf0) | speeds;
+}
 
 /**
  * madsim_port_reset() - bring a port into the state after power-on
@@ -34,13 +46,12 @@ void madsim_port_reset(struct madsim_port *port)
 
 	memset(info, 0, sizeof(*info));
 	info->gid_prefix = cpu_to_be64(0xfe80000000000000ULL);
-	info->link_width_enabled = MADSIM_WIDTHS;
-	info->link_width_supported = MADSIM_WIDTHS;
-	info->link_width_active = IB_WIDTH_4X;
-	info->linkspeed_portstate = MADSIM_SPEEDS << 4 | IB_PORT_DOWN;
+	madsim_port_able(port, port->width, port->speed);
+	info->link_width_active = port->width;
+	info->linkspeed_portstate |= IB_PORT_DOWN;
 	info->portphysstate_linkdown = IB_PORT_PHYS_STATE_POLLING << 4 |
 				       IB_PORT_PHYS_STATE_POLLING;
-	info->linkspeedactive_enabled = IB_SPEED_QDR << 4 | MADSIM_SPEEDS;
+	info->linkspeedactive_enabled |= port->speed << 4;
 	info->neighbormtu_mastersmsl = IB_MTU_4096 << 4;
 	info->vlcap_inittype = MADSIM_VL_CAP << 4;
 	info->vl_arb_high_cap = MADSIM_VLARB_SIZE / 2;
@@ -62,7 +73,7 @@ void madsim_port_reset(struct madsim_port *port)
 		port->guids[0] = cpu_to_be64(node->guid + port->num);
 	}
 	if (!port->num) {
-		info->linkspeed_portstate = MADSIM_SPEEDS << 4 | IB_PORT_ACTIVE;
+		info->linkspeed_portstate = (info->linkspeed_portstate & 0xf0) | IB_PORT_ACTIVE;
 		info->portphysstate_linkdown = IB_PORT_PHYS_STATE_LINK_UP << 4;
 	}
 
@@ -227,11 +238,14 @@ void madsim_link_request(struct madsim_port *port, u8 phys)
  * @a_port: the number of its port
  * @b: the other node, may be the same
  * @b_port: the number of its port
+ * @width: the widest link that the ports can have from now on, an IB_WIDTH_*
+ * @speed: the fastest one, an IB_SPEED_*
  *
  * Return: 0, -EINVAL if there is no such port or both are the same, -EBUSY if
  * one of them is linked already. Context: fabric->mutex.
  */
-int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port)
+int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port,
+		u8 width, u8 speed)
 {
 	struct madsim_port *pa, *pb;
 
@@ -250,6 +264,8 @@ int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_
 	spin_lock_irq(&a->fabric->lock);
 	pa->peer = pb;
 	pb->peer = pa;
+	madsim_port_able(pa, width, speed);
+	madsim_port_able(pb, width, speed);
 	if (a->fabric->live)
 		madsim_link_update(pa);
 	spin_unlock_irq(&a->fabric->lock);

@@ -35,6 +35,9 @@
 #define MADSIM_MAX_PORTS	254	/* of a switch; 255 means "none" in LFTs */
 #define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
 
+#define MADSIM_WIDTH		IB_WIDTH_4X	/* unless a link is made otherwise */
+#define MADSIM_SPEED		IB_SPEED_QDR
+
 #define MADSIM_PKEYS		32	/* one block */
 #define MADSIM_GUIDS		8	/* one block */
 #define MADSIM_LFT_SIZE		16384	/* LinearFDBCap */
@@ -167,6 +170,9 @@ enum madsim_trap {
  * @num:	immutable; 0 is a switch's management port
  * @peer:	the other end of the link, changed under fabric->mutex as well
  * @pulled:	the cable is out
+ * @width:	the widest link it can have, an IB_WIDTH_*; changed under
+ *		fabric->mutex as well
+ * @speed:	the fastest one, an IB_SPEED_*; likewise
  * @info:	PortInfo as the subnet manager sees it
  * @mkey_expires: end of the running M_Key lease in jiffies, 0 if none runs
  * @pkeys:	P_KeyTable
@@ -185,6 +191,8 @@ struct madsim_port {
 	struct madsim_node *node;
 	u8 num;
 	bool pulled;
+	u8 width;
+	u8 speed;
 	struct madsim_port *peer;
 	struct ib_port_info info;
 	unsigned long mkey_expires;
@@ -479,7 +487,8 @@ int madsim_node_plug(struct madsim_node *node);
 int madsim_node_unplug(struct madsim_node *node);
 
 /* link.c: cables, and the state of the ports at their ends */
-int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port);
+int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port,
+		u8 width, u8 speed);
 int madsim_unlink(struct madsim_node *node, u32 num);
 void madsim_link_update(struct madsim_port *port);
 void madsim_link_request(struct madsim_port *port, u8 phys);

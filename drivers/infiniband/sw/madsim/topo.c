@@ -18,6 +18,11 @@ static struct madsim_node *madsim_topo_add(struct madsim_fabric *fabric, bool is
 	return madsim_node_create(fabric, name, is_switch, nports);
 }
 
+static int madsim_topo_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port)
+{
+	return madsim_link(a, a_port, b, b_port, MADSIM_WIDTH, MADSIM_SPEED);
+}
+
 /* Two hosts with two ports each, back to back: two subnets without a switch */
 static int madsim_topo_pair(struct madsim_fabric *fabric)
 {
@@ -28,7 +33,7 @@ static int madsim_topo_pair(struct madsim_fabric *fabric)
 		return PTR_ERR(a);
 	if (IS_ERR(b))
 		return PTR_ERR(b);
-	return madsim_link(a, 1, b, 1) ?: madsim_link(a, 2, b, 2);
+	return madsim_topo_link(a, 1, b, 1) ?: madsim_topo_link(a, 2, b, 2);
 }
 
 /* Hosts around one switch */
@@ -55,7 +60,7 @@ static int madsim_topo_star(struct madsim_fabric *fabric, unsigned int hosts)
 	list_for_each_entry(host, &fabric->nodes, list) {
 		if (host == sw)
 			break;
-		ret = madsim_link(host, 1, sw, ++i);
+		ret = madsim_topo_link(host, 1, sw, ++i);
 		if (ret)
 			return ret;
 	}
@@ -103,7 +108,7 @@ static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 	list_for_each_entry(node, &fabric->nodes, list) {
 		if (i == hosts)
 			break;
-		ret = madsim_link(node, 1, sw[i / half], i % half + 1);
+		ret = madsim_topo_link(node, 1, sw[i / half], i % half + 1);
 		if (ret)
 			goto out;
 		i++;
@@ -112,10 +117,11 @@ static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 		for (a = 0; a < half; a++) {
 			node = sw[edges + pod * half + a];
 			for (e = 0; e < half && !ret; e++)
-				ret = madsim_link(sw[pod * half + e], half + a + 1, node, e + 1);
+				ret = madsim_topo_link(sw[pod * half + e], half + a + 1,
+						       node, e + 1);
 			for (h = 0; h < half && !ret; h++)
-				ret = madsim_link(node, half + h + 1,
-						  sw[edges + aggs + a * half + h], pod + 1);
+				ret = madsim_topo_link(node, half + h + 1,
+						       sw[edges + aggs + a * half + h], pod + 1);
 			if (ret)
 				goto out;
 		}
