@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The loop: run the corpus, then mutate what is in it, run that, and keep what
+ * reaches something new, stripped of the calls that do not help.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define MAX_CORPUS	4096
+#define MAX_NEW		4096
+#define STUCK_S		60
+
+static struct program corpus[MAX_CORPUS];
+static int programs;
+static struct program current;
+static atomic_long executions;
+static atomic_bool finished;
+
+static const char usage[] =
+"usage: umad_fuzz [OPTION ...] UMAD-DEVICE [DEVICE ...]\n"
+"\n"
+"Prints TAP: whether the corpus still reaches what it is there for, and whether\n"
+"all calls of all programs ended, and ended as documented.\n"
+"\n"
+"  -n N         how many programs to run after those of the corpus\n"
+"  -t SECONDS   how long to do so, if that is shorter\n"
+"  -s SEED      what decides what is tried (default 1)\n"
+"  -c FOLDER    the corpus: a program a file\n"
+"  -k FOLDER    where programs go that reach something new\n"
+"  -p N         how many points the corpus has to reach at least\n"
+"  -m MODULE    whose points count (default ib_umad)\n"
+"  -f FILE      file \"faults\" of a fabric of madsim, ...\n"
+"  -u NODE      ... and the node that programs may unplug\n";
+
+/* Somebody has to tell which program a call hangs in */
+static void *watch(void *unused)
+{
+	long last = -1;
+
+	(void)unused;
+	while (!finished) {
+		if (executions == last) {
+			printf("not ok 2 - all calls end\n# no end for %d s of:\n",
+			       STUCK_S);
+			program_print(&current, stdout);
+			fflush(stdout);
+			_exit(1);
+		}
+		last = executions;
+		for (int i = 0; i < STUCK_S && !finished; i++)
+			sleep(1);
+	}
+	return NULL;
+}
+
+static bool run(const struct program *p)
+{
+	const char *wrong;
+
+	current = *p;
+	coverage_begin();
+	wrong = execute(p);
+	coverage_end();
+	executions++;
+	if (!wrong)
+		return true;
+
+	printf("# %s; the program:\n", wrong);
+	program_print(p, stdout);
+	return false;
+}
+
+static int load(const char *folder)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+	char path[1024];
+	int line;
+	FILE *f;
+
+	if (!dir) {
+		perror(folder);
+		return -1;
+	}
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		f = fopen(path, "r");
+		if (!f || programs == MAX_CORPUS ||
+		    program_parse(&corpus[programs], f, &line)) {
+			fprintf(stderr, "%s: line %d makes no sense\n", path, line);
+			return -1;
+		}
+		fclose(f);
+		programs++;
+	}
+	closedir(dir);
+	return 0;
+}
+
+static void save(const char *folder, const struct program *p)
+{
+	char path[1024];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%05ld", folder, (long)executions);
+	f = fopen(path, "w");
+	if (!f) {
+		perror(path);
+		return;
+	}
+	program_print(p, f);
+	fclose(f);
+}
+
+/* What was found new must be reached without the call as well, or it stays */
+static bool minimise(struct program *p, const uint32_t *new, size_t n)
+{
+	bool ok = true;
+
+	for (int i = p->len - 1; i >= 0 && ok && p->len > 1; i--) {
+		struct program less = *p;
+
+		program_drop(&less, i);
+		ok = run(&less);
+		if (coverage_has(new, n))
+			*p = less;
+	}
+	return ok;
+}
+
+static bool try_one(const char *keep)
+{
+	static uint32_t new[MAX_NEW];
+	struct program p;
+	size_t n;
+
+	if (programs && fuzz_any(16)) {
+		p = corpus[fuzz_any(programs)];
+		program_mutate(&p, &corpus[fuzz_any(programs)]);
+	} else {
+		program_generate(&p);
+	}
+	if (!run(&p))
+		return false;
+	n = coverage_new(new, MAX_NEW);
+	if (!n)
+		return true;
+	coverage_keep();
+	if (!minimise(&p, new, n))
+		return false;
+	if (programs < MAX_CORPUS)
+		corpus[programs++] = p;
+	if (keep)
+		save(keep, &p);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	const char *folder = NULL, *keep = NULL, *module = "ib_umad";
+	long most = 10000, seconds = 0, seed = 1, points = 1, before;
+	struct target target = { 0 };
+	pthread_t watcher;
+	bool ok = true;
+	time_t end;
+	int c;
+
+	while ((c = getopt(argc, argv, "n:t:s:c:k:p:m:f:u:h")) != -1) {
+		switch (c) {
+		case 'n':
+			most = atol(optarg);
+			break;
+		case 't':
+			seconds = atol(optarg);
+			break;
+		case 's':
+			seed = atol(optarg);
+			break;
+		case 'c':
+			folder = optarg;
+			break;
+		case 'k':
+			keep = optarg;
+			break;
+		case 'p':
+			points = atol(optarg);
+			break;
+		case 'm':
+			module = optarg;
+			break;
+		case 'f':
+			target.faults = optarg;
+			break;
+		case 'u':
+			target.node = optarg;
+			break;
+		default:
+			fputs(usage, c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	target.dev = argv + optind;
+	target.devs = argc - optind;
+	if (!target.devs || !target.faults != !target.node) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (execute_init(&target) || coverage_init(module) ||
+	    (folder && load(folder)))
+		return 2;
+
+	printf("TAP version 13\n1..2\n");
+	fuzz_seed(seed);
+	pthread_create(&watcher, NULL, watch, NULL);
+
+	for (c = 0; c < programs && ok; c++) {
+		ok = run(&corpus[c]);
+		coverage_keep();
+	}
+	printf("# %d programs of the corpus reach %zu points of %s\n", programs,
+	       coverage_total(), module);
+	ok = ok && (!folder || (long)coverage_total() >= points);
+	printf("%sok 1 - the corpus reaches at least %ld points\n",
+	       ok ? "" : "not ", points);
+
+	before = executions;
+	end = time(NULL) + seconds;
+	while (ok && executions - before < most && (!seconds || time(NULL) < end))
+		ok = try_one(keep);
+	finished = true;
+	pthread_join(watcher, NULL);
+	printf("# seed %ld: %ld programs run, %zu points reached, %d programs worth keeping\n",
+	       seed, (long)executions, coverage_total(), programs);
+	printf("%sok 2 - all calls end\n", ok ? "" : "not ");
+	return !ok;
+}
