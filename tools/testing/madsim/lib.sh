@@ -44,6 +44,20 @@ check()
 	fi
 }
 
+# skip NAME REASON
+skip()
+{
+	tap_count=$((tap_count + 1))
+	echo "ok $tap_count $1 # SKIP $2"
+}
+
+# ib_cm of Linux up to 6.12 at least crashes when it meets a switch. It may be
+# built in, so ask for one of its functions.
+no_ib_cm()
+{
+	! grep -q ' cm_add_one' /proc/kallsyms
+}
+
 # says PATTERN COMMAND ...: the command succeeds and a line of what it says fits
 says()
 {
