@@ -261,4 +261,22 @@ TEST_F_TIMEOUT(rmpp_fabric, total_loss_without_timeout, 60)
 	umad_expect_empty(&self->server);
 }
 
+/* Ports of InfiniBand take MADs of InfiniBand, whatever version they claim */
+TEST_F(rmpp_fabric, no_omni_path)
+{
+	struct umad_msg head = next_head(self, MAD_SEND);
+	size_t len;
+
+	head.mad.base_version = 0x80;
+	for (len = SEG_DATA + 1; len < 2100; len += 200) {
+		size_t size = umad_long_pack(&self->client, &head, len, 1,
+					     self->msg.out);
+
+		errno = 0;
+		EXPECT_EQ(-1, write(self->client.fd, self->msg.out, size));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	umad_expect_empty(&self->server);
+}
+
 TEST_HARNESS_MAIN

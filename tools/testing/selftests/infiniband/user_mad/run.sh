@@ -26,9 +26,7 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-both="device agent send recv poll rmpp smi trace"
-native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
-stall neighbour removal issm_removal mix limits charge rmpp_charge queue_limit"
+both="all= device agent send recv poll rmpp smi trace"native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp opa stall neighbour removal issm_removal mix limits charge rmpp_charge queue_limit"# The native ones know no difference between 32 and 64 bits
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Omni-Path: MADs of up to 2048 bytes, alone and as segments of messages, next
+ * to those of InfiniBand on the same descriptor.
+ */
+#include "umad_fabric.h"
+#include "umad_long.h"
+
+#define OPA_SIZE	2048
+#define OPA_VERSION	0x80
+#define IB_VERSION	1
+
+FIXTURE(opa)
+{
+	struct umad_fabric fabric;
+	struct umad_file client;
+	struct umad_file server;
+	__u32 cid;
+	__u32 sid;
+	__u32 tid;
+	struct umad_long msg;
+};
+
+FIXTURE_VARIANT(opa)
+{
+	struct umad_abi abi;
+	__u8 rmpp_version;
+};
+
+FIXTURE_VARIANT_ADD(opa, plain)
+{
+	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+};
+
+FIXTURE_VARIANT_ADD(opa, rmpp)
+{
+	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.rmpp_version = 1,
+};
+
+FIXTURE_VARIANT_ADD(opa, rmpp_old)
+{
+	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+	.rmpp_version = 1,
+};
+
+FIXTURE_SETUP(opa)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
+
+	self->client.fd = -1;
+	self->server.fd = -1;
+	self->tid = 1;
+	self->msg = (struct umad_long){};
+	self->fabric = (struct umad_fabric){
+		.hosts = 2, .star = true, .opa = true,
+	};
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	umad_fabric_start(&self->fabric);
+	umad_fabric_up(&self->fabric);
+	umad_long_alloc(&self->msg, (1 << 20) + 4096);
+
+	reg.rmpp_version = variant->rmpp_version;
+	umad_open_abi(&self->fabric.host[0], &variant->abi,
+		      O_RDWR | O_NONBLOCK, &self->client);
+	self->cid = umad_register(&self->client, &reg);
+	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
+	umad_open_abi(&self->fabric.host[1], &variant->abi,
+		      O_RDWR | O_NONBLOCK, &self->server);
+	self->sid = umad_register(&self->server, &reg);
+}
+
+FIXTURE_TEARDOWN(opa)
+{
+	umad_close(&self->client);
+	umad_close(&self->server);
+	umad_long_free(&self->msg);
+	umad_fabric_stop();
+}
+
+static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 base_version,
+				 __u8 method)
+{
+	struct umad_msg head = umad_msg(&self->fabric.host[0], self->cid,
+					method, self->tid++);
+
+	head.hdr.grh_present = 0;
+	head.hdr.lid = htobe16(self->fabric.lid[1]);
+	head.mad.base_version = base_version;
+	return head;
+}
+
+#define expect_lid(self, want) do {					\
+	struct ib_user_mad_hdr __hdr;					\
+									\
+	memcpy(&__hdr, (self)->msg.in, UMAD_HDR_OLD);			\
+	EXPECT_EQ(want, be16toh(__hdr.lid));				\
+} while (0)
+
+/* A single MAD, @size bytes of it; from Omni-Path it arrives that long */
+#define send_mad(self, head, size)					\
+	umad_long_write(&(self)->client, head, (size) - MAD_VENDOR_HDR,	\
+			(head)->mad.base_version, &(self)->msg)
+
+#define read_mad(self, head, size) do {					\
+	umad_long_read(&(self)->server, (self)->sid, head,		\
+		       (size) - MAD_VENDOR_HDR,				\
+		       (head)->mad.base_version, &(self)->msg);		\
+	EXPECT_EQ((head)->mad.base_version,				\
+		  (self)->msg.in[(self)->server.hlen]);			\
+	expect_lid(self, (self)->fabric.lid[0]);			\
+} while (0)
+
+#define expect_message(self, version, len) do {				\
+	struct umad_msg __head = next_head(self, version, MAD_SEND);	\
+									\
+	__head.hdr.retries = 3;						\
+	umad_make_active(&__head);					\
+	umad_long_write(&(self)->client, &__head, len, (self)->tid,	\
+			&(self)->msg);					\
+	umad_long_read(&(self)->server, (self)->sid, &__head, len,	\
+		       (self)->tid, &(self)->msg);			\
+	expect_lid(self, (self)->fabric.lid[0]);			\
+} while (0)
+
+#define expect_refused(self, head, size) do {				\
+	size_t __n = umad_long_pack(&(self)->client, head,		\
+				    (size) - MAD_VENDOR_HDR, 1,		\
+				    (self)->msg.out);			\
+									\
+	errno = 0;							\
+	EXPECT_EQ(-1, write((self)->client.fd, (self)->msg.out, __n));	\
+	EXPECT_EQ(EINVAL, errno);					\
+} while (0)
+
+/* An agent without RMPP asks in vain */
+#define expect_not_cut(self) do {					\
+	struct umad_msg __head = next_head(self, OPA_VERSION, MAD_SEND); \
+									\
+	umad_make_active(&__head);					\
+	expect_refused(self, &__head, OPA_SIZE + 1);			\
+	umad_expect_empty(&(self)->server);				\
+} while (0)
+
+TEST_F(opa, mads_of_every_length)
+{
+	static const size_t sizes[] = {
+		MAD_VENDOR_HDR, MAD_VENDOR_HDR + 1, 64, MAD_SIZE - 1, MAD_SIZE,
+		MAD_SIZE + 1, 1000, OPA_SIZE - 1, OPA_SIZE,
+	};
+	struct umad_msg head;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		head = next_head(self, OPA_VERSION, MAD_SEND);
+		send_mad(self, &head, sizes[i]);
+		read_mad(self, &head, sizes[i]);
+	}
+	umad_expect_empty(&self->server);
+}
+
+TEST_F(opa, too_long)
+{
+	struct umad_msg head = next_head(self, OPA_VERSION, MAD_SEND);
+
+	expect_refused(self, &head, OPA_SIZE + 1);
+	expect_refused(self, &head, 100000);
+
+	/* What is said to be of InfiniBand must fit there */
+	head = next_head(self, IB_VERSION, MAD_SEND);
+	expect_refused(self, &head, MAD_SIZE + 1);
+	expect_refused(self, &head, OPA_SIZE);
+	umad_expect_empty(&self->server);
+
+	send_mad(self, &head, MAD_SIZE);
+	read_mad(self, &head, MAD_SIZE);
+}
+
+/* On one descriptor; what does not fit the reader stays, and keeps its place */
+TEST_F(opa, mixed)
+{
+	struct umad_msg ib = next_head(self, IB_VERSION, MAD_SEND);
+	struct umad_msg opa = next_head(self, OPA_VERSION, MAD_SEND);
+	size_t hlen = self->server.hlen, n;
+
+	send_mad(self, &opa, OPA_SIZE);
+	send_mad(self, &ib, MAD_SIZE);
+	send_mad(self, &opa, 300);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+
+	for (n = hlen + 24; n < hlen + OPA_SIZE; n += 111) {
+		memset(self->msg.in, 0xa5, OPA_SIZE + 128);
+		errno = 0;
+		EXPECT_EQ(-1, read(self->server.fd, self->msg.in, n));
+		EXPECT_EQ(EINVAL, errno);
+		EXPECT_EQ(0xa5, self->msg.in[0]);
+	}
+	errno = 0;
+	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + OPA_SIZE - 1));
+	EXPECT_EQ(EINVAL, errno);
+	n = read(self->server.fd, self->msg.in, hlen + OPA_SIZE);
+	umad_long_expect(&self->server, self->sid, &opa,
+			 OPA_SIZE - MAD_VENDOR_HDR, OPA_VERSION, &self->msg,
+			 (ssize_t)n);
+
+	/* Room for one of InfiniBand is enough now, and for the next one not */
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	n = read(self->server.fd, self->msg.in, hlen + MAD_SIZE);
+	umad_long_expect(&self->server, self->sid, &ib,
+			 MAD_SIZE - MAD_VENDOR_HDR, IB_VERSION, &self->msg,
+			 (ssize_t)n);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	errno = 0;
+	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
+	EXPECT_EQ(EINVAL, errno);
+	read_mad(self, &opa, 300);
+	umad_expect_empty(&self->server);
+}
+
+/* The header that a request came with takes a longer answer back */
+TEST_F(opa, request_and_response)
+{
+	struct umad_msg head = next_head(self, OPA_VERSION, MAD_GET), got;
+	size_t size;
+
+	head.hdr.timeout_ms = UMAD_LONG_MS;
+	send_mad(self, &head, 100);
+	read_mad(self, &head, 100);
+	memcpy(&got.hdr, self->msg.in, self->server.hlen);
+	memcpy(&got.mad, self->msg.in + self->server.hlen, MAD_VENDOR_HDR);
+	got.mad.method = MAD_GET_RESP;
+	size = umad_long_pack(&self->server, &got, 1500, 5, self->msg.out);
+	ASSERT_EQ((ssize_t)size, write(self->server.fd, self->msg.out, size));
+	umad_long_read(&self->client, self->cid, &got, 1500, 5, &self->msg);
+	expect_lid(self, self->fabric.lid[1]);
+	umad_expect_empty(&self->client);
+}
+
+TEST_F(opa, timeout)
+{
+	struct umad_msg head = next_head(self, OPA_VERSION, 0x10), got;
+
+	head.hdr.timeout_ms = 50;
+	send_mad(self, &head, OPA_SIZE);
+	umad_read_timeout(&self->client, &got);
+	EXPECT_EQ(OPA_VERSION, got.mad.base_version);
+	EXPECT_EQ((__u32)be64toh(head.mad.tid), (__u32)be64toh(got.mad.tid));
+}
+
+TEST_F_TIMEOUT(opa, messages, 60)
+{
+	size_t seg = OPA_SIZE - MAD_VENDOR_HDR, n;
+
+	if (!variant->rmpp_version) {
+		expect_not_cut(self);
+		return;
+	}
+
+	for (n = 0; n < 3; n++)
+		expect_message(self, OPA_VERSION, n);
+	for (n = 1; n <= 3; n++) {
+		expect_message(self, OPA_VERSION, n * seg - 1);
+		expect_message(self, OPA_VERSION, n * seg);
+		expect_message(self, OPA_VERSION, n * seg + 1);
+		/* ... and those of InfiniBand in between */
+		expect_message(self, IB_VERSION,
+			       n * (MAD_SIZE - MAD_VENDOR_HDR) + 1);
+	}
+	expect_message(self, OPA_VERSION, 65 * seg);
+	expect_message(self, OPA_VERSION, 65 * seg + 1);
+	expect_message(self, OPA_VERSION, 1 << 20);
+	expect_message(self, IB_VERSION, 1 << 18);
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
+/* The first segment is what must fit: it is longer than a MAD of InfiniBand */
+TEST_F(opa, message_enospc)
+{
+	struct umad_msg head = next_head(self, OPA_VERSION, MAD_SEND);
+	const size_t len = 3 * OPA_SIZE + 17;
+	size_t hlen = self->server.hlen, whole = hlen + MAD_VENDOR_HDR + len;
+	struct ib_user_mad_hdr hdr;
+
+	if (!variant->rmpp_version) {
+		expect_not_cut(self);
+		return;
+	}
+	umad_make_active(&head);
+	umad_long_write(&self->client, &head, len, 3, &self->msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+
+	errno = 0;
+	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
+	EXPECT_EQ(EINVAL, errno);
+	errno = 0;
+	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + OPA_SIZE - 1));
+	EXPECT_EQ(EINVAL, errno);
+
+	memset(self->msg.in, 0xa5, whole);
+	errno = 0;
+	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, whole - 1));
+	EXPECT_EQ(ENOSPC, errno);
+	memcpy(&hdr, self->msg.in, hlen);
+	EXPECT_EQ(whole, hdr.length);
+	EXPECT_EQ((size_t)OPA_SIZE - MAD_VENDOR_HDR,
+		  umad_pattern_same(self->msg.in + hlen + MAD_VENDOR_HDR,
+				    OPA_SIZE - MAD_VENDOR_HDR, 3));
+	EXPECT_EQ(0xa5, self->msg.in[hlen + OPA_SIZE]);
+
+	umad_long_read(&self->server, self->sid, &head, len, 3, &self->msg);
+	umad_expect_empty(&self->server);
+}
+
+TEST_HARNESS_MAIN
