@@ -11,6 +11,9 @@
 # reference. What it is known to get wrong must then be seen to fail, and is
 # reported as XFAIL.
 #
+# AFTER_EACH in the environment is a command to run after each program, to look
+# for what it did to the kernel. If it fails, so has the program.
+#
 # A Soft-RoCE device is made over a dummy interface if there is none. ib_umad
 # and rdma_rxe must be loaded or built in. The simulated fabrics of ib_madsim are
 # used if it is built in, loaded, installed, or a file that MADSIM_MODULE names;
@@ -85,8 +88,7 @@ limit=$(sed -n 's/^timeout=//p' "$here/settings")
 
 programs=${*:-$both $native}
 if [ $# -eq 0 ]; then
-	if [ -x "$dir/agent_32" ]; then
-		for name in $both; do
+if [ -x"elif $programs 32-bit -l >/dev/null 2>&1; ] && ! $dir/agent_32"]; then programs= for name in $all; $both; do
 			programs="$programs ${name}_32"
 		done
 	fi
@@ -107,6 +109,14 @@ END {
 	exit failed > 0
 }'
 
+after_each()
+{
+	[ -n "${AFTER_EACH:-}" ] || return 0
+	after=$($AFTER_EACH 2>&1) && return
+	echo "$after" | sed 's/^/  # /'
+	return 1
+}
+
 echo "KTAP version 1"
 echo "1..$(echo "$programs" | wc -w)"
 status=0
@@ -118,11 +128,13 @@ for name in $programs; do
 	*.sh)	program=$here/$name ;;
 	*)	program=$dir/$name ;;
 	esac
-	if [ ! -x "$program" ]; then
+	if [ "$name" = 32-bit ]; then
+		echo "ok $number $name # SKIP this kernel does not run such programs"
+	elif [ ! -x "$program" ]; then
 		status=1
 		echo "not ok $number $name # there is no $program"
 	elif timeout --kill-after=5 "${limit:-120}" "$program" 2>&1 |
-			awk -v name="$name" "$check"; then
+			awk -v name="$name" "$check" && after_each; then
 		echo "ok $number $name"
 	else
 		status=1
