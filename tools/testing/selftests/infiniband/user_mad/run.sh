@@ -29,7 +29,10 @@ die()
 }
 
 usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
-both="all= device agent send recv poll rmpp smi trace"native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp opa stall neighbour removal issm_removal mix limits charge rmpp_charge queue_limit"# The native ones know no difference between 32 and 64 bits
+both="device agent send recv poll rmpp smi trace"
+native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
+opa stall neighbour removal issm_removal mix limits charge rmpp_charge
+queue_limit"
 
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then
@@ -88,7 +91,10 @@ limit=$(sed -n 's/^timeout=//p' "$here/settings")
 
 programs=${*:-$both $native}
 if [ $# -eq 0 ]; then
-if [ -x"elif $programs 32-bit -l >/dev/null 2>&1; ] && ! $dir/agent_32"]; then programs= for name in $all; $both; do
+	if [ -x "$dir/agent_32" ] && ! "$dir/agent_32" -l >/dev/null 2>&1; then
+		programs="$programs 32-bit"
+	elif [ -x "$dir/agent_32" ]; then
+		for name in $both; do
 			programs="$programs ${name}_32"
 		done
 	fi
