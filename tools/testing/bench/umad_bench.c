@@ -361,7 +361,7 @@ static void hold(struct agent *agent, unsigned int count)
 	settle(200);
 }
 
-static void outstanding(unsigned int most)
+static void bench_up_to(unsigned int most)
 {
 	static const unsigned int others[] = { 0, 15, 255, 1023, 4095, 16383 };
 	struct agent agent = new_agent(0, 0, 0, 0);
@@ -381,13 +381,13 @@ static void outstanding(unsigned int most)
 
 static void bench_outstanding(void)
 {
-	outstanding(16384);
+	bench_up_to(16384);
 }
 
 /* The beginning of that, which takes a tenth of the time */
 static void bench_few(void)
 {
-	outstanding(1024);
+	bench_up_to(1024);
 }
 
 static bool readable(int fd)

@@ -7,7 +7,7 @@
  * Writing a command to debugfs umad_floor/run measures, reading the file gives
  * its results in the format of umad_bench.c:
  *
- *	roundtrip SAMPLES	each exchange, with nothing else outstanding
+ *	roundtrip SAMPLES	each exchange, with no other under way
  *	outstanding SAMPLES	exchanges and posts while up to 16384 requests
  *				wait, and unregistering at the end
  *	rmpp SAMPLES		messages of up to 1 MiB
