@@ -10,6 +10,7 @@
 #
 #	umad SAMPLES FIGURE ...		umad_bench
 #	floor SAMPLES FIGURE ...	the same without umad
+#	device SAMPLES			the simulated device's share
 #	ports SAMPLES			with 64 devices
 #	opensm SAMPLES			bringing up 1,344 nodes
 #	cpus COUNT			no clock that counts instructions
@@ -82,6 +83,10 @@ floor)
 	for figure; do
 		floor "$figure"
 	done ;;
+device)
+	fabric topology=star:2 devices=2
+	insmod "$build/kernel/madsim_cost.ko"
+	exec "$build/umad_bench" -n "$1" device ;;
 ports)
 	fabric topology=star:64 devices=64
 	exec "$build/umad_bench" -n "$1" ports ;;

@@ -350,6 +350,49 @@ static void bench_roundtrip(void)
 	close(smi.fd);
 }
 
+static uint64_t device_cost(void)
+{
+	static const char path[] = "/sys/kernel/debug/madsim_cost";
+	char text[32] = "";
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		err(1, "%s", path);
+	close(fd);
+	return strtoull(text, NULL, 0);
+}
+
+/* What the simulated devices take of a round trip */
+static void bench_device(void)
+{
+	struct agent smi = new_agent(0, 0, 0, 0);
+	struct agent gsi = new_agent(0, 1, 0, 0);
+	struct agent server = new_agent(1, 1, CLASS_VENDOR, 0);
+	enum exchange what;
+	char figure[32];
+	unsigned int i;
+
+	for (what = DR0; what < EXCHANGES; what++) {
+		for (i = 0; i < samples_wanted; i++) {
+			uint64_t before = device_cost();
+
+			if (what == PING)
+				exchange(&gsi, what, &server, false);
+			else
+				exchange(&smi, what, NULL, false);
+			/* Also of what is left to be done */
+			settle(1);
+			sample(device_cost() - before);
+		}
+		snprintf(figure, sizeof(figure), "device.%s",
+			 exchange_names[what]);
+		tell(figure, 1);
+	}
+	close(server.fd);
+	close(gsi.fd);
+	close(smi.fd);
+}
+
 static void hold(struct agent *agent, unsigned int count)
 {
 	while (agent->held < count) {
@@ -766,6 +809,7 @@ static const struct {
 	void (*run)(void);
 } figures[] = {
 	{ "roundtrip", bench_roundtrip },
+	{ "device", bench_device },
 	{ "outstanding", bench_outstanding },
 	{ "few", bench_few },
 	{ "queued", bench_queued },
