@@ -42,6 +42,18 @@ test: | python3
 test-reference: | python3
 	@scripts/run-tests reference
 
+.PHONY: test-race
+test-race: | python3
+	@scripts/run-tests race
+
+.PHONY: fuzz
+fuzz: | python3
+	@scripts/run-tests fuzz
+
+.PHONY: soak
+soak:
+	@scripts/soak $(MINUTES)
+
 .PHONY: test-hosts
 test-hosts: | python3
 	@scripts/run-tests hosts
@@ -79,6 +91,9 @@ help:
 	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
 	@echo 'make test            all tests, on Debian'\''s kernels 6.12 and 6.1'
 	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
+	@echo 'make test-race       data races, by KCSAN on two CPUs; not a part of make test'
+	@echo 'make fuzz            random system calls, guided by coverage; not a part of make test'
+	@echo 'make soak            everything at once for an hour, or for MINUTES='
 	@echo 'make test-hosts      two kernels that talk over a network: a part of make test'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make series          build/series/: patches for linux-source-6.12'
