@@ -12,7 +12,7 @@
 #include "umad_long.h"
 #include "kselftest.h"
 
-#define MESSAGE		(1 << 20)
+#define MESSAGE		(1024 * 1024)
 #define REQUESTS	200
 #define AT_ONCE		64
 
