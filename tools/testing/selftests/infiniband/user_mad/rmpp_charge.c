@@ -91,7 +91,7 @@ static struct umad_msg next_head(FIXTURE_DATA(rmpp_charge) *self, __u32 id,
 	EXPECT_EQ(0xabcd, (__u32)be64toh(__m.mad.tid));			\
 } while (0)
 
-TEST_F(rmpp_charge, unread_message)
+TEST_F_TIMEOUT(rmpp_charge, unread_message, 90)
 {
 	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 1);
 	long before, unread, after;
@@ -104,7 +104,7 @@ TEST_F(rmpp_charge, unread_message)
 		ASSERT_TRUE(umad_readable(&self->file, UMAD_LONG_MS));
 	}
 	/* The last of them has arrived when its sender may go on */
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < UMAD_LONG_MS / 50; i++) {
 		unread = umad_cgroup_charged(&self->group);
 		if (unread - before >= 4 * MB || umad_reference())
 			break;
@@ -249,7 +249,7 @@ static int write_too_many(FIXTURE_DATA(rmpp_charge) *self)
 	return 4;
 }
 
-TEST_F(rmpp_charge, too_many_for_the_group)
+TEST_F_TIMEOUT(rmpp_charge, too_many_for_the_group, 60)
 {
 	int status;
 	pid_t pid;
