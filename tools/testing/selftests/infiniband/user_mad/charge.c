@@ -5,10 +5,9 @@
  * is not more than it has to be. Where a cgroup is at its limit, others do not
  * notice.
  */
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 
+#include "umad_cgroup.h"
 #include "umad_fabric.h"
 
 #define SENDS		4096
@@ -17,18 +16,18 @@
 
 /*
  * What a send and a MAD may take up, in bytes of slab. Of a send the MAD layer
- * takes 1,024; the address handle is the driver's, and large with Soft-RoCE.
+ * takes 1,024. On RoCE, each has an address handle of its own besides, of 192
+ * bytes with Soft-RoCE.
  */
 #define SEND_SLAB_ROCE	1408
-#define SEND_SLAB_IB	1248
+#define SEND_SLAB_IB	1160
 #define UNREAD_SLAB	384
 
 FIXTURE(charge)
 {
 	struct umad_port port;
 	struct umad_fabric fabric;
-	char root[32];
-	char group[64];
+	struct umad_cgroup group;
 	pid_t child;
 	int child_fd;		/* the child's descriptor, by its own number */
 	int to_child[2];
@@ -49,28 +48,6 @@ FIXTURE_VARIANT_ADD(charge, madsim)
 {
 	.madsim = true,
 };
-
-static int put(const char *dir, const char *name, const char *value)
-{
-	char path[128];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, value, strlen(value)) < 0 ? -1 : 0;
-	close(fd);
-	return ret;
-}
-
-static long charged(const char *group)
-{
-	char text[32];
-
-	return umad_sysfs_read(text, sizeof(text), "%s/memory.current", group) ?
-	       -1 : atol(text);
-}
 
 /* The value of a line "name value" or "name: value kB", in its unit */
 static long line_value(const char *path, const char *name)
@@ -94,19 +71,10 @@ static long slab(void)
 	return line_value("/proc/meminfo", "Slab:") * 1024;
 }
 
-static long oom_kills(const char *group)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/memory.events", group);
-	return line_value(path, "oom_kill ");
-}
-
-/* In a mount namespace of its own, so that nothing is left behind but a group */
 FIXTURE_SETUP(charge)
 {
 	self->child = 0;
-	self->group[0] = 0;
+	self->group.path[0] = 0;
 	if (variant->madsim) {
 		if (!umad_have_fabrics())
 			SKIP(return, UMAD_NO_FABRICS);
@@ -117,34 +85,18 @@ FIXTURE_SETUP(charge)
 	} else {
 		umad_port(&self->port);
 	}
-	ASSERT_EQ(0, unshare(CLONE_NEWNS));
-	ASSERT_EQ(0, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
-	snprintf(self->root, sizeof(self->root), "/sys/fs/cgroup");
-	/* EBUSY: it is there already */
-	if (mount("none", self->root, "cgroup2", 0, NULL))
-		ASSERT_EQ(EBUSY, errno)
-			TH_LOG("cgroup2: %s", strerror(errno));
-	put(self->root, "cgroup.subtree_control", "+memory");
-	snprintf(self->group, sizeof(self->group), "%s/umad-%d", self->root,
-		 getpid());
-	ASSERT_EQ(0, mkdir(self->group, 0700));
-	if (charged(self->group) < 0)
-		SKIP(return, "no memory controller in the cgroup2 hierarchy");
+	umad_cgroup_make(&self->group);
 	ASSERT_EQ(0, pipe(self->to_child));
 	ASSERT_EQ(0, pipe(self->from_child));
 }
 
 FIXTURE_TEARDOWN(charge)
 {
-	int i;
-
 	if (self->child > 0) {
 		kill(self->child, SIGKILL);
 		waitpid(self->child, NULL, 0);
 	}
-	for (i = 0; i < 50 && self->group[0] && rmdir(self->group) &&
-	     errno == EBUSY; i++)
-		umad_sleep_ms(20);
+	umad_cgroup_remove(&self->group);
 	if (variant->madsim && umad_have_fabrics())
 		umad_fabric_stop();
 }
@@ -206,7 +158,7 @@ static void in_group(FIXTURE_DATA(charge) *self)
 	/* So that we see the end of the one who tells us */
 	close(self->to_child[1]);
 	close(self->from_child[0]);
-	if (put(self->group, "cgroup.procs", "0") ||
+	if (umad_cgroup_join(&self->group) ||
 	    _umad_open(&self->port, O_RDWR | O_NONBLOCK, &file) ||
 	    _umad_enable_pkey(&file) || _umad_register(&file, &reg))
 		_exit(1);
@@ -255,13 +207,10 @@ static long child_fdinfo(FIXTURE_DATA(charge) *self, const char *name)
 }
 
 /* The group may have @more bytes than it has now */
-#define limit_child(self, more) do {					\
-	char __text[32];						\
-									\
-	snprintf(__text, sizeof(__text), "%ld",				\
-		 charged((self)->group) + (more));			\
-	ASSERT_EQ(0, put((self)->group, "memory.max", __text));		\
-} while (0)
+#define limit_child(self, more)						\
+	ASSERT_EQ(0, umad_cgroup_limit(&(self)->group,			\
+				       umad_cgroup_charged(&(self)->group) + \
+				       (more)))
 
 /*
  * Sends @count MADs that the child does not read, and now and then one to
@@ -301,10 +250,10 @@ TEST_F_TIMEOUT(charge, outstanding_sends, 60)
 	ASSERT_EQ(0, tell_child(self, SEND_MANY));
 	ASSERT_EQ(0, tell_child(self, FORGET));
 
-	memory = charged(self->group);
+	memory = umad_cgroup_charged(&self->group);
 	all = slab();
 	ASSERT_EQ(0, tell_child(self, SEND_MANY));
-	memory = (charged(self->group) - memory) / SENDS;
+	memory = (umad_cgroup_charged(&self->group) - memory) / SENDS;
 	all = (slab() - all) / SENDS;
 
 	TH_LOG("an outstanding send: %ld bytes of slab, %ld of them charged",
@@ -322,10 +271,10 @@ TEST_F_TIMEOUT(charge, unread_mads, 60)
 	start_child(self);
 	id = open_neighbour(self, &file);
 	flood_child(self, &file, id, 64);
-	memory = charged(self->group);
+	memory = umad_cgroup_charged(&self->group);
 	all = slab();
 	flood_child(self, &file, id, UNREAD);
-	memory = (charged(self->group) - memory) / UNREAD;
+	memory = (umad_cgroup_charged(&self->group) - memory) / UNREAD;
 	all = (slab() - all) / UNREAD;
 	umad_close(&file);
 
@@ -360,7 +309,7 @@ TEST_F_TIMEOUT(charge, flood_of_unread_mads, 60)
 	TH_LOG("%ld unread, %ld dropped", unread, dropped);
 	EXPECT_LT(0, dropped);
 	EXPECT_EQ(0, umad_fdinfo(&file, "umad-dropped"));
-	EXPECT_EQ(0, oom_kills(self->group));
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 
 	/* There is room for every record of a timeout */
 	while (child_fdinfo(self, "umad-outstanding") && umad_now_ms() < end)
@@ -388,7 +337,7 @@ TEST_F_TIMEOUT(charge, flood_of_sends, 60)
 
 	limit_child(self, 1024 * 1024);
 	EXPECT_EQ(ENOMEM, tell_child(self, SEND_ALL));
-	EXPECT_EQ(0, oom_kills(self->group));
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 	EXPECT_EQ(0, tell_child(self, SEND_FEW));
 	flood_child(self, &file, id, 1);
 	umad_close(&file);

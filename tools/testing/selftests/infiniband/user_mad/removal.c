@@ -10,8 +10,10 @@
 #include "umad_device.h"
 #include "umad_trap.h"
 
-#define METHODS		(1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND)
-#define MANY		256
+#define MANY	256
+
+static const __u64 methods =
+	1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
 
 /* What each fixture is made of: a device, and a user of it with an agent */
 #define VICTIM								\
@@ -21,7 +23,7 @@
 	struct umad_call removal
 
 #define victim_open(self, abi) do {					\
-	struct umad_reg __reg = umad_reg_vendor((abi)->api, METHODS);	\
+	struct umad_reg __reg = umad_reg_vendor((abi)->api, methods);	\
 									\
 	umad_open_abi(&(self)->device.port, abi, O_RDWR | O_NONBLOCK,	\
 		      &(self)->file);					\
@@ -30,8 +32,6 @@
 
 #define victim_setup(self, kind, abi) do {				\
 	(self)->file.fd = -1;						\
-	if (!umad_device_possible(kind))				\
-		SKIP(return, UMAD_NO_FABRICS);				\
 	ASSERT_EQ(0, umad_device_make(&(self)->device, kind));		\
 	victim_open(self, abi);						\
 } while (0)
@@ -75,6 +75,8 @@ FIXTURE_VARIANT_ADD(removal, netns)
 
 FIXTURE_SETUP(removal)
 {
+	if (!umad_device_possible(variant->kind))
+		SKIP(return, UMAD_NO_FABRICS);
 	victim_setup(self, variant->kind, &variant->abi);
 }
 
@@ -260,9 +262,9 @@ TEST_F(removal, answers)
 	umad_err_write(EIO, &self->file, &msg);
 	umad_err_write(EIO, &fresh, &msg);
 	umad_err_write_len(EINVAL, &self->file, &msg, MAD_RMPP_HDR - 1);
-	reg = umad_reg_vendor(1, METHODS);
+	reg = umad_reg_vendor(1, methods);
 	umad_err_register(EPIPE, &self->file, &reg);
-	reg = umad_reg_vendor(2, METHODS);
+	reg = umad_reg_vendor(2, methods);
 	umad_err_register(EPIPE, &self->file, &reg);
 	reg = umad_reg_send_only(variant->abi.api);
 	umad_err_register(EPIPE, &fresh, &reg);

@@ -657,7 +657,8 @@ static bool dies(pid_t pid, int ms)
 	return true;
 }
 
-#define expect_dies_stalled(trap, call) do {				\
+/* @msg is what a write begins with */
+#define expect_dies_stalled(trap, call, file, msg) do {			\
 	pid_t __parent = getpid(), __pid;				\
 	int __ready[2];							\
 	char __c;							\
@@ -669,6 +670,8 @@ static bool dies(pid_t pid, int ms)
 		if (_umad_trap(trap))					\
 			_exit(1);					\
 		(call)->buf = umad_trap_at(trap, (uintptr_t)(call)->buf); \
+		if ((call)->op == UMAD_CALL_WRITE)			\
+			umad_pack(file, msg, MAD_RMPP_HDR, (call)->buf); \
 		die_stalled(__parent, __ready[1], call, trap);		\
 	}								\
 	close(__ready[1]);						\
@@ -706,9 +709,10 @@ TEST_F(pair, stalled_dies)
 
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	msg.hdr.id = self->sid;
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		calls[i].fd = self->server.fd;
-		expect_dies_stalled(&trap, &calls[i]);
+		expect_dies_stalled(&trap, &calls[i], &self->server, &msg);
 	}
 	/* The read that died has given its packet back */
 	umad_read(&self->server, &msg);

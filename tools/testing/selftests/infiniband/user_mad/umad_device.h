@@ -116,6 +116,14 @@ static inline int __umad_rxe_gone(const char *name)
 	return 0;
 }
 
+/* A simulated cable with a host at each end */
+
+static inline int __umad_madsim_add(struct umad_device *device)
+{
+	device->fabric.hosts = 2;
+	return _umad_fabric_start(&device->fabric) ? -errno : 0;
+}
+
 /* Network namespaces: the mode can be changed while there is only one */
 
 static inline int __umad_set_exclusive(bool exclusive)
@@ -236,12 +244,11 @@ static inline int umad_device_make(struct umad_device *device,
 	case UMAD_MADSIM_NETNS:
 		ret = __umad_set_exclusive(true);
 		device->exclusive = !ret;
-		if (ret)
-			break;
-		/* fallthrough */
+		if (!ret)
+			ret = __umad_madsim_add(device);
+		break;
 	case UMAD_MADSIM:
-		device->fabric.hosts = 2;
-		ret = _umad_fabric_start(&device->fabric) ? -errno : 0;
+		ret = __umad_madsim_add(device);
 		break;
 	}
 	return ret ? ret : __umad_device_await(device);

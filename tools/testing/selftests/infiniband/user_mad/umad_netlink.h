@@ -75,7 +75,7 @@ static inline int nl_talk(int protocol, struct nl_request *req,
 			  void *arg)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK };
-	__u8 buf[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct nlmsghdr buf[32768 / sizeof(struct nlmsghdr)];
 	struct nlmsghdr *nlh;
 	int fd, ret = 1;
 	ssize_t n;
@@ -92,7 +92,7 @@ static inline int nl_talk(int protocol, struct nl_request *req,
 			ret = -errno;
 			break;
 		}
-		for (nlh = (void *)buf; NLMSG_OK(nlh, (size_t)n);
+		for (nlh = buf; NLMSG_OK(nlh, (size_t)n);
 		     nlh = NLMSG_NEXT(nlh, n)) {
 			if (nlh->nlmsg_type == NLMSG_ERROR)
 				ret = ((struct nlmsgerr *)NLMSG_DATA(nlh))->error;
