@@ -58,6 +58,14 @@ soak:
 test-hosts: | python3
 	@scripts/run-tests hosts
 
+.PHONY: test-sanitize
+test-sanitize: | python3
+	@scripts/run-tests sanitize
+
+.PHONY: coverage
+coverage: | python3
+	@scripts/coverage
+
 .PHONY: check
 check: | python3
 	@scripts/run-tests build
@@ -95,6 +103,8 @@ help:
 	@echo 'make fuzz            random system calls, guided by coverage; not a part of make test'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
 	@echo 'make test-hosts      two kernels that talk over a network: a part of make test'
+	@echo 'make test-sanitize   the same with KASAN, lockdep, kmemleak and failing allocations'
+	@echo 'make coverage        which lines of the modules that has not run'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make series          build/series/: patches for linux-source-6.12'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
