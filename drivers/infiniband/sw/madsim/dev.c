@@ -141,9 +141,6 @@ static int madsim_get_port_immutable(struct ib_device *ibdev, u32 num,
 		immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
 		immutable->max_mad_size = IB_MGMT_MAD_SIZE;
 	}
-	/* Nobody connects to a switch, and ib_cm has no place for a port 0 */
-	if (rdma_cap_ib_switch(ibdev))
-		immutable->core_cap_flags &= ~RDMA_CORE_CAP_IB_CM;
 	return 0;
 }
 

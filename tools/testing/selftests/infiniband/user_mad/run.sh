@@ -91,7 +91,8 @@ limit=$(sed -n 's/^timeout=//p' "$here/settings")
 
 programs=${*:-$both $native}
 if [ $# -eq 0 ]; then
-	if [ -x "$dir/agent_32" ] && ! "$dir/agent_32" -l >/dev/null 2>&1; then
+	if [ -x "$dir/agent_32" ] &&
+			! "$dir/agent_32" -l 2>&1 | grep -q FIXTURE; then
 		programs="$programs 32-bit"
 	elif [ -x "$dir/agent_32" ]; then
 		for name in $both; do
