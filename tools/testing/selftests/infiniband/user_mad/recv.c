@@ -276,7 +276,7 @@ TEST_F(pair, one_queue)
 		msg.hdr.timeout_ms = 1;
 		umad_write(&self->server, &msg);
 		/* ... then timed out, and only then comes the next */
-		umad_sleep_ms(50);
+		umad_sleep_ms(500);
 	}
 	for (i = 0; i < 3; i++) {
 		umad_read(&self->server, &got);

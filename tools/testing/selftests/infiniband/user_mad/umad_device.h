@@ -201,7 +201,8 @@ static inline int __umad_device_await(struct umad_device *device)
 {
 	long long end = umad_now_ms() + UMAD_SOON_MS;
 
-	while (__umad_device_find(device)) {
+	/* sysfs knows of it before there is something to open */
+	while (__umad_device_find(device) || access(device->port.dev, F_OK)) {
 		if (umad_now_ms() > end)
 			return -ETIMEDOUT;
 		umad_sleep_ms(5);
