@@ -182,11 +182,12 @@ TEST_F(opa, mixed)
 {
 	struct umad_msg ib = next_head(self, IB_VERSION, MAD_SEND);
 	struct umad_msg opa = next_head(self, OPA_VERSION, MAD_SEND);
+	struct umad_msg cut = next_head(self, OPA_VERSION, MAD_SEND);
 	size_t hlen = self->server.hlen, n;
 
 	send_mad(self, &opa, OPA_SIZE);
 	send_mad(self, &ib, MAD_SIZE);
-	send_mad(self, &opa, 300);
+	send_mad(self, &cut, 300);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 
 	for (n = hlen + 24; n < hlen + OPA_SIZE; n += 111) {
@@ -214,7 +215,7 @@ TEST_F(opa, mixed)
 	errno = 0;
 	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
 	EXPECT_EQ(EINVAL, errno);
-	read_mad(self, &opa, 300);
+	read_mad(self, &cut, 300);
 	umad_expect_empty(&self->server);
 }
 
