@@ -599,6 +599,8 @@ TEST_F(pair, layout_switch)
 
 	umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
 	umad_trap(&trap);
+	if (!trap.wp)
+		SKIP(return, UMAD_NO_WRITE_PROTECT);
 	umad_reg_encode(&reg, buf);
 	ASSERT_EQ(0, umad_trap_release(&trap, buf, sizeof(buf)));
 	ASSERT_EQ(0, umad_trap_write_protect(&trap));

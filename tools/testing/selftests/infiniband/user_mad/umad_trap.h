@@ -18,18 +18,41 @@ struct umad_trap {
 	__u8 *base;
 	size_t page;
 	int uffd;
+	bool wp;		/* umad_trap_write_protect() works */
 };
 
-static inline int _umad_trap(struct umad_trap *trap)
+#define UMAD_NO_WRITE_PROTECT	"no write protection by userfaultfd here"
+
+
+static inline int __umad_trap_open(struct umad_trap *trap, bool wp)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
-		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP,
+		.features = wp ? UFFD_FEATURE_PAGEFAULT_FLAG_WP : 0,
 	};
 	struct uffdio_register reg = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP,
+		.range.start = (uintptr_t)trap->base + trap->page,
+		.range.len = trap->page,
+		.mode = UFFDIO_REGISTER_MODE_MISSING |
+			(wp ? UFFDIO_REGISTER_MODE_WP : 0),
 	};
+	int err;
 
+	trap->wp = wp;
+	trap->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (trap->uffd < 0)
+		return -1;
+	if (!ioctl(trap->uffd, UFFDIO_API, &api) &&
+	    !ioctl(trap->uffd, UFFDIO_REGISTER, &reg))
+		return 0;
+	err = errno;
+	close(trap->uffd);
+	errno = err;
+	return -1;
+}
+
+static inline int _umad_trap(struct umad_trap *trap)
+{
 	trap->page = sysconf(_SC_PAGESIZE);
 	trap->base = mmap(NULL, 2 * trap->page, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -38,13 +61,9 @@ static inline int _umad_trap(struct umad_trap *trap)
 	/* The first page is there */
 	memset(trap->base, 0, trap->page);
 
-	trap->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (trap->uffd < 0)
-		return -1;
-	reg.range.start = (uintptr_t)trap->base + trap->page;
-	reg.range.len = trap->page;
-	return ioctl(trap->uffd, UFFDIO_API, &api) ||
-	       ioctl(trap->uffd, UFFDIO_REGISTER, &reg) ? -1 : 0;
+	/* Not every architecture knows write protection */
+	return __umad_trap_open(trap, true) && __umad_trap_open(trap, false) ?
+	       -1 : 0;
 }
 
 #define umad_trap(trap)							\
