@@ -170,13 +170,13 @@ TEST_F(pair, timeout_time)
 	for (retries = 0; retries < 3; retries++) {
 		msg = umad_msg(&self->port, self->cid, MAD_GET, retries);
 		umad_msg_to_nobody(&msg);
-		msg.hdr.timeout_ms = 40;
+		msg.hdr.timeout_ms = 100;
 		msg.hdr.retries = retries;
 		start = umad_now_ms();
 		umad_write(&self->client, &msg);
 		umad_read_timeout(&self->client, &got);
-		/* A jiffy may be as long as 10 ms, and be half over */
-		EXPECT_LE(30 * (retries + 1), umad_now_ms() - start);
+		/* Jiffies are coarse, and an emulated clock catches up */
+		EXPECT_LE(50 * (retries + 1), umad_now_ms() - start);
 	}
 }
 

@@ -5,7 +5,9 @@
 # prints one KTAP stream: a test for each program, with the program's own tests
 # indented before its result.
 #
-#	run.sh [-r] DIRECTORY [PROGRAM...]
+#	run.sh [-n] [-r] DIRECTORY [PROGRAM...]
+#
+# -n: native programs only, no 32-bit ones.
 #
 # -r, or UMAD_REFERENCE=1 in the environment: the loaded ib_umad is the
 # reference. What it is known to get wrong must then be seen to fail, and is
@@ -28,12 +30,17 @@ die()
 	exit 2
 }
 
-usage="usage: run.sh [-r] DIRECTORY [PROGRAM...]"
+usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM...]"
 both="device agent send recv poll rmpp smi trace"
 native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
 opa stall neighbour removal issm_removal mix limits charge rmpp_charge
 queue_limit"
 
+native_only=
+if [ "${1:-}" = -n ]; then
+	native_only=1
+	shift
+fi
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
 if [ "${1:-}" = -r ]; then
 	UMAD_REFERENCE=1
@@ -91,7 +98,9 @@ limit=$(sed -n 's/^timeout=//p' "$here/settings")
 
 programs=${*:-$both $native}
 if [ $# -eq 0 ]; then
-	if [ -x "$dir/agent_32" ] &&
+	if [ "$native_only" ]; then
+		:
+	elif [ -x "$dir/agent_32" ] &&
 			! "$dir/agent_32" -l 2>&1 | grep -q FIXTURE; then
 		programs="$programs 32-bit"
 	elif [ -x "$dir/agent_32" ]; then
