@@ -145,16 +145,7 @@ struct umad_fabric {
  */
 static inline bool umad_switch_is_safe(void)
 {
-	char line[256];
-	bool safe = true;
-	FILE *f;
-
-	f = fopen("/proc/kallsyms", "r");
-	while (f && safe && fgets(line, sizeof(line), f))
-		safe = !strstr(line, " cm_add_one");
-	if (f)
-		fclose(f);
-	return f && safe;
+	return !umad_kernel_has("cm_add_one");
 }
 
 #define UMAD_NO_SWITCH \

@@ -281,6 +281,25 @@ static inline int umad_fixed_ms(void)
 	}								\
 } while (0)
 
+/* Whether the running kernel, with its modules, has a function */
+static inline bool umad_kernel_has(const char *function)
+{
+	size_t len = strlen(function);
+	bool found = false;
+	char line[512];
+	char *name;
+	FILE *f;
+
+	f = fopen("/proc/kallsyms", "r");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		name = strrchr(strtok(line, "\t\n"), ' ');
+		found = name && !strncmp(name + 1, function, len) && !name[len + 1];
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* open */
 
 static inline int _umad_open(const struct umad_port *port, int flags,
