@@ -16,9 +16,9 @@
 #define TIMEOUTS	16
 
 /*
- * What a send and a MAD may take up, in bytes of slab, without KASAN's share. Of a send the MAD layer
- * takes 1,024. On RoCE, each has an address handle of its own besides, of 192
- * bytes with Soft-RoCE.
+ * What a send and a MAD may take up, in bytes of slab, without KASAN's share.
+ * Of a send the MAD layer takes 1,024; the address handle is the driver's, and
+ * large with Soft-RoCE.
  */
 #define SEND_SLAB_ROCE	1408
 #define SEND_SLAB_IB	1160

@@ -23,7 +23,6 @@ struct umad_trap {
 
 #define UMAD_NO_WRITE_PROTECT	"no write protection by userfaultfd here"
 
-
 static inline int __umad_trap_open(struct umad_trap *trap, bool wp)
 {
 	struct uffdio_api api = {
