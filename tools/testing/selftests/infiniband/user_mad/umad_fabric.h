@@ -185,22 +185,14 @@ static inline int _umad_fabric_fault(const char *command)
 static inline int umad_find_port_of(const char *ibdev, int num,
 				    struct umad_port *port)
 {
-	char text[64];
 	int n;
 
 	memset(port, 0, sizeof(*port));
 	port->gid_ipv4 = -1;
 	port->gid_empty = -1;
 	for (n = 0; n < 128; n++) {
-		snprintf(port->name, sizeof(port->name), "umad%d", n);
-		if (umad_sysfs_read(port->ibdev, sizeof(port->ibdev),
-				    "/sys/class/infiniband_mad/%s/ibdev",
-				    port->name) ||
-		    umad_sysfs_read(text, sizeof(text),
-				    "/sys/class/infiniband_mad/%s/port",
-				    port->name))
+		if (umad_read_port(n, port))
 			continue;
-		port->port = atoi(text);
 		if (strcmp(port->ibdev, ibdev) || port->port != num)
 			continue;
 		snprintf(port->dev, sizeof(port->dev), "/dev/infiniband/%s",

@@ -173,6 +173,21 @@ static inline int umad_read_gid(const struct umad_port *port, int index,
 	return inet_pton(AF_INET6, text, gid) == 1 ? 0 : -1;
 }
 
+/* What umad@n says it is */
+static inline int umad_read_port(int n, struct umad_port *port)
+{
+	char text[64];
+
+	snprintf(port->name, sizeof(port->name), "umad%d", n);
+	if (umad_sysfs_read(port->ibdev, sizeof(port->ibdev),
+			    "/sys/class/infiniband_mad/%s/ibdev", port->name) ||
+	    umad_sysfs_read(text, sizeof(text),
+			    "/sys/class/infiniband_mad/%s/port", port->name))
+		return -1;
+	port->port = atoi(text);
+	return 0;
+}
+
 /* Finds the first umad device whose port is an Ethernet one (Soft-RoCE) */
 static inline int umad_find_port(struct umad_port *port)
 {
@@ -183,15 +198,8 @@ static inline int umad_find_port(struct umad_port *port)
 
 	memset(port, 0, sizeof(*port));
 	for (n = 0; n < 64; n++) {
-		snprintf(port->name, sizeof(port->name), "umad%d", n);
-		if (umad_sysfs_read(port->ibdev, sizeof(port->ibdev),
-				    "/sys/class/infiniband_mad/%s/ibdev",
-				    port->name) ||
-		    umad_sysfs_read(text, sizeof(text),
-				    "/sys/class/infiniband_mad/%s/port",
-				    port->name))
+		if (umad_read_port(n, port))
 			continue;
-		port->port = atoi(text);
 		if (umad_sysfs_read(text, sizeof(text),
 				    "/sys/class/infiniband/%s/ports/%d/link_layer",
 				    port->ibdev, port->port) ||
