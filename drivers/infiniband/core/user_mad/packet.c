@@ -54,19 +54,22 @@ void umad_packet_exit(void)
 	kmem_cache_destroy(umad_send_cache);
 }
 
-static struct umad_packet *umad_packet_get(struct umad_file *file,
-					   struct kmem_cache *cache, bool sent,
+static struct kmem_cache *umad_packet_cache(bool sent)
+{
+	return sent ? umad_send_cache : umad_recv_cache;
+}
+
+static struct umad_packet *umad_packet_get(struct umad_file *file, bool sent,
 					   gfp_t gfp)
 {
 	struct umad_packet *packet = xchg(&file->spare[sent], NULL);
 
-	return packet ?: kmem_cache_alloc(cache, gfp);
+	return packet ?: kmem_cache_alloc(umad_packet_cache(sent), gfp);
 }
 
 static void umad_packet_put(struct umad_packet *packet)
 {
-	kmem_cache_free(packet->sent ? umad_send_cache : umad_recv_cache,
-			packet);
+	kmem_cache_free(umad_packet_cache(packet->sent), packet);
 }
 
 /**
@@ -81,7 +84,7 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
-	packet = umad_packet_get(file, umad_send_cache, true, UMAD_GFP_SEND);
+	packet = umad_packet_get(file, true, UMAD_GFP_SEND);
 	set_active_memcg(old);
 	if (!packet)
 		return NULL;
@@ -113,7 +116,7 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
-	packet = umad_packet_get(file, umad_recv_cache, false, gfp);
+	packet = umad_packet_get(file, false, gfp);
 	if (!packet)
 		goto out;
 
@@ -126,7 +129,7 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	if (mad_len > UMAD_MAD_SIZE) {
 		packet->message = kvmalloc(mad_len, gfp);
 		if (!packet->message) {
-			kmem_cache_free(umad_recv_cache, packet);
+			umad_packet_put(packet);
 			packet = NULL;
 		}
 	}
