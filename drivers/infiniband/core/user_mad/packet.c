@@ -6,6 +6,7 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "user_mad.h"
 
@@ -95,6 +96,14 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 	return packet;
 }
 
+/* Beyond its caches, kmalloc() would take and clear a power of two of pages */
+static void *umad_packet_alloc_message(size_t len, gfp_t gfp)
+{
+	if (len > KMALLOC_MAX_CACHE_SIZE)
+		return __vmalloc(len, gfp);
+	return kmalloc(len, gfp);
+}
+
 /**
  * umad_packet_alloc_recv - memory for something received
  * @file: who receives, and pays
@@ -127,7 +136,7 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	memset(packet->data, 0, hdr_len);
 
 	if (mad_len > UMAD_MAD_SIZE) {
-		packet->message = kvmalloc(mad_len, gfp);
+		packet->message = umad_packet_alloc_message(mad_len, gfp);
 		if (!packet->message) {
 			umad_packet_put(packet);
 			packet = NULL;
