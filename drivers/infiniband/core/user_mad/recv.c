@@ -242,6 +242,21 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	return hdr->grh_present ? umad_grh_from_wc(mad_agent, recv_wc, hdr) : 0;
 }
 
+/* What most messages consist of is worth a length that the compiler knows */
+static void umad_copy_segment(void *to, const void *data, size_t len)
+{
+	switch (len) {
+	case IB_MGMT_SA_DATA:
+		memcpy(to, data, IB_MGMT_SA_DATA);
+		break;
+	case IB_MGMT_VENDOR_DATA:
+		memcpy(to, data, IB_MGMT_VENDOR_DATA);
+		break;
+	default:
+		memcpy(to, data, len);
+	}
+}
+
 /*
  * The first segment is taken whole, with its headers; of the others only the
  * data.
@@ -249,22 +264,23 @@ static int umad_fill_hdr(struct umad_packet *packet,
 static void umad_fill_mad(struct umad_packet *packet,
 			  const struct ib_mad_recv_wc *recv_wc)
 {
+	const struct ib_mad_recv_buf *seg = &recv_wc->recv_buf;
 	void *to = umad_packet_mad(packet);
-	const struct ib_mad_recv_buf *seg;
 	size_t left = recv_wc->mad_len;
-	size_t skip = 0;
+	size_t len = min(left, recv_wc->mad_seg_size);
+	size_t skip;
 
-	packet->first_len = packet->hdr_len + min(left, recv_wc->mad_seg_size);
+	packet->first_len = packet->hdr_len + len;
+	memcpy(to, seg->mad, len);
+	if (len == left)
+		return;
 
-	list_for_each_entry(seg, &recv_wc->rmpp_list, list) {
-		size_t len = min(left, recv_wc->mad_seg_size - skip);
-
-		memcpy(to, (void *)seg->mad + skip, len);
+	skip = ib_get_mad_data_offset(seg->mad->mad_hdr.mgmt_class);
+	list_for_each_entry_continue(seg, &recv_wc->rmpp_list, list) {
 		to += len;
 		left -= len;
-		if (!left)
-			break;
-		skip = ib_get_mad_data_offset(seg->mad->mad_hdr.mgmt_class);
+		len = min(left, recv_wc->mad_seg_size - skip);
+		umad_copy_segment(to, (void *)seg->mad + skip, len);
 	}
 }
 

@@ -205,6 +205,23 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	return 0;
 }
 
+/*
+ * fault_in_readable() has checked the address. A constant length, as most
+ * segments have it, needs no check against the size of the segment.
+ */
+static unsigned long umad_copy_segment(void *to, const char __user *from,
+				       size_t len)
+{
+	switch (len) {
+	case IB_MGMT_SA_DATA:
+		return __copy_from_user_inatomic(to, from, IB_MGMT_SA_DATA);
+	case IB_MGMT_VENDOR_DATA:
+		return __copy_from_user_inatomic(to, from, IB_MGMT_VENDOR_DATA);
+	default:
+		return __copy_from_user_inatomic(to, from, len);
+	}
+}
+
 /* A page that had been faulted in may not be there any more */
 static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 			     size_t len)
@@ -214,10 +231,14 @@ static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 	if (from < m->head_len) {
 		head = min(len, m->head_len - from);
 		memcpy(to, m->head + m->hdr_len + from, head);
+		if (head == len)
+			return 0;
 	}
-	m->missing = head < len &&
-		     copy_from_user_nofault(to + head, m->rest + from + head,
-					    len - head);
+
+	pagefault_disable();
+	m->missing = umad_copy_segment(to + head, m->rest + from + head,
+				       len - head);
+	pagefault_enable();
 	return m->missing ? -EFAULT : 0;
 }
 
