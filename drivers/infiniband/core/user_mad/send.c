@@ -13,6 +13,7 @@
 #include <linux/jhash.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
+#include <linux/once.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -128,9 +129,17 @@ bool umad_send_same(struct umad_packet *a, struct umad_packet *b)
 	return ahdr->lid == bhdr->lid;
 }
 
+/* So that nobody can choose transaction IDs that fall into one bucket */
+static u32 umad_send_seed __read_mostly;
+
+/*
+ * The hash is taken once: jhash() is most of what it costs to forget a send,
+ * and the table would take it again whenever it grows. It is of no use to mix
+ * in the table's own seed, as only equal hashes could need that.
+ */
 static u32 umad_send_key_hashfn(const void *key, u32 len, u32 seed)
 {
-	return umad_send_hash((struct umad_packet *)key, seed);
+	return ((const struct umad_packet *)key)->hash;
 }
 
 static int umad_send_cmpfn(struct rhashtable_compare_arg *arg, const void *obj)
@@ -159,6 +168,7 @@ static const struct rhashtable_params umad_sends_params = {
  */
 int umad_sends_init(struct umad_file *file)
 {
+	get_random_once(&umad_send_seed, sizeof(umad_send_seed));
 	return rhashtable_init(&file->outstanding, &umad_sends_params);
 }
 
@@ -222,6 +232,21 @@ static unsigned long umad_copy_segment(void *to, const char __user *from,
 	}
 }
 
+/* Of a MAD behind its header, with or without that of RMPP */
+static void umad_copy_rest(void *to, const void *from, size_t len)
+{
+	switch (len) {
+	case UMAD_MAD_SIZE - IB_MGMT_MAD_HDR:
+		memcpy(to, from, UMAD_MAD_SIZE - IB_MGMT_MAD_HDR);
+		break;
+	case UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR:
+		memcpy(to, from, UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR);
+		break;
+	default:
+		memcpy(to, from, len);
+	}
+}
+
 /* A page that had been faulted in may not be there any more */
 static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 			     size_t len)
@@ -230,7 +255,7 @@ static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 
 	if (from < m->head_len) {
 		head = min(len, m->head_len - from);
-		memcpy(to, m->head + m->hdr_len + from, head);
+		umad_copy_rest(to, m->head + m->hdr_len + from, head);
 		if (head == len)
 			return 0;
 	}
@@ -326,6 +351,7 @@ static int umad_send_track(struct umad_file *file, struct umad_packet *packet,
 {
 	int ret;
 
+	packet->hash = umad_send_hash(packet, umad_send_seed);
 	ret = rhashtable_lookup_insert_key(&file->outstanding, packet,
 					   &packet->node, umad_sends_params);
 	packet->hashed = !ret;

@@ -218,6 +218,7 @@ struct umad_reg {
  * struct umad_packet - a send, or one read()
  * @list: entry in umad_file.queue
  * @node: entry in umad_file.outstanding, if @hashed
+ * @hash: umad_send_hash(), for @node
  * @message: the MAD behind the header, if it is too long for @data, or NULL
  * @length: length of header and MAD together
  * @first_len: how much of that a reader must have room for at least: all of
@@ -231,7 +232,10 @@ struct umad_reg {
 struct umad_packet {
 	union {
 		struct list_head	list;
-		struct rhash_head	node;
+		struct {
+			struct rhash_head	node;
+			u32			hash;
+		};
 	};
 	void			*message;
 	u32			length;
