@@ -121,15 +121,25 @@ static inline void nl_parse_ibdev(struct nlmsghdr *nlh, void *arg)
 		memcpy(&ibdev->index, index, 4);
 }
 
-/* The number by which netlink knows an RDMA device */
+/*
+ * The number by which netlink knows an RDMA device. The kernel dumps devices one
+ * at a time and counts them, so when one goes meanwhile, another is left out: if
+ * sysfs has it, look again.
+ */
 static inline int nl_ibdev_index(const char *name, __u32 *index)
 {
+	long long end = umad_now_ms() + UMAD_SOON_MS;
 	struct nl_ibdev ibdev = { .name = name, .index = ~0U };
 	struct nl_request req;
+	char path[128];
 	int ret;
 
-	nl_begin_rdma(&req, RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
-	ret = nl_talk(NETLINK_RDMA, &req, nl_parse_ibdev, &ibdev);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", name);
+	do {
+		nl_begin_rdma(&req, RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
+		ret = nl_talk(NETLINK_RDMA, &req, nl_parse_ibdev, &ibdev);
+	} while (!ret && ibdev.index == ~0U && !access(path, F_OK) &&
+		 umad_now_ms() < end);
 	*index = ibdev.index;
 	return ret ? ret : ibdev.index == ~0U ? -ENODEV : 0;
 }
