@@ -11,7 +11,7 @@
 #	H1 and H3	subnet managers, which sweep, die and come back; askers
 #	H2, H4		servers; what H2 sends gets lost, doubled, late and out
 #			of order, what H4 sends gets lost
-#	H5		an asker that reads too little for its cgroup
+#	H5		an asker whose cgroup cannot pay for all that it asked for
 #	H6		comes and goes
 #	elsewhere	the selftest mix, over Soft-RoCE and madsim, seed by seed
 
@@ -49,7 +49,7 @@ up()
 	done
 }
 
-plan 15
+plan 17
 SM_SWEEP=5
 sm_start H1 "${dev[1]}"
 sm_start H3 "${dev[3]}"
@@ -164,9 +164,10 @@ mixes & others+=($!)
 
 echo +memory >/sys/fs/cgroup/cgroup.subtree_control
 mkdir -p /sys/fs/cgroup/soak
-echo 3M >/sys/fs/cgroup/soak/memory.max
+# About half of the answers of 60,000 bytes to 64 requests
+echo 2M >/sys/fs/cgroup/soak/memory.max
 
-# ask NAME HOST LID WINDOW ANSWER [PAUSE]
+# ask NAME HOST LID WINDOW ANSWER [CGROUP]
 ask()
 {
 	local name=$1 host=$2 lid=$3
@@ -178,11 +179,7 @@ declare -A askers=()
 ask short 1 "$lid2" 4 256
 ask many 3 "$lid2" 128 256
 ask long 3 "$lid4" 4 8192
-(
-	echo $BASHPID >/sys/fs/cgroup/soak/cgroup.procs
-	exec "$soak" ask "$(chardev umad 5)" "$lid4" "$seconds" 64 60000 1000
-) >"$tmp/greedy.asked" 2>&1 &
-askers[$!]=greedy
+ask greedy 5 "$lid4" 64 60000 /sys/fs/cgroup/soak
 
 for name in short many long greedy; do
 	for pid in "${!askers[@]}"; do
@@ -194,6 +191,8 @@ for name in short many long greedy; do
 	done
 done
 rm "$go"
+check "many: some requests timed out" grep -q '[1-9][0-9]* timed out' "$tmp/many.asked"
+check "greedy: some answers were dropped" grep -q '[1-9][0-9]* dropped' "$tmp/greedy.asked"
 wait "${others[@]}"
 for name in unplug visit manager issm stuck mix; do
 	echo "# $name: $(counted $name) times"

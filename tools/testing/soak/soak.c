@@ -4,9 +4,10 @@
  *
  *	soak serve DEVICE
  *		answers requests until it is killed, as long as it is asked to
- *	soak ask DEVICE LID SECONDS WINDOW ANSWER [PAUSE]
+ *	soak ask DEVICE LID SECONDS WINDOW ANSWER [CGROUP]
  *		keeps WINDOW requests outstanding, for answers of ANSWER bytes,
- *		which it reads every PAUSE milliseconds, and balances its books
+ *		and balances its books. If CGROUP is to pay for it, nothing is
+ *		read before all requests have ended
  *	soak stuck DEVICE LID
  *		writes from a page that never comes, until it is killed
  *
@@ -43,8 +44,12 @@
 #define MAD		256
 #define MAX_MAD		(64 << 10)
 #define TIDS		65536		/* much more than are ever outstanding */
+
+/* An answer of many segments that loses one is sent again after 2 s */
 #define TIMEOUT_MS	500
-#define RETRIES		2
+#define LONG_TIMEOUT_MS	5000
+#define RETRIES		1
+#define SEG_RETRIES	5
 #define DRAIN_S		120
 
 struct mad {
@@ -105,7 +110,11 @@ static int open_device(const char *path, bool server, uint32_t *id)
 	return fd;
 }
 
-/* An answer goes where the request came from. Losing one is the asker's concern */
+/*
+ * An answer goes where the request came from. Losing one is the asker's concern.
+ * It has no timeout of its own: that would be for an answer to the answer, and
+ * with a short one the kernel's MAD layer does not send segments again.
+ */
 static void serve(const char *path)
 {
 	struct msg *msg = &buf.msg;
@@ -129,8 +138,8 @@ static void serve(const char *path)
 		msg->mad.rmpp_version = 1;
 		msg->mad.rmpp_type = 1;
 		msg->mad.rmpp_flags = want > MAD ? RMPP_ACTIVE : 0;
-		msg->hdr.timeout_ms = want > MAD ? TIMEOUT_MS : 0;
-		msg->hdr.retries = want > MAD ? RETRIES : 0;
+		msg->hdr.timeout_ms = 0;
+		msg->hdr.retries = want > MAD ? SEG_RETRIES : 0;
 		if (write(fd, &buf, HDR + want) < 0 && errno != EINVAL &&
 		    errno != ENOMEM)
 			fail("write");
@@ -138,7 +147,7 @@ static void serve(const char *path)
 }
 
 struct books {
-	unsigned long long sent, answered, timed_out, refused;
+	unsigned long long sent, answered, timed_out, dropped, refused;
 	uint32_t next;			/* TID */
 	unsigned int outstanding;	/* as far as is known here */
 	bool open[TIDS];
@@ -152,7 +161,7 @@ static void request(uint32_t id, uint16_t lid, uint32_t answer, struct msg *msg)
 	msg->hdr.id = id;
 	msg->hdr.qpn = htobe32(1);
 	msg->hdr.lid = htobe16(lid);
-	msg->hdr.timeout_ms = TIMEOUT_MS;
+	msg->hdr.timeout_ms = answer > MAD ? LONG_TIMEOUT_MS : TIMEOUT_MS;
 	msg->hdr.retries = RETRIES;
 	msg->mad = (struct mad){
 		.version = 1,
@@ -169,9 +178,6 @@ static bool ask_one(int fd, uint32_t id, uint16_t lid, uint32_t answer)
 {
 	struct msg *msg = &buf.msg;
 
-	/* One that was dropped stays open: its TID is not used again */
-	while (books.open[books.next % TIDS])
-		books.next++;
 	request(id, lid, answer, msg);
 	msg->mad.tid = htobe64(books.next);
 	if (write(fd, msg, HDR + MAD) < 0) {
@@ -227,44 +233,90 @@ static unsigned long long count_of(int fd, const char *field)
 	return strtoull(at + strlen(field), NULL, 10);
 }
 
+/*
+ * Waits until every request has ended, and reads how. The requests whose end
+ * cannot be read must be as many as the kernel says it has dropped.
+ */
+static void settle(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	long long end = now_ms() + DRAIN_S * 1000;
+	unsigned long long dropped;
+
+	while (count_of(fd, "umad-outstanding:") && now_ms() < end)
+		usleep(100000);
+	for (;;) {
+		while (read_one(fd))
+			;
+		dropped = count_of(fd, "umad-dropped:") - books.dropped;
+		if (books.outstanding == dropped && !count_of(fd, "umad-unread:"))
+			break;
+		if (now_ms() > end) {
+			fprintf(stderr,
+				"soak: %u requests have no end, %llu dropped, %llu outstanding, %llu unread\n",
+				books.outstanding, dropped,
+				count_of(fd, "umad-outstanding:"),
+				count_of(fd, "umad-unread:"));
+			exit(1);
+		}
+		poll(&pfd, 1, 100);
+	}
+	books.dropped += dropped;
+	books.outstanding = 0;
+	memset(books.open, 0, sizeof(books.open));
+}
+
+static void enter_cgroup(const char *cgroup)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		fail(path);
+	close(fd);
+}
+
+/* Who opens the device pays for what arrives, here without being in need itself */
+static int open_for(const char *cgroup, const char *path, uint32_t *id)
+{
+	int fd;
+
+	if (cgroup)
+		enter_cgroup(cgroup);
+	fd = open_device(path, false, id);
+	if (cgroup)
+		enter_cgroup("/sys/fs/cgroup");
+	return fd;
+}
+
 static void ask(const char *path, uint16_t lid, long seconds, unsigned int window,
-		uint32_t answer, int pause)
+		uint32_t answer, const char *cgroup)
 {
 	uint32_t id;
-	int fd = open_device(path, false, &id);
+	int fd = open_for(cgroup, path, &id);
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	long long end = now_ms() + seconds * 1000;
-	unsigned long long dropped = 0, seen;
 
 	while (now_ms() < end) {
 		while (books.outstanding < window && ask_one(fd, id, lid, answer))
 			;
-		if (pause)
-			usleep(pause * 1000);
+		if (cgroup) {
+			settle(fd);
+			continue;
+		}
 		poll(&pfd, 1, 100);
 		while (read_one(fd))
 			;
-		/* Their place in the window is free again */
-		seen = count_of(fd, "umad-dropped:");
-		books.outstanding -= seen - dropped;
-		dropped = seen;
 	}
+	settle(fd);
 
-	end = now_ms() + DRAIN_S * 1000;
-	do {
-		poll(&pfd, 1, 100);
-		while (read_one(fd))
-			;
-	} while ((count_of(fd, "umad-outstanding:") || count_of(fd, "umad-unread:")) &&
-		 now_ms() < end);
-
-	dropped = count_of(fd, "umad-dropped:");
 	printf("%llu sent = %llu answered + %llu timed out + %llu dropped\n",
-	       books.sent, books.answered, books.timed_out, dropped);
-	printf("%llu refused, %llu outstanding, %llu unread\n", books.refused,
-	       count_of(fd, "umad-outstanding:"), count_of(fd, "umad-unread:"));
-	if (!books.sent || !books.answered ||
-	    books.sent != books.answered + books.timed_out + dropped) {
+	       books.sent, books.answered, books.timed_out, books.dropped);
+	printf("%llu refused\n", books.refused);
+	if (!books.answered ||
+	    books.sent != books.answered + books.timed_out + books.dropped) {
 		fprintf(stderr, "soak: %s: this does not balance\n", path);
 		exit(1);
 	}
@@ -303,7 +355,7 @@ int main(int argc, char **argv)
 		serve(argv[2]);
 	else if ((argc == 7 || argc == 8) && !strcmp(argv[1], "ask"))
 		ask(argv[2], strtoul(argv[3], NULL, 0), atol(argv[4]),
-		    atoi(argv[5]), atoi(argv[6]), argc == 8 ? atoi(argv[7]) : 0);
+		    atoi(argv[5]), atoi(argv[6]), argc == 8 ? argv[7] : NULL);
 	else if (argc == 4 && !strcmp(argv[1], "stuck"))
 		stuck(argv[2], strtoul(argv[3], NULL, 0));
 	else
