@@ -214,6 +214,28 @@ TEST_F_TIMEOUT(rmpp_fabric, everything_at_once, 120)
 	umad_expect_empty(&self->server);
 }
 
+/*
+ * A timeout is for the answer to the message, which must be on its way within 2 s.
+ * With less, the kernel's MAD layer does not make up for a loss.
+ */
+TEST_F_TIMEOUT(rmpp_fabric, lost_segments_and_a_timeout, 60)
+{
+	struct umad_msg head = next_head(self, MAD_SEND), got;
+	const size_t len = 150 * SEG_DATA + 100;
+
+	umad_fabric_fault("h1 1 drop nth 61");
+	umad_make_active(&head);
+	head.hdr.timeout_ms = 2001;
+	head.hdr.retries = 3;
+	umad_long_write(&self->client, &head, len, 1, &self->msg);
+	umad_long_read(&self->server, self->sid, &head, len, 1, &self->msg);
+
+	umad_read_timeout(&self->client, &got);
+	EXPECT_EQ((__u32)be64toh(head.mad.tid), (__u32)be64toh(got.mad.tid));
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
 /* Nothing gets there: the record of a timeout, after as many tries as asked */
 TEST_F(rmpp_fabric, total_loss)
 {
