@@ -7,6 +7,22 @@
 #include "umad_pair.h"
 #include "umad_trap.h"
 
+FIXTURE_VARIANT_ADD(pair, v2_new_fuse)
+{
+	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.fuse = true,
+};
+
+static int make_trap(bool fuse, struct umad_trap *trap)
+{
+	return fuse ? _umad_trap_fuse(trap) : _umad_trap(trap);
+}
+
+#define stall_trap(variant, trap)					\
+	ASSERT_EQ(0, make_trap((variant)->fuse, trap))			\
+		TH_LOG("%s: %s", (variant)->fuse ? "FUSE" : "userfaultfd", \
+		       strerror(errno))
+
 /*
  * The pair of the fixture are the neighbours. The victim is a third descriptor
  * with an agent that takes a method of its own.
@@ -30,7 +46,7 @@ struct victim {
 	umad_open_abi(&(self)->port, &(variant)->abi,			\
 		      O_RDWR | O_NONBLOCK, &(v)->file);			\
 	(v)->id = umad_register(&(v)->file, &__reg);			\
-	umad_trap(&(v)->trap);						\
+	stall_trap(variant, &(v)->trap);				\
 } while (0)
 
 /*
@@ -257,7 +273,7 @@ TEST_F(pair, stalled_long_write_stops_no_neighbour)
 	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &file);
 	reg.rmpp_version = 1;
 	umad_register(&file, &reg);
-	umad_trap(&trap);
+	stall_trap(variant, &trap);
 
 	there = file.hlen + MAD_VENDOR_HDR + 300;
 	msg = umad_msg(&self->port, reg.id, 0x30, 0x77);
@@ -297,7 +313,7 @@ TEST_F(pair, stalled_read_stops_nobody)
 	struct umad_trap trap;
 	int i;
 
-	umad_trap(&trap);
+	stall_trap(variant, &trap);
 	for (i = 0; i < 2; i++) {
 		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
 		umad_write(&self->client, &msg);
@@ -337,7 +353,7 @@ TEST_F(pair, failed_read_wakes_reader)
 	struct umad_trap trap;
 	bool passed;
 
-	umad_trap(&trap);
+	stall_trap(variant, &trap);
 	ASSERT_EQ(0, fcntl(self->server.fd, F_SETFL, O_RDWR));
 	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 	umad_write(&self->client, &msg);
@@ -388,7 +404,7 @@ TEST_F(pair, failed_read_wakes_poller)
 	struct umad_trap trap;
 	bool passed;
 
-	umad_trap(&trap);
+	stall_trap(variant, &trap);
 	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
@@ -479,7 +495,7 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	umad_reg_encode(&__reg, __req);					\
 	umad_open_abi(&(self)->port, &(variant)->abi,			\
 		      O_RDWR | O_NONBLOCK, v);				\
-	umad_trap(trap);						\
+	stall_trap(variant, trap);					\
 	memcpy(umad_trap_at(trap, 8), __req, 8);			\
 	*(call) = (struct umad_call){					\
 		.op = UMAD_CALL_IOCTL,					\
@@ -597,6 +613,9 @@ TEST_F(pair, layout_switch)
 	__u8 buf[64] = { 0 };
 	int i;
 
+	if (variant->fuse)
+		SKIP(return, "FUSE cannot stop who writes to a page that is there");
+
 	umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
 	umad_trap(&trap);
 	if (!trap.wp)
@@ -660,7 +679,7 @@ static bool dies(pid_t pid, int ms)
 }
 
 /* @msg is what a write begins with */
-#define expect_dies_stalled(trap, call, file, msg) do {			\
+#define expect_dies_stalled(trap, call, file, msg, fuse) do {		\
 	pid_t __parent = getpid(), __pid;				\
 	int __ready[2];							\
 	char __c;							\
@@ -669,7 +688,7 @@ static bool dies(pid_t pid, int ms)
 	__pid = fork();							\
 	ASSERT_LE(0, __pid);						\
 	if (!__pid) {							\
-		if (_umad_trap(trap))					\
+		if (make_trap(fuse, trap))				\
 			_exit(1);					\
 		(call)->buf = umad_trap_at(trap, (uintptr_t)(call)->buf); \
 		if ((call)->op == UMAD_CALL_WRITE)			\
@@ -714,7 +733,8 @@ TEST_F(pair, stalled_dies)
 	msg.hdr.id = self->sid;
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		calls[i].fd = self->server.fd;
-		expect_dies_stalled(&trap, &calls[i], &self->server, &msg);
+		expect_dies_stalled(&trap, &calls[i], &self->server, &msg,
+				    variant->fuse);
 	}
 	/* The read that died has given its packet back */
 	umad_read(&self->server, &msg);

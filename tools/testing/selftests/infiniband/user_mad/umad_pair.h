@@ -8,6 +8,7 @@
 #ifndef UMAD_PAIR_H
 #define UMAD_PAIR_H
 
+#include "umad_fuse.h"
 #include "umad_utils.h"
 
 static const __u64 pair_methods =
@@ -25,6 +26,7 @@ FIXTURE(pair)
 FIXTURE_VARIANT(pair)
 {
 	struct umad_abi abi;
+	bool fuse;	/* for stall: what is waited for is a FUSE server */
 };
 
 FIXTURE_VARIANT_ADD(pair, v1_old)
@@ -55,6 +57,8 @@ FIXTURE_SETUP(pair)
 
 	self->client.fd = -1;
 	self->server.fd = -1;
+	if (variant->fuse && !umad_have_fuse())
+		SKIP(return, UMAD_NO_FUSE);
 	umad_port(&self->port);
 
 	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * A trap: memory whose second page is missing until the test supplies it, so
- * that a system call stops in the middle of a copy from or to the user. And
- * calls made by a thread, so that one which never returns can be told.
+ * that a system call stops in the middle of a copy from or to the user. What it
+ * waits for is userfaultfd, or the server of a FUSE file. And calls made by a
+ * thread, so that one which never returns can be told.
  */
 #ifndef UMAD_TRAP_H
 #define UMAD_TRAP_H
@@ -12,13 +13,15 @@
 #include <linux/userfaultfd.h>
 #include <sys/syscall.h>
 
+#include "umad_fuse.h"
 #include "umad_utils.h"
 
 struct umad_trap {
 	__u8 *base;
 	size_t page;
-	int uffd;
+	int uffd;		/* -1: it is FUSE */
 	bool wp;		/* umad_trap_write_protect() works */
+	struct umad_fuse fuse;
 };
 
 #define UMAD_NO_WRITE_PROTECT	"no write protection by userfaultfd here"
@@ -50,16 +53,22 @@ static inline int __umad_trap_open(struct umad_trap *trap, bool wp)
 	return -1;
 }
 
-static inline int _umad_trap(struct umad_trap *trap)
+/* The first page is there */
+static inline int __umad_trap_map(struct umad_trap *trap)
 {
-	trap->page = sysconf(_SC_PAGESIZE);
+	*trap = (struct umad_trap){ .page = sysconf(_SC_PAGESIZE), .uffd = -1 };
 	trap->base = mmap(NULL, 2 * trap->page, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (trap->base == MAP_FAILED)
 		return -1;
-	/* The first page is there */
 	memset(trap->base, 0, trap->page);
+	return 0;
+}
 
+static inline int _umad_trap(struct umad_trap *trap)
+{
+	if (__umad_trap_map(trap))
+		return -1;
 	/* Not every architecture knows write protection */
 	return __umad_trap_open(trap, true) && __umad_trap_open(trap, false) ?
 	       -1 : 0;
@@ -68,6 +77,14 @@ static inline int _umad_trap(struct umad_trap *trap)
 #define umad_trap(trap)							\
 	ASSERT_EQ(0, _umad_trap(trap))					\
 		TH_LOG("userfaultfd: %s", strerror(errno))
+
+/* Ask umad_have_fuse() first */
+static inline int _umad_trap_fuse(struct umad_trap *trap)
+{
+	return __umad_trap_map(trap) ||
+	       umad_fuse_start(&trap->fuse, trap->page) ||
+	       umad_fuse_map(&trap->fuse, trap->base + trap->page) ? -1 : 0;
+}
 
 /* @len bytes before the missing page */
 static inline void *umad_trap_at(const struct umad_trap *trap, size_t len)
@@ -78,12 +95,17 @@ static inline void *umad_trap_at(const struct umad_trap *trap, size_t len)
 /* Waits until somebody is caught */
 static inline bool umad_trap_caught(const struct umad_trap *trap)
 {
-	struct pollfd pfd = { .fd = trap->uffd, .events = POLLIN };
+	struct pollfd pfd = {
+		.fd = trap->uffd < 0 ? trap->fuse.caught : trap->uffd,
+		.events = POLLIN,
+	};
 	struct uffd_msg msg;
 
-	return poll(&pfd, 1, UMAD_SOON_MS) == 1 &&
-	       read(trap->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
-	       msg.event == UFFD_EVENT_PAGEFAULT;
+	if (poll(&pfd, 1, UMAD_SOON_MS) != 1)
+		return false;
+	return trap->uffd < 0 ||
+	       (read(trap->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
+		msg.event == UFFD_EVENT_PAGEFAULT);
 }
 
 /* Supplies the missing page with @data at its beginning */
@@ -103,7 +125,8 @@ static inline int umad_trap_release(struct umad_trap *trap, const void *data,
 	if (len)
 		memcpy(page, data, len);
 	copy.src = (uintptr_t)page;
-	ret = ioctl(trap->uffd, UFFDIO_COPY, &copy);
+	ret = trap->uffd < 0 ? umad_fuse_release(&trap->fuse, page) :
+	      ioctl(trap->uffd, UFFDIO_COPY, &copy);
 	free(page);
 	return ret;
 }
@@ -138,14 +161,19 @@ static inline int umad_trap_fail(struct umad_trap *trap)
 		.len = trap->page,
 	};
 
+	if (trap->uffd < 0)
+		return umad_fuse_fail(&trap->fuse);
 	return mprotect(trap->base + trap->page, trap->page, PROT_NONE) ||
 	       ioctl(trap->uffd, UFFDIO_WAKE, &range);
 }
 
 static inline void umad_trap_free(struct umad_trap *trap)
 {
-	close(trap->uffd);
 	munmap(trap->base, 2 * trap->page);
+	if (trap->uffd < 0)
+		umad_fuse_stop(&trap->fuse);
+	else
+		close(trap->uffd);
 }
 
 /* A system call in a thread of its own */
