@@ -20,6 +20,8 @@
 
 #define MAX_FDS		4
 #define MEM		(128 << 10)	/* of each kind of memory */
+#define MAX_AGENTS	32
+#define RMPP_HDR	36	/* what a write has at least, behind the header */
 
 static const struct target *target;
 static uint8_t *normal, *border, *readonly;
@@ -45,12 +47,17 @@ static const int write_errors[] = { EINVAL, EFAULT, EIO, ENOMEM, ENODATA,
 static const int read_errors[] = { EINVAL, EFAULT, EIO, EAGAIN, ENOSPC, EBADF,
 	0 };
 
-static void judge(const char *what, long ret, bool good, const int *errors)
+/* @wrong: so wrong that it must be refused, whatever else is the case */
+static void judge(const char *what, long ret, bool good, bool wrong,
+		  const int *errors)
 {
 	int error = errno;
 
-	if (good)
+	if (good) {
+		if (wrong && !why[0])
+			snprintf(why, sizeof(why), "%s was not refused", what);
 		return;
+	}
 	if (ret == -1)
 		while (*errors && *errors != error)
 			errors++;
@@ -118,6 +125,17 @@ int execute_init(const struct target *t)
 	return 0;
 }
 
+/* Memory that memory() makes, and that cannot be read or written to its end */
+static bool unreadable(uint32_t mem, size_t len)
+{
+	return len && (mem % 5 == 1 || mem % 5 == 2 || mem % 5 == 4);
+}
+
+static bool unwritable(uint32_t mem, size_t len)
+{
+	return unreadable(mem, len) || (len && mem % 5 == 3);
+}
+
 /* @len bytes as @mem wants them, with the beginning of @data if they can be written */
 static void *memory(uint32_t mem, const void *data, size_t data_len, size_t len)
 {
@@ -159,7 +177,7 @@ static void do_open(const uint32_t *arg)
 	int fd = open(target->dev[arg[0] % target->devs],
 		      arg[1] % 3 | O_NONBLOCK | O_CLOEXEC);
 
-	judge("open", fd, fd >= 0, open_errors);
+	judge("open", fd, fd >= 0, false, open_errors);
 	if (fd >= 0)
 		add_file(fd, sizeof(struct ib_user_mad_hdr_old), false);
 }
@@ -182,7 +200,7 @@ static void do_pkey(int f)
 {
 	int ret = ioctl(files[f].fd, IB_USER_MAD_ENABLE_PKEY, 0);
 
-	judge("ENABLE_PKEY", ret, !ret, ioctl_errors);
+	judge("ENABLE_PKEY", ret, !ret, files[f].used, ioctl_errors);
 	if (!ret)
 		files[f].hlen = sizeof(struct ib_user_mad_hdr);
 }
@@ -200,7 +218,9 @@ static void do_reg1(int f, const uint32_t *arg)
 	int ret = ioctl(files[f].fd, IB_USER_MAD_REGISTER_AGENT,
 			memory(arg[0], &req, sizeof(req), sizeof(req)));
 
-	judge("REGISTER_AGENT", ret, !ret, ioctl_errors);
+	judge("REGISTER_AGENT", ret, !ret,
+	      unwritable(arg[0], sizeof(req)) || req.qpn > 1 ||
+	      req.rmpp_version > 1, ioctl_errors);
 	files[f].used |= !ret;
 }
 
@@ -218,7 +238,10 @@ static void do_reg2(int f, const uint32_t *arg)
 	int ret = ioctl(files[f].fd, IB_USER_MAD_REGISTER_AGENT2,
 			memory(arg[0], &req, sizeof(req), sizeof(req)));
 
-	judge("REGISTER_AGENT2", ret, !ret, ioctl_errors);
+	judge("REGISTER_AGENT2", ret, !ret,
+	      unwritable(arg[0], sizeof(req)) || arg[1] > 1 ||
+	      (req.mgmt_class && arg[4] >> 24) || req.rmpp_version > 1 ||
+	      arg[8] & ~IB_USER_MAD_REG_FLAGS_CAP, ioctl_errors);
 	if (!ret && !files[f].used)
 		files[f].hlen = sizeof(struct ib_user_mad_hdr);
 	files[f].used |= !ret;
@@ -229,7 +252,9 @@ static void do_unreg(int f, const uint32_t *arg)
 	int ret = ioctl(files[f].fd, IB_USER_MAD_UNREGISTER_AGENT,
 			memory(arg[0], &arg[1], 4, 4));
 
-	judge("UNREGISTER_AGENT", ret, !ret, ioctl_errors);
+	judge("UNREGISTER_AGENT", ret, !ret,
+	      unreadable(arg[0], 4) ||
+	      (arg[0] % 5 == 0 && arg[1] >= MAX_AGENTS), ioctl_errors);
 }
 
 static void do_ioctl(int f, const uint32_t *arg)
@@ -238,7 +263,7 @@ static void do_ioctl(int f, const uint32_t *arg)
 	int ret = ioctl(files[f].fd, _IOC(_IOC_READ | _IOC_WRITE, 0x1b, arg[0], 28),
 			memory(arg[1], what, sizeof(what), sizeof(what)));
 
-	judge("ioctl", ret, !ret, ioctl_errors);
+	judge("ioctl", ret, !ret, (arg[0] & 0xff) != 1, ioctl_errors);
 }
 
 static void send_it(int f, uint32_t mem, uint32_t len,
@@ -251,7 +276,9 @@ static void send_it(int f, uint32_t mem, uint32_t len,
 	memcpy(buf, hdr, files[f].hlen);
 	memcpy(buf + files[f].hlen, mad, 256);
 	ret = write(files[f].fd, memory(mem, buf, files[f].hlen + 256, len), len);
-	judge("write", ret, ret == len, write_errors);
+	judge("write", ret, ret == len,
+	      unreadable(mem, len) || len < files[f].hlen + RMPP_HDR ||
+	      (mem % 5 == 0 && hdr->id >= MAX_AGENTS), write_errors);
 }
 
 static void set_where(struct ib_user_mad_hdr *hdr, uint32_t where)
@@ -332,7 +359,10 @@ static void do_read(int f, const uint32_t *arg)
 	uint32_t len = arg[1] % (MEM / 2);
 	long ret = read(files[f].fd, memory(arg[0], NULL, 0, len), len);
 
-	judge("read", ret, ret >= 0 && ret <= len, read_errors);
+	/* What does not come as far as the border may be read */
+	judge("read", ret, ret > 0 && ret <= len,
+	      unwritable(arg[0], len) && (arg[0] % 5 != 1 || ret == len),
+	      read_errors);
 }
 
 static void do_poll(int f, const uint32_t *arg)
@@ -340,7 +370,7 @@ static void do_poll(int f, const uint32_t *arg)
 	struct pollfd pfd = { .fd = files[f].fd, .events = POLLIN };
 	int ret = poll(&pfd, 1, arg[0] % 32);
 
-	judge("poll", ret, ret >= 0, (const int[]){ 0 });
+	judge("poll", ret, ret >= 0, false, (const int[]){ 0 });
 }
 
 static void do_fdinfo(int f)
@@ -351,7 +381,7 @@ static void do_fdinfo(int f)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", files[f].fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	judge("reading fdinfo", -1, fd >= 0 && read(fd, text, sizeof(text)) > 0,
-	      (const int[]){ 0 });
+	      false, (const int[]){ 0 });
 	close(fd);
 }
 
