@@ -64,6 +64,13 @@ static bool umad_queue_add_recv(struct umad_file *file,
 	return !full;
 }
 
+/* umad_write() looks at @timeouts without the lock */
+static void umad_count_timeouts(struct umad_file *file, int change)
+{
+	lockdep_assert_held(&file->queue_lock);
+	WRITE_ONCE(file->timeouts, file->timeouts + change);
+}
+
 /**
  * umad_queue_timeout - queue the timeout record of a send
  * @file: who sent it
@@ -78,7 +85,7 @@ void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet)
 	spin_lock(&file->queue_lock);
 	list_add_tail(&packet->list, &file->queue);
 	file->unread++;
-	file->timeouts++;
+	umad_count_timeouts(file, 1);
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
@@ -94,7 +101,7 @@ static void umad_queue_restore(struct umad_file *file,
 	spin_lock(&file->queue_lock);
 	list_add(&packet->list, &file->queue);
 	file->unread++;
-	file->timeouts += packet->sent;
+	umad_count_timeouts(file, packet->sent);
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
@@ -114,7 +121,7 @@ static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 		} else {
 			list_del(&packet->list);
 			file->unread--;
-			file->timeouts -= packet->sent;
+			umad_count_timeouts(file, -packet->sent);
 		}
 	}
 	spin_unlock(&file->queue_lock);
