@@ -53,7 +53,7 @@ TEST(issm_line_without_device)
 
 	if (!umad_have_fabrics())
 		SKIP(return, UMAD_NO_FABRICS);
-	ASSERT_EQ(0, _umad_issm_make(&issm));
+	ASSERT_EQ(0, _umad_issm_make(&issm, UMAD_MADSIM));
 	umad_issm_queue(&issm);
 	EXPECT_EQ(0, umad_device_remove(&issm.device));
 	EXPECT_EQ(0, close(issm.holder));

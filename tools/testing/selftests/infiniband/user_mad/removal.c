@@ -73,10 +73,16 @@ FIXTURE_VARIANT_ADD(removal, netns)
 	.abi = { .api = 1, .hlen = UMAD_HDR_NEW },
 };
 
+FIXTURE_VARIANT_ADD(removal, rmmod)
+{
+	.kind = UMAD_MADSIM_RMMOD,
+	.abi = { .api = 2, .hlen = UMAD_HDR_OLD },
+};
+
 FIXTURE_SETUP(removal)
 {
 	if (!umad_device_possible(variant->kind))
-		SKIP(return, UMAD_NO_FABRICS);
+		SKIP(return, UMAD_NO_DEVICE(variant->kind));
 	victim_setup(self, variant->kind, &variant->abi);
 }
 

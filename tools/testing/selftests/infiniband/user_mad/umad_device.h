@@ -10,6 +10,7 @@
 #include <linux/if.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <sys/syscall.h>
 
 #include "umad_fabric.h"
 #include "umad_netlink.h"
@@ -20,6 +21,7 @@ enum umad_device_kind {
 	UMAD_RXE_LONELY,	/* Soft-RoCE; it asks for neighbours, in vain */
 	UMAD_MADSIM,		/* host h1 of a fabric; it is unplugged */
 	UMAD_MADSIM_NETNS,	/* ... which goes to another network namespace */
+	UMAD_MADSIM_RMMOD,	/* a host of the module's own; that is unloaded */
 };
 
 struct umad_device {
@@ -124,6 +126,23 @@ static inline int __umad_madsim_add(struct umad_device *device)
 	return _umad_fabric_start(&device->fabric) ? -errno : 0;
 }
 
+/* The module, and with "pair" a cable that lives as long as it does */
+
+static inline int __umad_madsim_load(const char *topology)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+		 "if [ \"$MADSIM_MODULE\" ]; then insmod \"$MADSIM_MODULE\" topology=%s; else modprobe ib_madsim topology=%s; fi",
+		 topology, topology);
+	return system(command) ? -ENOEXEC : 0;
+}
+
+static inline int __umad_madsim_unload(void)
+{
+	return syscall(SYS_delete_module, "ib_madsim", O_NONBLOCK) ? -errno : 0;
+}
+
 /* Network namespaces: the mode can be changed while there is only one */
 
 static inline int __umad_set_exclusive(bool exclusive)
@@ -192,6 +211,8 @@ static inline int __umad_device_find(struct umad_device *device)
 	if (umad_device_is_rxe(device->kind))
 		return umad_find_port_of(device->name, 1, &device->port) ||
 		       device->port.gid[0] != 0xfe ? -1 : 0;
+	if (device->kind == UMAD_MADSIM_RMMOD)
+		return umad_find_port_of("madsim0", 1, &device->port);
 	/* In another namespace, netlink does not show it */
 	return umad_fabric_port("h1", 1, &device->port) ||
 	       nl_ibdev_index(device->port.ibdev, &index) ? -1 : 0;
@@ -216,8 +237,16 @@ static inline int __umad_device_await(struct umad_device *device)
  */
 static inline bool umad_device_possible(enum umad_device_kind kind)
 {
+	if (kind == UMAD_MADSIM_RMMOD &&
+	    access("/sys/module/ib_madsim/initstate", F_OK))
+		return false;
 	return umad_device_is_rxe(kind) || umad_have_fabrics();
 }
+
+/* Why not, if it is not */
+#define UMAD_NO_DEVICE(kind)						\
+	((kind) == UMAD_MADSIM_RMMOD ? "ib_madsim is no module here" :	\
+				       UMAD_NO_FABRICS)
 
 /**
  * umad_device_make - make a device
@@ -251,6 +280,11 @@ static inline int umad_device_make(struct umad_device *device,
 	case UMAD_MADSIM:
 		ret = __umad_madsim_add(device);
 		break;
+	case UMAD_MADSIM_RMMOD:
+		ret = __umad_madsim_unload();
+		if (!ret)
+			ret = __umad_madsim_load("pair");
+		break;
 	}
 	return ret ? ret : __umad_device_await(device);
 }
@@ -276,6 +310,8 @@ static inline int umad_device_remove(struct umad_device *device)
 		return _umad_fabric_fault("h1 unplug") ? -errno : 0;
 	case UMAD_MADSIM_NETNS:
 		return __umad_netns_leave(device);
+	case UMAD_MADSIM_RMMOD:
+		return __umad_madsim_unload();
 	}
 	return -EINVAL;
 }
@@ -307,6 +343,9 @@ static inline int umad_device_return(struct umad_device *device)
 	case UMAD_MADSIM_NETNS:
 		__umad_netns_return(device);
 		break;
+	case UMAD_MADSIM_RMMOD:
+		ret = __umad_madsim_load("pair");
+		break;
 	}
 	return ret ? ret : __umad_device_await(device);
 }
@@ -330,6 +369,10 @@ static inline void umad_device_free(struct umad_device *device)
 		_umad_fabric_stop();
 		if (device->exclusive)
 			__umad_set_exclusive(false);
+		break;
+	case UMAD_MADSIM_RMMOD:
+		__umad_madsim_unload();
+		__umad_madsim_load("none");
 		break;
 	}
 }

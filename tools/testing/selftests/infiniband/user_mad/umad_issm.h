@@ -18,14 +18,15 @@ struct umad_issm {
 	struct umad_call line[LINE];
 };
 
-/* A simulated host whose issm we hold */
-static inline int _umad_issm_make(struct umad_issm *issm)
+/* A simulated host of either kind whose issm we hold */
+static inline int _umad_issm_make(struct umad_issm *issm,
+				  enum umad_device_kind kind)
 {
 	int ret;
 
 	memset(issm, 0, sizeof(*issm));
 	issm->holder = -1;
-	ret = umad_device_make(&issm->device, UMAD_MADSIM);
+	ret = umad_device_make(&issm->device, kind);
 	if (ret)
 		return ret;
 	umad_issm_dev(&issm->device.port, issm->path);
