@@ -328,6 +328,7 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 
 	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc)) {
 		umad_packet_free(file, packet);
+		umad_count_drop(file);
 		goto free_wc;
 	}
 	umad_fill_mad(packet, recv_wc);

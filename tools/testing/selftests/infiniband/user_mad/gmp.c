@@ -138,6 +138,21 @@ TEST_F(gmp, path_bits)
 	gmp_lost(self, &msg);
 }
 
+/* There is no GID index to tell the receiver: it gets nothing, and can know it */
+TEST_F(gmp, addressed_to_a_group)
+{
+	struct umad_msg msg = gmp_msg(self);
+
+	msg.hdr.grh_present = 1;
+	memset(msg.hdr.gid, 0, sizeof(msg.hdr.gid));
+	msg.hdr.gid[0] = 0xff;
+	msg.hdr.gid[1] = 0x12;
+	msg.hdr.gid[15] = 1;
+	gmp_lost(self, &msg);
+	EXPECT_FIXED(umad_fdinfo(&self->server, "umad-dropped") == 1,
+		     "drops are not counted");
+}
+
 /* The same on QP0: the answer comes from the LID that was asked */
 TEST_F(gmp, smp_path_bits)
 {
