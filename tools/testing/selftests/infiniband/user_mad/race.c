@@ -17,6 +17,7 @@
 #define PAIR_MS		30
 #define STUCK_MS	60000
 #define THREADS		2
+#define CROWD		32	/* sends outstanding */
 
 #define MAX_ERRORS	5
 
@@ -79,6 +80,10 @@ static int do_write(struct race *race)
 	struct umad_msg msg = umad_smp_msg(&sm, &path, 0, MAD_GET,
 					   SMP_NODE_INFO, 0, NULL);
 
+	/* The MAD layer looks for the request of each answer in a list */
+	while (!(sm.tid % CROWD) &&
+	       umad_fdinfo(&race->file, "umad-outstanding") > CROWD)
+		umad_sleep_ms(1);
 	if (path.hops > 1)
 		msg.hdr.timeout_ms = 1;
 	return _umad_write(&race->file, &msg) < 0 ? -errno : 0;
@@ -212,7 +217,7 @@ static const struct op ops[] = {
 		.errors = { ENOENT, ENODEV },
 	},
 	[ISSM] = {
-		.name = "issm", .run = do_issm, .weight = 1,
+		.name = "issm", .run = do_issm, .weight = 2,
 		.errors = { ENOENT, ENXIO },
 	},
 	[NETLINK] = {
