@@ -102,7 +102,7 @@ help:
 	@echo 'make test-hosts      two kernels that talk over a network: a part of make test'
 	@echo 'make test-sanitize   all tests with KASAN, lockdep, kmemleak and failing allocations'
 	@echo 'make coverage        which lines of the modules that did not run'
-	@echo 'make test-race       data races, by KCSAN on two CPUs'
+	@echo 'make test-race       what goes wrong between two CPUs, by KCSAN, lockdep and KASAN'
 	@echo 'make fuzz            random system calls, guided by coverage'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
 	@echo '                     (the last five are not a part of make test)'
