@@ -197,49 +197,13 @@ TEST_F(device, open_unprivileged)
 
 /* RDMA netlink */
 
-struct chardev {
-	__u64 dev;
-	__u64 abi;
-	char name[64];
-};
-
-static void parse_chardev(struct nlmsghdr *nlh, void *arg)
-{
-	struct chardev *res = arg;
-	void *at;
-
-	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV);
-	if (at)
-		memcpy(&res->dev, at, 8);
-	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV_ABI);
-	if (at)
-		memcpy(&res->abi, at, 8);
-	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV_NAME);
-	if (at)
-		snprintf(res->name, sizeof(res->name), "%s", (char *)at);
-}
-
-/* @port 0: none given */
-static int get_chardev(__u32 index, __u32 port, const char *client,
-		       struct chardev *res)
-{
-	struct nl_request req;
-
-	nl_begin_rdma(&req, RDMA_NLDEV_CMD_GET_CHARDEV, 0);
-	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
-	if (port)
-		nl_put(&req, RDMA_NLDEV_ATTR_PORT_INDEX, &port, 4);
-	nl_put_string(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, client);
-	return nl_talk(NETLINK_RDMA, &req, parse_chardev, res);
-}
-
 TEST_F(device, netlink_umad)
 {
-	struct chardev res = { 0 };
+	struct nl_chardev res = { 0 };
 	__u32 index;
 
 	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
-	ASSERT_EQ(0, get_chardev(index, self->port.port, "umad", &res));
+	ASSERT_EQ(0, nl_chardev(index, self->port.port, "umad", &res));
 	EXPECT_EQ(5, res.abi);
 	EXPECT_STREQ(self->port.name, res.name);
 	EXPECT_EQ(UMAD_MAJOR, res.dev >> 8 & 0xfff);
@@ -248,35 +212,35 @@ TEST_F(device, netlink_umad)
 
 TEST_F(device, netlink_wrong_port)
 {
-	struct chardev res = { 0 };
+	struct nl_chardev res = { 0 };
 	__u32 index;
 
 	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
-	EXPECT_EQ(-EINVAL, get_chardev(index, 255, "umad", &res));
-	EXPECT_EQ(-EINVAL, get_chardev(index, 0, "umad", &res));
+	EXPECT_EQ(-EINVAL, nl_chardev(index, 255, "umad", &res));
+	EXPECT_EQ(-EINVAL, nl_chardev(index, 0, "umad", &res));
 	EXPECT_STREQ("", res.name);
 }
 
 /* No SMI, no issm: there is nothing to answer with */
 TEST_F(device, netlink_issm_without_smi)
 {
-	struct chardev res = { 0 };
+	struct nl_chardev res = { 0 };
 	__u32 index;
 
 	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
-	EXPECT_EQ(-EOPNOTSUPP, get_chardev(index, self->port.port, "issm",
-					   &res));
+	EXPECT_EQ(-EOPNOTSUPP, nl_chardev(index, self->port.port, "issm",
+					  &res));
 	EXPECT_STREQ("", res.name);
 }
 
 TEST_F(device, netlink_unknown_client)
 {
-	struct chardev res = { 0 };
+	struct nl_chardev res = { 0 };
 	__u32 index;
 
 	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
-	EXPECT_EQ(-EOPNOTSUPP, get_chardev(index, self->port.port, "no-such",
-					   &res));
+	EXPECT_EQ(-EOPNOTSUPP, nl_chardev(index, self->port.port, "no-such",
+					  &res));
 }
 
 /* Network namespaces */

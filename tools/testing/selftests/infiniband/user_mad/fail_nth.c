@@ -28,8 +28,6 @@ static const char *const fault_dirs[] = {
 	"failslab", "fail_page_alloc", "fail_usercopy",
 };
 
-static bool have_faults;
-
 static int fault_put(const char *dir, const char *name, const char *value)
 {
 	char path[128];
@@ -78,13 +76,14 @@ static int fault_anywhere(void)
 
 static __attribute__((constructor)) void fault_setup(void)
 {
-	have_faults = !access("/proc/thread-self/fail-nth", W_OK) &&
-		      !fault_put_all("verbose", "0") &&
-		      !fault_put("failslab", "ignore-gfp-wait", "N") &&
-		      !fault_put("fail_page_alloc", "ignore-gfp-wait", "N") &&
-		      !fault_put("fail_page_alloc", "ignore-gfp-highmem", "N") &&
-		      !fault_put("fail_page_alloc", "min-order", "0") &&
-		      !fault_anywhere();
+	if (access("/proc/thread-self/fail-nth", W_OK) ||
+	    fault_put_all("verbose", "0") ||
+	    fault_put("failslab", "ignore-gfp-wait", "N") ||
+	    fault_put("fail_page_alloc", "ignore-gfp-wait", "N") ||
+	    fault_put("fail_page_alloc", "ignore-gfp-highmem", "N") ||
+	    fault_put("fail_page_alloc", "min-order", "0") ||
+	    fault_anywhere())
+		ksft_exit_skip("no fault injection in this kernel\n");
 }
 
 /* Where the code of @module is, or that of the function @name */
@@ -156,10 +155,7 @@ static bool fault_clear(const struct fault *fault)
 	return n > 0 && !strcmp(text, "0\n");
 }
 
-/* Skips the test if there can be no fault */
 #define fault_begin(f) do {						\
-	if (!have_faults)						\
-		SKIP(return, "no fault injection in this kernel");	\
 	*(f) = (struct fault){ 0 };					\
 	(f)->fd = open("/proc/thread-self/fail-nth", O_RDWR);		\
 	ASSERT_LE(0, (f)->fd);						\
@@ -757,19 +753,9 @@ TEST_F_TIMEOUT(pair, files, SWEEP_TIMEOUT)
 	}
 }
 
-static int get_chardev(__u32 index, __u32 port, const char *client)
-{
-	struct nl_request req;
-
-	nl_begin_rdma(&req, RDMA_NLDEV_CMD_GET_CHARDEV, 0);
-	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
-	nl_put(&req, RDMA_NLDEV_ATTR_PORT_INDEX, &port, 4);
-	nl_put_string(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, client);
-	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
-}
-
 TEST_F_TIMEOUT(pair, netlink, SWEEP_TIMEOUT)
 {
+	struct nl_chardev res;
 	struct fault fault;
 	__u32 index;
 	int err;
@@ -777,10 +763,11 @@ TEST_F_TIMEOUT(pair, netlink, SWEEP_TIMEOUT)
 	fault_begin(&fault);
 	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
 	while (fault_next(&fault)) {
-		err = -fault_in(&fault, get_chardev(index, self->port.port, "umad"));
+		err = -fault_in(&fault, nl_chardev(index, self->port.port,
+						   "umad", &res));
 		/* No memory for a socket is ENFILE, for an answer ENOBUFS */
 		fault_expect(&fault, err == ENFILE ? ENOMEM : err, ENOBUFS);
-		EXPECT_EQ(0, get_chardev(index, self->port.port, "umad"));
+		EXPECT_EQ(0, nl_chardev(index, self->port.port, "umad", &res));
 	}
 	fault_end(&fault, 3);
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "umad_fabric.h"
+#include "umad_netlink.h"
 #include "umad_trap.h"
 
 #define CAP_IS_SM	0x2
@@ -77,6 +78,27 @@ TEST_F(issm, bit_while_open)
 		self->fd = -1;
 		EXPECT_EQ(0, is_sm(self));
 	}
+}
+
+/* RDMA netlink tells which character device it is */
+TEST_F(issm, netlink)
+{
+	const struct umad_port *port = &self->fabric.host[0];
+	struct nl_chardev res = { 0 };
+	struct stat st;
+	__u32 index;
+	int ret;
+
+	ASSERT_EQ(0, stat(self->dev, &st));
+	ASSERT_EQ(0, nl_ibdev_index(port->ibdev, &index));
+	EXPECT_NE(0, nl_chardev(index, 255, "issm", &res));
+	ret = nl_chardev(index, port->port, "issm", &res);
+	if (!ret) {
+		EXPECT_EQ(5, res.abi);
+		EXPECT_EQ(st.st_rdev, res.dev);
+		EXPECT_STREQ(strrchr(self->dev, '/') + 1, res.name);
+	}
+	EXPECT_FIXED(!ret, "RDMA netlink does not know issm");
 }
 
 TEST_F(issm, one_at_a_time)

@@ -144,6 +144,43 @@ static inline int nl_ibdev_index(const char *name, __u32 *index)
 	return ret ? ret : ibdev.index == ~0U ? -ENODEV : 0;
 }
 
+/* What netlink knows of the character device that a client has for a port */
+struct nl_chardev {
+	__u64 dev;
+	__u64 abi;
+	char name[64];
+};
+
+static inline void nl_parse_chardev(struct nlmsghdr *nlh, void *arg)
+{
+	struct nl_chardev *res = arg;
+	void *at;
+
+	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV);
+	if (at)
+		memcpy(&res->dev, at, 8);
+	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV_ABI);
+	if (at)
+		memcpy(&res->abi, at, 8);
+	at = nl_find(nlh, RDMA_NLDEV_ATTR_CHARDEV_NAME);
+	if (at)
+		snprintf(res->name, sizeof(res->name), "%s", (char *)at);
+}
+
+/* @port 0: none given */
+static inline int nl_chardev(__u32 index, __u32 port, const char *client,
+			     struct nl_chardev *res)
+{
+	struct nl_request req;
+
+	nl_begin_rdma(&req, RDMA_NLDEV_CMD_GET_CHARDEV, 0);
+	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	if (port)
+		nl_put(&req, RDMA_NLDEV_ATTR_PORT_INDEX, &port, 4);
+	nl_put_string(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, client);
+	return nl_talk(NETLINK_RDMA, &req, nl_parse_chardev, res);
+}
+
 /* Whether RDMA devices belong to one network namespace each, or to all */
 static inline int nl_set_exclusive(bool exclusive)
 {
