@@ -27,14 +27,15 @@ result()
 	echo "${not}ok $number - $name"
 }
 
-# watch SKIP USEC: set a watchpoint at every SKIPth access at most, and wait there
-# for up to USEC for somebody else to come by. Few watchpoints see more of what
-# is done often, as the other CPU gets further meanwhile; what is done once in a
-# device's life needs many.
-watch()
+# race SKIP ARGUMENT ...: run those tests of race with a watchpoint at every SKIPth
+# access at most, where KCSAN waits for up to 100 us for somebody else to come by
+race()
 {
 	echo "$1" >/sys/module/kcsan/parameters/skip_watch
-	echo "$2" >/sys/module/kcsan/parameters/udelay_task
+	echo 100 >/sys/module/kcsan/parameters/udelay_task
+	shift
+	echo "# program race"
+	UMAD_RACE_MS=500 "$programs/race" "$@" || status=1
 }
 
 # Also those for whose report another one came too early
@@ -47,11 +48,15 @@ no_race()
 case $which in
 kcsan)
 	# With all of its accesses watched, madsim would get most watchpoints
-	for skip in 20 100; do
-		watch $skip 100
-		UMAD_RACE_MS=250 MADSIM_MODULE=$3 $run "$programs" race ||
-			status=1
-	done
+	insmod "$3" topology=none
+	mountpoint -q /sys/kernel/config ||
+		mount -t configfs none /sys/kernel/config
+	# What is done once in the life of a device or a descriptor has to be
+	# watched then. Of what is done often, fewer watchpoints see more, as
+	# the other CPU gets further meanwhile.
+	rare=(unplug open register issm)
+	race 20 "${rare[@]/#/-v}"
+	race 100 "${rare[@]/#/-V}"
 	rmmod ib_madsim
 	$run "$programs" mix || status=1
 
@@ -64,9 +69,11 @@ kcsan)
 		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
 	result "no race was seen" no_race ;;
 debug)
-	UMAD_MIX_OPS=600 \
-		$run "$programs" race mix removal issm_removal fatal stall ||
+	UMAD_MIX_OPS=600 $run "$programs" race mix issm_removal fatal stall ||
 		status=1
+	# Soft-RoCE takes many seconds for each removal in such a kernel
+	echo "# program removal"
+	"$programs/removal" -v madsim -v netns -v rmmod || status=1
 
 	echo "# program debug"
 	echo "TAP version 13"
