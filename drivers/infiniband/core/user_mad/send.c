@@ -80,7 +80,7 @@ static const struct umad_rmpp_mad *umad_message_mad(const struct umad_message *m
 /**
  * umad_send_hash - hash of what makes a send a duplicate of another
  * @packet: the send
- * @seed: seed of the table
+ * @seed: a random number, the same for all sends of a table
  *
  * Return: the hash; the same for any two sends of which umad_send_same().
  */
