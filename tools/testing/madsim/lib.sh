@@ -227,9 +227,11 @@ sm_log_clean()
 	fi
 }
 
+# Undoes what there is to undo, and keeps the status of who ends
 at_end()
 {
 	local pid
+	set +e
 	for pid in "${sm_pids[@]}"; do
 		kill -KILL "$pid" 2>/dev/null
 	done
