@@ -157,18 +157,12 @@ static int do_issm(struct race *race)
 
 static int do_netlink(struct race *race)
 {
-	__u32 num = race->port.port, index;
-	struct nl_request req;
+	struct nl_chardev res;
+	__u32 index;
 	int ret;
 
 	ret = nl_ibdev_index(race->port.ibdev, &index);
-	if (ret)
-		return ret;
-	nl_begin_rdma(&req, RDMA_NLDEV_CMD_GET_CHARDEV, 0);
-	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
-	nl_put(&req, RDMA_NLDEV_ATTR_PORT_INDEX, &num, 4);
-	nl_put_string(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "umad");
-	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+	return ret ?: nl_chardev(index, race->port.port, "umad", &res);
 }
 
 enum {
