@@ -4,7 +4,8 @@
 # from; sourced after common.sh, never run.
 #
 #	$linux/tree	whole linux-source-6.12 as a git repository: branch
-#			base is the package, checked out is base or a series
+#			base is the package, fixed has fixes/ on top; checked
+#			out is fixed, or fixed and a series
 #	$linux/build	one build directory per configuration
 #
 # shellcheck shell=bash disable=SC2154	# top and cache come from common.sh
@@ -61,14 +62,29 @@ linux_base()
 	echo "$version" >"$linux/version"
 }
 
-# Check the series of this checkout out in the tree, brought there by git am.
+# Have branch fixed hold base with fixes/ applied. Whatever is checked out has
+# them: a header that came and went would have modules built again, under the
+# hands of a lane that runs them and wants to know which of their lines it ran.
+linux_fixed()
+{
+	local fixes=("$top"/scripts/fixes/*.patch)
+
+	linux_base
+	! cat "${fixes[@]}" | cmp -s - "$linux/fixes" || return 0
+	linux_git checkout -q -f -B fixed base
+	linux_git apply --index "${fixes[@]}"
+	linux_git commit -q -m "Fixes for reports of sanitizers"
+	cat "${fixes[@]}" >"$linux/fixes"
+}
+
+# Check the series of this checkout out in the tree, brought to base by git am.
 # That happens in a worktree of its own which holds the folders in question
 # only, so that the tree, and what is built from it, sees changed files alone.
 linux_series()
 {
 	local tmp tip rc=0
 
-	linux_base
+	linux_fixed
 	"$top/scripts/series" >/dev/null
 	tmp=$(mktemp -d)
 	linux_git worktree prune
@@ -82,6 +98,8 @@ linux_series()
 		git -C "$tmp/am" checkout -q
 		git -C "$tmp/am" -c user.name=series -c user.email=series \
 			am -q --committer-date-is-author-date "$PWD"/*.patch
+		git -C "$tmp/am" -c user.name=series -c user.email=series \
+			cherry-pick fixed
 	) >"$tmp/log" 2>&1 || rc=$?
 	if [ $rc != 0 ]; then
 		cat "$tmp/log" >&2
