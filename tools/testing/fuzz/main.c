@@ -27,8 +27,8 @@ static atomic_bool finished;
 static const char usage[] =
 "usage: umad_fuzz [OPTION ...] UMAD-DEVICE [DEVICE ...]\n"
 "\n"
-"Prints TAP: whether the corpus still reaches what it is there for, whether all\n"
-"calls of all programs ended, and ended as documented, and whether that was much.\n"
+"Prints TAP: whether the corpus still reaches what it is there for, and whether\n"
+"all calls of all programs ended, and ended as documented.\n"
 "\n"
 "  -n N         how many programs to run after those of the corpus\n"
 "  -t SECONDS   how long to do so, if that is shorter\n"
@@ -36,7 +36,6 @@ static const char usage[] =
 "  -c FOLDER    the corpus: a program a file\n"
 "  -k FOLDER    where programs go that reach something new\n"
 "  -p N         how many points the corpus has to reach at least\n"
-"  -l N         how many programs have to run at least, in time\n"
 "  -m MODULE    whose points count (default ib_umad)\n"
 "  -f FILE      file \"faults\" of a fabric of madsim, ...\n"
 "  -u NODE      ... and the node that programs may unplug\n";
@@ -169,14 +168,14 @@ static bool try_one(const char *keep)
 int main(int argc, char **argv)
 {
 	const char *folder = NULL, *keep = NULL, *module = "ib_umad";
-	long most = 10000, seconds = 0, seed = 1, points = 1, least = 1, before;
+	long most = 10000, seconds = 0, seed = 1, points = 1, before;
 	struct target target = { 0 };
 	pthread_t watcher;
 	bool ok = true;
 	time_t end;
 	int c;
 
-	while ((c = getopt(argc, argv, "n:t:s:c:k:p:l:m:f:u:h")) != -1) {
+	while ((c = getopt(argc, argv, "n:t:s:c:k:p:m:f:u:h")) != -1) {
 		switch (c) {
 		case 'n':
 			most = atol(optarg);
@@ -195,9 +194,6 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			points = atol(optarg);
-			break;
-		case 'l':
-			least = atol(optarg);
 			break;
 		case 'm':
 			module = optarg;
@@ -224,7 +220,7 @@ int main(int argc, char **argv)
 	    (folder && load(folder)))
 		return 2;
 
-	printf("TAP version 13\n1..3\n");
+	printf("TAP version 13\n1..2\n");
 	fuzz_seed(seed);
 	pthread_create(&watcher, NULL, watch, NULL);
 
@@ -247,7 +243,5 @@ int main(int argc, char **argv)
 	printf("# seed %ld: %ld programs run, %zu points reached, %d programs worth keeping\n",
 	       seed, (long)executions, coverage_total(), programs);
 	printf("%sok 2 - all calls end\n", ok ? "" : "not ");
-	printf("%sok 3 - at least %ld programs were run\n",
-	       executions < least ? "not " : "", least);
-	return !ok || executions < least;
+	return !ok;
 }
