@@ -530,8 +530,10 @@ TEST_F(smi, unsolicited)
 
 	/* To an agent that is for something else, it is not for anybody */
 	smp_of(&msg)->method = METHOD_TRAP_REPRESS;
+	msg.mad.tid = htobe64(0x1002);
 	umad_write(&self->file, &msg);
 	smp_of(&msg)->method = METHOD_TRAP;
+	msg.mad.tid = htobe64(0x1003);
 	smp_of(&msg)->data[0] = 1;
 	umad_write(&self->file, &msg);
 	umad_read(&self->second, &got);
