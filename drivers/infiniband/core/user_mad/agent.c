@@ -191,16 +191,20 @@ int umad_agent_unregister(struct umad_file *file, u32 id)
 		return -EINVAL;
 	id = array_index_nospec(id, UMAD_MAX_AGENTS);
 
-	/* An id that is only reserved must stay so: look before erasing */
+	/*
+	 * The id stays reserved, as it may be from the start, until nothing that
+	 * comes by it can be queued any more.
+	 */
 	xa_lock(&file->agents);
 	agent = xa_load(&file->agents, id);
 	if (agent)
-		__xa_erase(&file->agents, id);
+		__xa_store(&file->agents, id, XA_ZERO_ENTRY, 0);
 	xa_unlock(&file->agents);
 	if (!agent)
 		return -EINVAL;
 
 	umad_agent_destroy(agent);
+	xa_release(&file->agents, id);
 	return 0;
 }
 
