@@ -9,8 +9,6 @@
  * it moved, and the handle would hold on to an entry of the GID table. Whatever
  * happens to the device makes all kept handles stale.
  */
-#include <linux/memcontrol.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
@@ -61,12 +59,11 @@ static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 static struct umad_ah *umad_ah_new(struct umad_agent *agent,
 				   const struct ib_user_mad_hdr *hdr)
 {
-	struct mem_cgroup *old = set_active_memcg(agent->file->memcg);
 	struct umad_ah *shared;
 	struct ib_ah *ah;
 
-	shared = kmalloc(sizeof(*shared), UMAD_GFP_SEND);
-	set_active_memcg(old);
+	/* Charged to nobody, as the driver's part of it is */
+	shared = kmalloc(sizeof(*shared), GFP_KERNEL);
 	if (!shared)
 		return ERR_PTR(-ENOMEM);
 

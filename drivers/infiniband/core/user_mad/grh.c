@@ -4,8 +4,9 @@
  *
  * ib_init_ah_attr_from_wc() knows, but on RoCE it also resolves the sender's
  * Ethernet address, which may take a second and which nobody here asks for:
- * whoever replies has it resolved when the reply is sent. The port's only
- * worker must not wait for that, so on RoCE we look for ourselves.
+ * whoever replies has it resolved when the reply is sent. The worker that all
+ * MADs of the QP come through must not wait for that, so on RoCE we look for
+ * ourselves.
  */
 #include <linux/ip.h>
 #include <rdma/ib_cache.h>

@@ -5,10 +5,22 @@
  */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "user_mad.h"
+
+/*
+ * So many unread MADs, or one message of this length, may take a cgroup beyond
+ * its limit. Otherwise, where the page cache fills it, nothing would be
+ * received: others in the cgroup have that reclaimed when they ask for memory,
+ * and we cannot.
+ */
+#define UMAD_BEYOND_UNREAD	256
+#define UMAD_BEYOND_LEN		SZ_1M
+
+/* The first chunk has all that a reader with room for one MAD gets */
+static_assert(UMAD_CHUNK_LEN >= sizeof(struct opa_mad));
 
 static struct kmem_cache *umad_send_cache;
 static struct kmem_cache *umad_recv_cache;
@@ -77,7 +89,7 @@ static void umad_packet_put(struct umad_packet *packet)
  * umad_packet_alloc_send - memory for a send
  * @file: who sends, and pays
  *
- * Context: process context.
+ * Context: process context; does not sleep.
  * Return: a packet with room for a user header and a MAD header, or NULL.
  */
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
@@ -85,7 +97,7 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
-	packet = umad_packet_get(file, true, UMAD_GFP_SEND);
+	packet = umad_packet_get(file, true, UMAD_GFP_CHARGED);
 	set_active_memcg(old);
 	if (!packet)
 		return NULL;
@@ -96,12 +108,44 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 	return packet;
 }
 
-/* Beyond its caches, kmalloc() would take and clear a power of two of pages */
-static void *umad_packet_alloc_message(size_t len, gfp_t gfp)
+static void umad_message_free(struct umad_chunk *chunk)
 {
-	if (len > KMALLOC_MAX_CACHE_SIZE)
-		return __vmalloc(len, gfp);
-	return kmalloc(len, gfp);
+	while (chunk) {
+		struct umad_chunk *next = chunk->next;
+
+		kfree(chunk);
+		chunk = next;
+	}
+}
+
+static bool umad_message_alloc(struct umad_packet *packet, size_t len,
+			       gfp_t gfp)
+{
+	struct umad_chunk **end = &packet->message, *chunk;
+	size_t part;
+
+	for (; len; len -= part) {
+		part = min(len, UMAD_CHUNK_LEN);
+		chunk = kmalloc(struct_size(chunk, data, part), gfp);
+		if (!chunk) {
+			umad_message_free(packet->message);
+			return false;
+		}
+		chunk->next = NULL;
+		*end = chunk;
+		end = &chunk->next;
+	}
+	return true;
+}
+
+static gfp_t umad_recv_gfp(const struct umad_file *file, size_t mad_len)
+{
+	unsigned int unread = READ_ONCE(file->unread);
+
+	if (mad_len <= UMAD_MAD_SIZE ? unread < UMAD_BEYOND_UNREAD :
+				       !unread && mad_len <= UMAD_BEYOND_LEN)
+		return UMAD_GFP_CHARGED | __GFP_HIGH;
+	return UMAD_GFP_CHARGED;
 }
 
 /**
@@ -110,18 +154,18 @@ static void *umad_packet_alloc_message(size_t len, gfp_t gfp)
  * @hdr_len: length of the user header
  * @mad_len: length of the MAD or message
  *
- * The caller is the worker that all MADs of the port wait for, so this gives
- * up early rather than reclaim at length for a cgroup that is over its limit,
- * and never calls the OOM killer.
+ * The caller is a worker that other MADs of the port wait for. What is received
+ * while little is unread is charged to a cgroup even beyond its limit, the rest
+ * only within.
  *
- * Context: process context.
+ * Context: a receive handler; does not sleep.
  * Return: a packet with a user header of zeros and room for the MAD behind
  * umad_packet_mad(), or NULL.
  */
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
+	gfp_t gfp = umad_recv_gfp(file, mad_len);
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
@@ -135,12 +179,10 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	packet->sent = false;
 	memset(packet->data, 0, hdr_len);
 
-	if (mad_len > UMAD_MAD_SIZE) {
-		packet->message = umad_packet_alloc_message(mad_len, gfp);
-		if (!packet->message) {
-			umad_packet_put(packet);
-			packet = NULL;
-		}
+	if (mad_len > UMAD_MAD_SIZE &&
+	    !umad_message_alloc(packet, mad_len, gfp)) {
+		umad_packet_put(packet);
+		packet = NULL;
 	}
 out:
 	set_active_memcg(old);
@@ -154,8 +196,7 @@ out:
  */
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	if (packet->message)
-		kvfree(packet->message);
+	umad_message_free(packet->message);
 
 	/* KASAN can only tell of memory that is really freed */
 	if (IS_ENABLED(CONFIG_KASAN) ||

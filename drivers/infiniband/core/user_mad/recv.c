@@ -44,6 +44,16 @@ static void umad_queue_wake(struct umad_file *file)
 	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 }
 
+/* Others look at these numbers without the lock */
+static void umad_queue_count(struct umad_file *file,
+			     const struct umad_packet *packet, int change)
+{
+	lockdep_assert_held(&file->queue_lock);
+	WRITE_ONCE(file->unread, file->unread + change);
+	if (packet->sent)
+		WRITE_ONCE(file->timeouts, file->timeouts + change);
+}
+
 static bool umad_queue_add_recv(struct umad_file *file,
 				struct umad_packet *packet)
 {
@@ -55,20 +65,13 @@ static bool umad_queue_add_recv(struct umad_file *file,
 		file->dropped++;
 	} else {
 		list_add_tail(&packet->list, &file->queue);
-		file->unread++;
+		umad_queue_count(file, packet, 1);
 	}
 	spin_unlock(&file->queue_lock);
 
 	if (!full)
 		umad_queue_wake(file);
 	return !full;
-}
-
-/* umad_write() looks at @timeouts without the lock */
-static void umad_count_timeouts(struct umad_file *file, int change)
-{
-	lockdep_assert_held(&file->queue_lock);
-	WRITE_ONCE(file->timeouts, file->timeouts + change);
 }
 
 /**
@@ -84,8 +87,7 @@ void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet)
 
 	spin_lock(&file->queue_lock);
 	list_add_tail(&packet->list, &file->queue);
-	file->unread++;
-	umad_count_timeouts(file, 1);
+	umad_queue_count(file, packet, 1);
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
@@ -100,8 +102,7 @@ static void umad_queue_restore(struct umad_file *file,
 {
 	spin_lock(&file->queue_lock);
 	list_add(&packet->list, &file->queue);
-	file->unread++;
-	umad_count_timeouts(file, packet->sent);
+	umad_queue_count(file, packet, 1);
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
@@ -120,8 +121,7 @@ static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 			packet = ERR_PTR(-EINVAL);
 		} else {
 			list_del(&packet->list);
-			file->unread--;
-			umad_count_timeouts(file, -packet->sent);
+			umad_queue_count(file, packet, -1);
 		}
 	}
 	spin_unlock(&file->queue_lock);
@@ -168,6 +168,19 @@ static unsigned long umad_copy_data(char __user *buf, const u8 *data,
 	}
 }
 
+static int umad_copy_message(char __user *buf, const struct umad_chunk *chunk,
+			     size_t len)
+{
+	size_t part;
+
+	for (; len; len -= part, buf += part, chunk = chunk->next) {
+		part = min(len, UMAD_CHUNK_LEN);
+		if (copy_to_user(buf, chunk->data, part))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
 			    size_t count)
 {
@@ -177,8 +190,8 @@ static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
 		return umad_copy_data(buf, packet->data, len) ? -EFAULT : 0;
 
 	if (copy_to_user(buf, packet->data, packet->hdr_len) ||
-	    copy_to_user(buf + packet->hdr_len, packet->message,
-			 len - packet->hdr_len))
+	    umad_copy_message(buf + packet->hdr_len, packet->message,
+			      len - packet->hdr_len))
 		return -EFAULT;
 	return len < packet->length ? -ENOSPC : 0;
 }
@@ -272,22 +285,37 @@ static void umad_fill_mad(struct umad_packet *packet,
 			  const struct ib_mad_recv_wc *recv_wc)
 {
 	const struct ib_mad_recv_buf *seg = &recv_wc->recv_buf;
-	void *to = umad_packet_mad(packet);
+	u8 *to = (u8 *)umad_packet_mad(packet);
 	size_t left = recv_wc->mad_len;
 	size_t len = min(left, recv_wc->mad_seg_size);
-	size_t skip;
+	struct umad_chunk *chunk = packet->message;
+	size_t room, skip;
 
 	packet->first_len = packet->hdr_len + len;
 	memcpy(to, seg->mad, len);
 	if (len == left)
 		return;
 
+	to += len;
+	left -= len;
+	room = (chunk ? UMAD_CHUNK_LEN : UMAD_MAD_SIZE) - len;
 	skip = ib_get_mad_data_offset(seg->mad->mad_hdr.mgmt_class);
 	list_for_each_entry_continue(seg, &recv_wc->rmpp_list, list) {
-		to += len;
-		left -= len;
+		const u8 *data = (const u8 *)seg->mad + skip;
+
 		len = min(left, recv_wc->mad_seg_size - skip);
-		umad_copy_segment(to, (void *)seg->mad + skip, len);
+		left -= len;
+		if (len > room) {
+			memcpy(to, data, room);
+			data += room;
+			len -= room;
+			chunk = chunk->next;
+			to = chunk->data;
+			room = UMAD_CHUNK_LEN;
+		}
+		umad_copy_segment(to, data, len);
+		to += len;
+		room -= len;
 	}
 }
 

@@ -2,12 +2,12 @@
 /*
  * Sending: from write() to the completion by the MAD layer.
  *
- * User memory is read with nothing held. What a plain MAD consists of is
- * copied at once; of a longer message that is its beginning, and the rest is
- * copied straight into the MAD layer's segments with page faults off, after it
- * was faulted in. Should it have gone away meanwhile, everything is undone and
- * tried again. The beginning is never read a second time, so what was checked
- * is what is sent.
+ * User memory is read, and memory waited for, with nothing held. What a plain
+ * MAD consists of is copied at once; of a longer message that is its beginning,
+ * and the rest is copied straight into the MAD layer's segments with page faults
+ * off, after it was faulted in. Should an attempt lack something, it is undone
+ * and made again with that provided. The beginning is never read a second time,
+ * so what was checked is what is sent.
  */
 #include <linux/fs.h>
 #include <linux/jhash.h>
@@ -18,6 +18,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
+#include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
@@ -25,7 +26,8 @@
 /*
  * Far beyond what a subnet manager or a tool that asks a whole fabric at once
  * has on the wire, and an end to what a program that has lost control can pile
- * up where no cgroup limits it: about 80 MB.
+ * up where no cgroup limits it: about 80 MB. A message of many segments counts
+ * once, so only a cgroup limits those.
  */
 static unsigned int umad_max_sends = 65536;
 module_param_named(max_sends, umad_max_sends, uint, 0644);
@@ -40,21 +42,45 @@ struct umad_rmpp_mad {
 
 static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
 
+/* Memory may well be refused to a writer, but nobody gets killed for it */
+#define UMAD_GFP_WRITER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/* How often room is made for one message that others take away again */
+#define UMAD_MAKE_ROOM	3
+
+/**
+ * enum umad_lack - what an attempt to send failed for, and another may have
+ * @UMAD_LACK_NONE: nothing that could be helped
+ * @UMAD_LACK_PAGES: pages of user memory
+ * @UMAD_LACK_ROOM: memory, or the permission of the cgroup to have it
+ */
+enum umad_lack {
+	UMAD_LACK_NONE,
+	UMAD_LACK_PAGES,
+	UMAD_LACK_ROOM,
+};
+
 /**
  * struct umad_message - a message being written
  * @rest: the MAD in user memory
- * @len: its length
+ * @copy: a copy of what is not in @head, made only once it was faulted in, or
+ *	NULL
+ * @len: length of the MAD
  * @head_len: how much of its beginning is in @head
- * @missing: what is not in @head has to be faulted in, for the first time or
- *	again
+ * @lack: what the last attempt failed for
+ * @faulted: what is not in @head was faulted in, which helps only once
+ * @rooms: how often room was made
  * @hdr_len: length of the user header
  * @head: user header and beginning of the MAD
  */
 struct umad_message {
 	const char __user	*rest;
+	void			*copy;
 	size_t			len;
 	size_t			head_len;
-	bool			missing;
+	enum umad_lack		lack;
+	bool			faulted;
+	u8			rooms;
 	u8			hdr_len;
 	u8			head[sizeof(struct ib_user_mad_hdr) +
 				     UMAD_MAD_SIZE] __aligned(8);
@@ -134,8 +160,9 @@ static u32 umad_send_seed __read_mostly;
 
 /*
  * The hash is taken once: jhash() is most of what it costs to forget a send,
- * and the table would take it again whenever it grows. It is of no use to mix
- * in the table's own seed, as only equal hashes could need that.
+ * and the table would take it again whenever it grows. The table's own seed is
+ * of no use then: it would help when chains grow long by bad luck, which a seed
+ * of all tables makes no likelier.
  */
 static u32 umad_send_key_hashfn(const void *key, u32 len, u32 seed)
 {
@@ -251,6 +278,7 @@ static void umad_copy_rest(void *to, const void *from, size_t len)
 static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 			     size_t len)
 {
+	unsigned long left;
 	size_t head = 0;
 
 	if (from < m->head_len) {
@@ -260,11 +288,21 @@ static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 			return 0;
 	}
 
+	from += head;
+	to += head;
+	len -= head;
+	if (m->copy) {
+		memcpy(to, m->copy + from - m->head_len, len);
+		return 0;
+	}
+
 	pagefault_disable();
-	m->missing = umad_copy_segment(to + head, m->rest + from + head,
-				       len - head);
+	left = umad_copy_segment(to, m->rest + from, len);
 	pagefault_enable();
-	return m->missing ? -EFAULT : 0;
+	if (!left)
+		return 0;
+	m->lack = UMAD_LACK_PAGES;
+	return -EFAULT;
 }
 
 static int umad_fill_send_mad(struct ib_mad_send_buf *msg,
@@ -302,11 +340,14 @@ umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
 	msg = ib_create_send_mad(agent->mad_agent, be32_to_cpu(hdr->qpn),
 				 umad_hdr_pkey_index(hdr, m->hdr_len),
 				 plan->rmpp, plan->hdr_len, plan->data_len,
-				 UMAD_GFP_SEND,
+				 UMAD_GFP_CHARGED,
 				 umad_message_mad(m)->mad_hdr.base_version);
 	set_active_memcg(old);
-	if (IS_ERR(msg))
+	if (IS_ERR(msg)) {
+		if (PTR_ERR(msg) == -ENOMEM)
+			m->lack = UMAD_LACK_ROOM;
 		return msg;
+	}
 
 	ret = umad_fill_send_mad(msg, m, plan);
 	if (ret) {
@@ -441,6 +482,7 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 
 	packet = umad_packet_alloc_send(file);
 	if (!packet) {
+		m->lack = UMAD_LACK_ROOM;
 		ret = -ENOMEM;
 		goto err_count;
 	}
@@ -489,7 +531,7 @@ static int umad_plan_message(struct umad_agent *agent,
 
 /*
  * One attempt. The agent is looked up anew for each: it may be another one by
- * the time the pages are there.
+ * the time that what was lacking is there.
  */
 static int umad_message_send(struct umad_file *file, struct umad_message *m)
 {
@@ -497,16 +539,69 @@ static int umad_message_send(struct umad_file *file, struct umad_message *m)
 	struct umad_plan plan;
 	int ret;
 
+	m->lack = UMAD_LACK_NONE;
 	agent = umad_agent_get(file, umad_message_hdr(m)->id);
 	if (!agent)
 		return -EIO;
 
 	ret = umad_plan_message(agent, m, &plan);
+	if (!ret && m->head_len < m->len && !m->faulted) {
+		m->lack = UMAD_LACK_PAGES;
+		ret = -EFAULT;
+	}
 	if (!ret)
-		ret = m->missing ? -EFAULT : umad_send(agent, m, &plan);
+		ret = umad_send(agent, m, &plan);
 
 	umad_agent_put(agent);
 	return ret;
+}
+
+/* Pages that do not stay where they are for an attempt are copied */
+static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
+{
+	const char __user *from = m->rest + m->head_len;
+	size_t len = m->len - m->head_len;
+	struct mem_cgroup *old;
+
+	if (!m->faulted) {
+		m->faulted = true;
+		return fault_in_readable(from, len) ? -EFAULT : 0;
+	}
+
+	old = set_active_memcg(file->memcg);
+	m->copy = __vmalloc(len, UMAD_GFP_WRITER);
+	set_active_memcg(old);
+	if (!m->copy)
+		return -ENOMEM;
+	return copy_from_user(m->copy, from, len) ? -EFAULT : 0;
+}
+
+/*
+ * Have as much memory as the next attempt may need reclaimed, by the writer and
+ * from its cgroup: the segments of a message are a third larger than it is.
+ */
+static int umad_make_room(struct umad_file *file, struct umad_message *m)
+{
+	struct mem_cgroup *old;
+	void *room;
+
+	old = set_active_memcg(file->memcg);
+	room = __vmalloc(m->len + m->len / 2 + PAGE_SIZE, UMAD_GFP_WRITER);
+	set_active_memcg(old);
+	vfree(room);
+	return room ? 0 : -ENOMEM;
+}
+
+/* Returns 0 if another attempt has what the last one lacked */
+static int umad_message_help(struct umad_file *file, struct umad_message *m)
+{
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	if (m->lack == UMAD_LACK_PAGES)
+		return umad_message_fetch(file, m);
+	if (m->rooms++ == UMAD_MAKE_ROOM)
+		return -ENOMEM;
+	return umad_make_room(file, m);
 }
 
 /* A constant length needs no check against the size of the buffer */
@@ -527,6 +622,7 @@ static unsigned long umad_copy_head(struct umad_message *m,
  *
  * Context: process context; nothing is held while user memory is read.
  * Return: @count, or
+ *  * -EINTR: the writer is being killed
  *  * -EINVAL: too short or too long, an id out of range, a transaction that is
  *    outstanding already, or an address or class the port cannot do
  *  * -EFAULT: bad pointer; nothing was sent
@@ -548,9 +644,11 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		return -EINVAL;
 
 	m.rest = buf + m.hdr_len;
+	m.copy = NULL;
 	m.len = count - m.hdr_len;
 	m.head_len = min(m.len, UMAD_MAD_SIZE);
-	m.missing = m.head_len < m.len;
+	m.faulted = false;
+	m.rooms = 0;
 	if (umad_copy_head(&m, buf))
 		return -EFAULT;
 
@@ -562,15 +660,13 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		umad_trace_write(file, hdr, m.hdr_len,
 				 &umad_message_mad(&m)->mad_hdr);
 
-	while ((ret = umad_message_send(file, &m)) == -EFAULT && m.missing) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		if (fault_in_readable(m.rest + m.head_len, m.len - m.head_len))
-			return -EFAULT;
-		m.missing = false;
-		cond_resched();
-	}
+	do {
+		ret = umad_message_send(file, &m);
+	} while (m.lack != UMAD_LACK_NONE &&
+		 !(ret = umad_message_help(file, &m)));
 
+	if (m.faulted)
+		vfree(m.copy);
 	return ret ?: count;
 }
 

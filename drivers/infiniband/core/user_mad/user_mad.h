@@ -6,9 +6,12 @@
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
  * -> umad_file.queue_lock. The xarray and rhashtable of a file lock themselves
  * and are innermost too. None of these is ever held across an access to user
- * memory or the resolution of an address. The handlers that the MAD layer
- * calls take queue_lock and the hash bucket locks only: they run in the one
- * worker of the port, which the kernel's own MAD clients need as well.
+ * memory, the resolution of an address or the reclaim of a cgroup's memory.
+ * The handlers that the MAD layer calls take queue_lock and the hash bucket
+ * locks only. They run in its completion worker, of which a QP has one and
+ * which the kernel's own MAD clients need as well; in the port's timeout queue;
+ * and in whoever unregisters an agent: those of one file may run at the same
+ * time.
  */
 #ifndef UMAD_USER_MAD_H
 #define UMAD_USER_MAD_H
@@ -43,10 +46,11 @@ struct umad_ah;
 #define UMAD_MAX_UNREAD		200000
 
 /*
- * For what a writer makes us hold: charged to its cgroup, which may well say
- * no. That is an ENOMEM for the writer, and nobody gets killed for it.
+ * For what is charged while others wait for us: the port's receivers, or who
+ * removes a device that has an agent in use. It must not reclaim memory of a
+ * cgroup over its limit, or sleep for one that is over memory.high.
  */
-#define UMAD_GFP_SEND	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define UMAD_GFP_CHARGED	(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
 
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
@@ -133,10 +137,12 @@ struct umad_port {
  *	one at a time; indexed by umad_packet.sent, taken and given by xchg()
  * @queue_lock: protects @queue, @unread, @timeouts and @dropped
  * @queue: packets in the order read() hands them out, by umad_packet.list
- * @unread: length of @queue
+ * @unread: length of @queue. Written with @queue_lock held, read without a lock
+ *	by who receives
  * @timeouts: how many of these are timeout records. Written with @queue_lock
  *	held, read without a lock by who wants to send
- * @dropped: received MADs that were lost to the limit or to lack of memory
+ * @dropped: received MADs that were lost to the limit, to lack of memory, or
+ *	because there is no way to tell user space where they came from
  * @wait: readers, woken one a packet, and pollers; all of them when the device
  *	goes
  */
@@ -215,6 +221,21 @@ struct umad_reg {
  */
 
 /**
+ * struct umad_chunk - a piece of a MAD or message
+ * @next: the next piece, or NULL
+ * @data: UMAD_CHUNK_LEN bytes of it, or fewer in the last one
+ *
+ * Long messages come in pieces, as larger ones are not to be had without
+ * waiting for memory.
+ */
+struct umad_chunk {
+	struct umad_chunk	*next;
+	u8			data[] __aligned(8);
+};
+
+#define UMAD_CHUNK_LEN	(PAGE_SIZE - sizeof(struct umad_chunk))
+
+/**
  * struct umad_packet - a send, or one read()
  * @list: entry in umad_file.queue
  * @node: entry in umad_file.outstanding, if @hashed
@@ -237,7 +258,7 @@ struct umad_packet {
 			u32			hash;
 		};
 	};
-	void			*message;
+	struct umad_chunk	*message;
 	u32			length;
 	u16			first_len;
 	u8			hdr_len;
@@ -253,7 +274,8 @@ static inline struct ib_user_mad_hdr *umad_packet_hdr(struct umad_packet *packet
 
 static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
 {
-	return packet->message ?: packet->data + packet->hdr_len;
+	return (void *)(packet->message ? packet->message->data :
+					  packet->data + packet->hdr_len);
 }
 
 /**

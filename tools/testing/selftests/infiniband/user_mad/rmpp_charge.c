@@ -8,6 +8,7 @@
 
 #include "umad_cgroup.h"
 #include "umad_long.h"
+#include "umad_trap.h"
 
 #define MB		(1024 * 1024L)
 
@@ -298,6 +299,97 @@ TEST_F_TIMEOUT(rmpp_charge, no_room_to_receive, 90)
 	umad_expect_empty(&self->file);
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 	EXPECT_FIXED(lost, "a received message is charged to nobody");
+}
+
+/* A MAD that somebody waits for arrives, whatever fills the group's memory */
+TEST_F(rmpp_charge, few_beyond_the_limit)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->peer_id, MAD_SEND, 0);
+	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 200);
+	int i;
+
+	ASSERT_EQ(0, umad_cgroup_limit(&self->group, 4096));
+	for (i = 0; i < 100; i++) {
+		msg.mad.tid = htobe64(i);
+		umad_write(&self->peer, &msg);
+	}
+	for (i = 0; i < 100; i++) {
+		umad_read(&self->file, &msg);
+		EXPECT_EQ(i, (int)be64toh(msg.mad.tid));
+	}
+	umad_long_write(&self->peer, &head, MB / 2, 8, &self->msg);
+	umad_long_read(&self->file, self->id, &head, MB / 2, 8, &self->msg);
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+}
+
+/* What is received for a group that is made to sleep delays nobody else */
+TEST_F_TIMEOUT(rmpp_charge, throttled_receiver, 90)
+{
+	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 1);
+
+	ASSERT_EQ(0, umad_cgroup_throttle(&self->group, 4096));
+	umad_long_write(&self->peer, &head, 4 * MB, 9, &self->msg);
+	while (!umad_readable(&self->file, 10))
+		settle(self, &self->peer, self->peer_id, &self->file, self->id,
+		       MAD_GET);
+	umad_long_read(&self->file, self->id, &head, 4 * MB, 9, &self->msg);
+}
+
+/* In the group, when told to, to nobody */
+static int write_throttled(FIXTURE_DATA(rmpp_charge) *self, size_t size,
+			   int ready, int go)
+{
+	char c = 0;
+
+	if (umad_cgroup_join(&self->group) || write(ready, &c, 1) != 1 ||
+	    read(go, &c, 1) != 1)
+		return 1;
+	return write(self->file.fd, self->shared, size) == (ssize_t)size ? 0 : 2;
+}
+
+/* A writer who is made to sleep does so with nothing that others wait for */
+TEST_F_TIMEOUT(rmpp_charge, throttled_writer, 90)
+{
+	struct umad_msg head = next_head(self, self->id, 0x10, 1);
+	struct ib_user_mad_reg_req2 reg = { .id = self->id };
+	struct umad_call call = {
+		.op = UMAD_CALL_IOCTL,
+		.fd = self->file.fd,
+		.cmd = IB_USER_MAD_UNREGISTER_AGENT,
+		.buf = &reg.id,
+	};
+	int ready[2], go[2], status, i;
+	bool returned;
+	size_t size;
+	pid_t pid;
+	char c;
+
+	umad_msg_to_nobody(&head);
+	size = umad_long_pack(&self->file, &head, 4 * MB, 9, self->shared);
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(write_throttled(self, size, ready[1], go[0]));
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	ASSERT_EQ(0, umad_cgroup_throttle(&self->group, 4096));
+	ASSERT_EQ(1, write(go[1], &c, 1));
+	for (i = 0; i < 100 && umad_fdinfo(&self->file, "umad-outstanding") < 1;
+	     i++)
+		umad_sleep_ms(10);
+
+	umad_call_start(&call);
+	returned = umad_call_returned(&call, UMAD_SOON_MS);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	umad_call_end(&call);
+	EXPECT_TRUE(returned);
+	EXPECT_EQ(0, call.ret);
+	EXPECT_EQ(0, status);
+	for (i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(go[i]);
+	}
 }
 
 TEST_HARNESS_MAIN

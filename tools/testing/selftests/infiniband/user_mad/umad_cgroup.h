@@ -59,12 +59,25 @@ static inline int umad_cgroup_join(const struct umad_cgroup *group)
 	return umad_cgroup_put(group->path, "cgroup.procs", "0");
 }
 
-static inline int umad_cgroup_limit(const struct umad_cgroup *group, long bytes)
+static inline int __umad_cgroup_set(const struct umad_cgroup *group,
+				    const char *name, long bytes)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%ld", bytes);
-	return umad_cgroup_put(group->path, "memory.max", text);
+	return umad_cgroup_put(group->path, name, text);
+}
+
+static inline int umad_cgroup_limit(const struct umad_cgroup *group, long bytes)
+{
+	return __umad_cgroup_set(group, "memory.max", bytes);
+}
+
+/* Beyond this, whoever asks for memory that the group pays is made to sleep */
+static inline int umad_cgroup_throttle(const struct umad_cgroup *group,
+				       long bytes)
+{
+	return __umad_cgroup_set(group, "memory.high", bytes);
 }
 
 /* If there is nothing to read for umad_cgroup_charged() */
