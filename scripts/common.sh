@@ -21,11 +21,16 @@ die()
 }
 
 # Have one of us use apt at a time: its own locks make the others fail.
-apt_lock()
+apt_try_lock()
 {
 	mkdir -p "$cache"
 	exec 8>"$cache/apt.lock"
-	flock 8
+	flock -n 8
+}
+
+apt_lock()
+{
+	apt_try_lock || flock 8
 }
 
 # Fetch the package lists; whether that helped shows when they are used.
