@@ -20,6 +20,14 @@ die()
 	exit 1
 }
 
+# Git in this checkout, which may belong to another user than root, whatever
+# other one the environment names
+top_git()
+{
+	env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE \
+		git -c safe.directory="$top" -C "$top" "$@"
+}
+
 # Have one of us use apt at a time: its own locks make the others fail.
 apt_try_lock()
 {
