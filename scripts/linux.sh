@@ -12,11 +12,12 @@
 
 linux=$cache/linux-6.12
 
-# Git with nothing of the user's configuration that could change a patch.
+# Git with nothing of the user's configuration that could change a patch, and
+# with a cache that another user may have made.
 linux_git()
 {
 	GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null \
-		git -C "$linux/tree" "$@"
+		git -c safe.directory='*' -C "$linux/tree" "$@"
 }
 
 # One run at a time in the tree and its build directories. A script that one of
@@ -78,35 +79,30 @@ linux_fixed()
 }
 
 # Check the series of this checkout out in the tree, brought to base by git am.
-# That happens in a worktree of its own which holds the folders in question
-# only, so that the tree, and what is built from it, sees changed files alone.
+# That happens in a worktree of its own, which has no files but the topmost, so
+# that the tree, and what is built from it, sees changed files alone.
 linux_series()
 {
-	local tmp tip rc=0
+	local tmp tip am
 
 	linux_fixed
 	"$top/scripts/series" >/dev/null
 	tmp=$(mktemp -d)
 	linux_git worktree prune
-	(
-		set -eu
-		cd "$top/build/series"
-		linux_git worktree add -q --no-checkout --detach "$tmp/am" base
-		git apply --numstat ./*.patch | cut -f 3 | xargs dirname |
-			sort -u >"$tmp/folders"
-		git -C "$tmp/am" sparse-checkout set --stdin <"$tmp/folders"
-		git -C "$tmp/am" checkout -q
-		git -C "$tmp/am" -c user.name=series -c user.email=series \
-			am -q --committer-date-is-author-date "$PWD"/*.patch
-		git -C "$tmp/am" -c user.name=series -c user.email=series \
-			cherry-pick fixed
-	) >"$tmp/log" 2>&1 || rc=$?
-	if [ $rc != 0 ]; then
+	linux_git worktree add -q --no-checkout --detach "$tmp/am" base
+	am=(linux_git -C "$tmp/am" -c user.name=series -c user.email=series)
+	if ! {
+		"${am[@]}" sparse-checkout set &&
+		"${am[@]}" checkout -q &&
+		"${am[@]}" am -q --committer-date-is-author-date \
+			"$top"/build/series/*.patch &&
+		"${am[@]}" cherry-pick fixed
+	} >"$tmp/log" 2>&1; then
 		cat "$tmp/log" >&2
 		rm -rf "$tmp"
 		die "the series does not apply to linux-source-6.12"
 	fi
-	tip=$(git -C "$tmp/am" rev-parse HEAD)
+	tip=$("${am[@]}" rev-parse HEAD)
 	rm -rf "$tmp"
 	linux_git worktree prune
 	linux_git checkout -q -f --detach "$tip" ||
