@@ -47,3 +47,22 @@ apt_update()
 	say "fetching the package lists"
 	apt-get -qq update >/dev/null 2>&1 || true
 }
+
+# build_lock NAME: have one run at a time work in build/, NAME, and tell who that
+# is. A script that one of us calls inherits the lock; what a killed one left
+# running keeps it.
+build_lock()
+{
+	local who
+
+	[ -z "${USER_MAD_BUILD_LOCKED-}" ] || return 0
+	mkdir -p "$top/build"
+	exec 7>>"$top/build/.run"
+	flock -n 7 || {
+		who=$(cat "$top/build/.run")
+		say "waiting for ${who:-another run} to be done with $top/build"
+		flock 7
+	}
+	echo "$1 (process $$)" >"$top/build/.run"
+	export USER_MAD_BUILD_LOCKED=1
+}
