@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,29 +16,50 @@
 #include "fuzz.h"
 
 #define POINTS		262144	/* in one run */
-#define TEXT		1048576		/* bytes of a module */
+#define TEXT		1048576		/* bytes of a module, at most */
 
 static unsigned long *trace;
-static unsigned long text;
+static unsigned long text, text_size;
 static bool seen[TEXT];		/* ever */
 static uint32_t last[TEXT];	/* number of the last run to reach it */
 static uint32_t run;
 static uint32_t reached[TEXT];	/* by the last run */
 static size_t count, total;
 
+static int read_address(const char *path, unsigned long *address)
+{
+	FILE *f = fopen(path, "r");
+	int n = 0;
+
+	if (f) {
+		n = fscanf(f, "%lx", address);
+		fclose(f);
+	}
+	return n == 1 ? 0 : -1;
+}
+
+/* It ends where that of another module begins, which may be instrumented, too */
 static int module_text(const char *module)
 {
+	unsigned long other;
 	char path[256];
-	FILE *f;
+	glob_t all;
 
 	snprintf(path, sizeof(path), "/sys/module/%s/sections/.text", module);
-	f = fopen(path, "r");
-	if (!f || fscanf(f, "%lx", &text) != 1) {
+	if (read_address(path, &text)) {
 		fprintf(stderr, "%s: cannot read it; is %s a loaded module?\n",
 			path, module);
 		return -1;
 	}
-	fclose(f);
+
+	text_size = TEXT;
+	if (glob("/sys/module/*/sections/.text", 0, NULL, &all))
+		return -1;
+	for (size_t i = 0; i < all.gl_pathc; i++)
+		if (!read_address(all.gl_pathv[i], &other) && other > text &&
+		    other - text < text_size)
+			text_size = other - text;
+	globfree(&all);
 	return 0;
 }
 
@@ -77,7 +99,7 @@ void coverage_end(void)
 		/* Huge if it lies before the text */
 		unsigned long at = trace[i] - text;
 
-		if (at < TEXT && last[at] != run) {
+		if (at < text_size && last[at] != run) {
 			last[at] = run;
 			reached[count++] = at;
 		}
