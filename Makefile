@@ -108,7 +108,7 @@ help:
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
 	@echo '                     (the last four are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
-	@echo 'make series          build/series/: patches for linux-source-6.12'
+	@echo 'make series          build/series/: patches for linux-source-6.12, and a cover letter'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
 	@echo '                     a table, and build/bench/index.html with plots'
 	@echo 'make bench-check     fails when ours became slower than it was'

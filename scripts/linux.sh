@@ -4,8 +4,9 @@
 # from; sourced after common.sh, never run.
 #
 #	$linux/tree	whole linux-source-6.12 as a git repository: branch
-#			base is the package, fixed has fixes/ on top; checked
-#			out is fixed, or fixed and a series
+#			base is the package, fixed has fixes/ on top, series is
+#			what scripts/series wrote last; checked out is fixed,
+#			or fixed and a series
 #	$linux/build	one build directory per configuration
 #
 # shellcheck shell=bash disable=SC2154	# top and cache come from common.sh

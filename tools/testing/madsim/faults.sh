@@ -16,7 +16,8 @@ ask()
 {
 	local i answered=0
 	for ((i = 0; i < $1; i++)); do
-		if smpquery -C madsim0 -P 1 -t "${ASK_MS-500}" -D nodeinfo 0,1,2 >/dev/null 2>&1; then
+		if smpquery -C madsim0 -P 1 -t "${ASK_MS-500}" -D nodeinfo 0,1,2 \
+				>/dev/null 2>&1; then
 			answered=$((answered + 1))
 		fi
 	done

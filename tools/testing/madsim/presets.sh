@@ -63,7 +63,8 @@ refuse_all()
 }
 check "no such preset: EINVAL" refuse_all
 check "65 devices: ENOSPC" refuses "No space left" load topology=star:100 devices=65
-check "a switch as a device, unasked: EOPNOTSUPP" refuses "not supported" load topology=star devices=5
+check "a switch as a device, unasked: EOPNOTSUPP" \
+	refuses "not supported" load topology=star devices=5
 check "64 devices" load topology=star:100 devices=64
 check "a 65th in another fabric: ENOSPC, nothing is left of it" eval '
 	mkdir $configfs/more $configfs/more/host

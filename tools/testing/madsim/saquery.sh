@@ -54,7 +54,8 @@ wanted()
 
 start=$(date +%s%N)
 check "all PathRecords in one answer" paths "$tmp/all" saquery $on -t 120000 PR
-echo "# $(wc -l <"$tmp/all") records, $((nodes * nodes * 64)) bytes, in $((($(date +%s%N) - start) / 1000000)) ms"
+ms=$((($(date +%s%N) - start) / 1000000))
+echo "# $(wc -l <"$tmp/all") records, $((nodes * nodes * 64)) bytes, in $ms ms"
 check "they are multi-megabyte" test $((nodes * nodes * 64)) -gt $((2 << 20))
 check "one from each node to each node" diff "$tmp/all" <(wanted "$tmp/lids")
 
