@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 47
+plan 48
 
 load topology=none || bail "cannot load ib_madsim"
 fabric=$configfs/test
@@ -99,6 +99,44 @@ check "cables can be moved" eval '
 	state_is $(cat $fabric/b/dev_name) 1 INIT'
 check "not live any more" eval 'put $fabric/live 0; [ -z "$(devices)" ]'
 check "remove everything" eval 'rmdir $fabric/a $fabric/b $fabric/sw; rmdir $fabric'
+
+# Some write to live while nodes are made and removed. A device, because its end
+# takes time, and long names, which configfs has to allocate, make them meet. Who
+# comes too late or too early is told so, and by no other error than these.
+come_and_go()
+{
+	local nodes=() writers=() made lived i
+	mkdir $fabric $fabric/stays
+	put $fabric/stays/device 1
+	for i in {1..20}; do
+		nodes+=("$fabric/$(printf 'x%.0s' {1..50})$i")
+	done
+
+	set +e
+	for i in 1 2 3; do
+		for ((i = 0; i < 40; i++)); do
+			echo 1 >$fabric/live && echo lived
+			echo 0 >$fabric/live
+		done >>"$tmp/lived" 2>>"$tmp/writers" &
+		writers+=($!)
+	done
+	while kill -0 "${writers[@]}" 2>/dev/null; do
+		mkdir -v "${nodes[@]}"
+		rmdir "${nodes[@]}"
+	done >"$tmp/made" 2>"$tmp/maker"
+	wait "${writers[@]}"
+	rmdir "${nodes[@]}" 2>/dev/null
+	set -e
+
+	made=$(wc -l <"$tmp/made") lived=$(wc -l <"$tmp/lived")
+	echo "made $made nodes, lived $lived times"
+	fails grep -Ev "resource busy|already in progress" "$tmp/writers"
+	fails grep -Ev "resource busy|File exists|No such file" "$tmp/maker"
+	[ "$made" -gt 0 ]
+	[ "$lived" -ge 20 ]
+	rmdir $fabric/stays $fabric
+}
+check "nodes come and go while it comes to life and ends" come_and_go
 check "unload" unload
 
 finish

@@ -244,16 +244,52 @@ static void madsim_fabric_unpin(struct madsim_fabric *fabric, struct madsim_node
 static int madsim_fabric_pin(struct madsim_fabric *fabric)
 {
 	struct madsim_node *node;
-	int ret;
 
 	list_for_each_entry(node, &fabric->nodes, list) {
-		ret = configfs_depend_item_unlocked(&madsim_subsys, &node->group.cg_item);
-		if (ret) {
+		/* Not found: its mkdir is not through yet, or its rmdir has begun */
+		if (configfs_depend_item_unlocked(&madsim_subsys, &node->group.cg_item)) {
 			madsim_fabric_unpin(fabric, node);
-			return ret;
+			return -EBUSY;
 		}
 	}
 	return 0;
+}
+
+static int madsim_fabric_go_live(struct madsim_fabric *fabric)
+{
+	int ret;
+
+	/*
+	 * A node is on our list before configfs has linked it to its parent, and
+	 * still when it has unlinked it. The pin follows that link; what hides
+	 * the time between is su_mutex.
+	 */
+	mutex_lock(&madsim_subsys.su_mutex);
+	mutex_lock(&fabric->mutex);
+	ret = fabric->live ? -EALREADY : madsim_fabric_pin(fabric);
+	mutex_unlock(&madsim_subsys.su_mutex);
+	if (!ret) {
+		ret = madsim_fabric_start(fabric);
+		if (ret)
+			madsim_fabric_unpin(fabric, NULL);
+	}
+	mutex_unlock(&fabric->mutex);
+	return ret;
+}
+
+static int madsim_fabric_end_life(struct madsim_fabric *fabric)
+{
+	int ret = 0;
+
+	mutex_lock(&fabric->mutex);
+	if (fabric->live) {
+		madsim_fabric_stop(fabric);
+		madsim_fabric_unpin(fabric, NULL);
+	} else {
+		ret = -EALREADY;
+	}
+	mutex_unlock(&fabric->mutex);
+	return ret;
 }
 
 static ssize_t madsim_fabric_live_show(struct config_item *item, char *page)
@@ -271,21 +307,7 @@ static ssize_t madsim_fabric_live_store(struct config_item *item, const char *pa
 	if (ret)
 		return ret;
 
-	mutex_lock(&fabric->mutex);
-	if (live == fabric->live) {
-		ret = -EALREADY;
-	} else if (live) {
-		ret = madsim_fabric_pin(fabric);
-		if (!ret) {
-			ret = madsim_fabric_start(fabric);
-			if (ret)
-				madsim_fabric_unpin(fabric, NULL);
-		}
-	} else {
-		madsim_fabric_stop(fabric);
-		madsim_fabric_unpin(fabric, NULL);
-	}
-	mutex_unlock(&fabric->mutex);
+	ret = live ? madsim_fabric_go_live(fabric) : madsim_fabric_end_life(fabric);
 	return ret ?: count;
 }
 

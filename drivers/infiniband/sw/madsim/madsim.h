@@ -11,7 +11,8 @@
  * buffer. The only hand-over is the receiver's completion queue, so that an
  * undisturbed fabric needs neither thread nor timer.
  *
- * Locking order: fabric->mutex, fabric->lock, qp->lock, cq->lock.
+ * Locking order: the su_mutex of configfs, fabric->mutex, fabric->lock, qp->lock,
+ * cq->lock.
  */
 
 #ifndef MADSIM_H
@@ -300,7 +301,7 @@ struct madsim_fabric {
 	struct config_group group;
 	char name[MADSIM_NAME_LEN];
 	u8 index;
-	struct mutex mutex;	/* configuration; outermost */
+	struct mutex mutex;	/* configuration */
 	bool live;
 	struct list_head nodes;
 	u32 node_count;
