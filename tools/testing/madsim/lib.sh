@@ -192,7 +192,7 @@ is_sm()
 
 # sm_start NAME DEVICE [PORT]: a subnet manager with a memory and log of its own.
 # It does not look around by itself, unless every SM_SWEEP seconds: what it
-# notices, a trap has told it.
+# notices, a trap has told it. SM_MORE has further lines for its configuration.
 sm_start()
 {
 	local guid
@@ -203,6 +203,7 @@ sm_start()
 	polling_retry_number 2
 	sweep_interval ${SM_SWEEP-0}
 	lmc ${SM_LMC-0}
+	${SM_MORE-}
 	CONF
 	OSM_CACHE_DIR=$tmp/$1.cache opensm -F "$tmp/$1.conf" -g "$guid" -f "$tmp/$1.log" \
 		>"$tmp/$1.out" 2>&1 &

@@ -509,6 +509,7 @@ extern const struct ib_device_ops madsim_qp_ops;
 void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt);
 
 /* route.c: the way of a packet */
+int madsim_find_pkey(const struct madsim_port *port, u16 pkey);
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_arrive(struct madsim_port *port, struct madsim_packet *pkt);
 

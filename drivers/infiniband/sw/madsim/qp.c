@@ -444,23 +444,6 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return ret;
 }
 
-static u16 madsim_find_pkey(const struct madsim_port *port, u16 pkey)
-{
-	u16 i, limited = 0;
-
-	/* Full membership wins, as in ib_find_cached_pkey() */
-	for (i = 0; i < MADSIM_PKEYS; i++) {
-		u16 mine = be16_to_cpu(port->pkeys[i]);
-
-		if ((mine ^ pkey) & 0x7fff)
-			continue;
-		if (mine & 0x8000)
-			return i;
-		limited = i;
-	}
-	return limited;
-}
-
 /**
  * madsim_qp_receive() - put a packet into the hands of the MAD layer
  * @port: an end port with queue pairs

@@ -99,15 +99,30 @@ static bool madsim_pkey_matches(u16 a, u16 b)
 	return (a & 0x7fff) && !((a ^ b) & 0x7fff) && ((a | b) & 0x8000);
 }
 
-static bool madsim_pkey_is_mine(const struct madsim_port *port, u16 pkey)
+/**
+ * madsim_find_pkey() - look for the entry of a port that lets a packet in
+ * @port: an end port
+ * @pkey: the packet's P_Key
+ *
+ * Return: the index, of a full member if there is a choice as in
+ * ib_find_cached_pkey(), or -1. Context: fabric->lock.
+ */
+int madsim_find_pkey(const struct madsim_port *port, u16 pkey)
 {
-	unsigned int i;
+	int i, limited = -1;
+
+	lockdep_assert_held(&port->node->fabric->lock);
 
 	for (i = 0; i < MADSIM_PKEYS; i++) {
-		if (madsim_pkey_matches(be16_to_cpu(port->pkeys[i]), pkey))
-			return true;
+		u16 mine = be16_to_cpu(port->pkeys[i]);
+
+		if (!madsim_pkey_matches(mine, pkey))
+			continue;
+		if (mine & 0x8000)
+			return i;
+		limited = i;
 	}
-	return false;
+	return limited;
 }
 
 static void madsim_count_violation(__be16 *counter)
@@ -130,7 +145,7 @@ static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *p
 	if (pkt->grh_valid && pkt->grh.dgid.raw[0] != 0xff &&
 	    !madsim_gid_is_mine(port, &pkt->grh.dgid))
 		return false;
-	if (!madsim_pkey_is_mine(port, pkt->pkey)) {
+	if (madsim_find_pkey(port, pkt->pkey) < 0) {
 		madsim_count_violation(&port->info.pkey_violations);
 		return false;
 	}
@@ -171,6 +186,9 @@ static bool madsim_answer(struct madsim_port *port, u8 in_port, struct madsim_pa
 	swap(pkt->slid, pkt->dlid);
 	pkt->dst_qpn = pkt->src_qpn;
 	pkt->src_qpn = !pkt->smi;
+	/* The membership is the sender's own; the request was let in by this entry */
+	if (!pkt->smi)
+		pkt->pkey = be16_to_cpu(port->pkeys[madsim_find_pkey(port, pkt->pkey)]);
 	if (pkt->grh_valid)
 		swap(pkt->grh.sgid, pkt->grh.dgid);
 	return true;

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# What the tables do that a subnet manager writes into ports: partitions decide
+# who hears whom.
+
+. "$(dirname "$0")/lib.sh"
+
+plan 8
+
+# H1 has no device, S1 neither: the model answers for them
+load topology=star devices=3 || bail "cannot load ib_madsim"
+full="-C $(device H2) -P 1" limited="-C $(device H3) -P 1"
+
+echo "Default=0x7fff : ALL=limited, ALL_SWITCHES=full, SELF=full ;" >"$tmp/partitions"
+SM_MORE="partition_config_file $tmp/partitions" sm_start sm "$(device H2)"
+check "partitions: all ports become active" until_true 30 active 3
+
+sw=$(smpquery $full -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
+h1=$(smpquery $full -D portinfo 0,1,1 1 | sed -n 's/^Lid:\.*//p')
+h3=$(lid "$(device H3)")
+members()
+{
+	says "^ *0: 0xffff 0x0000" smpquery $full pkeys "$(lid "$(device H2)")"
+	says "^ *0: 0xffff 0x0000" smpquery $full pkeys "$sw" 0
+	says "^ *0: 0x7fff 0x0000" smpquery $full pkeys "$h1"
+	says "^ *0: 0x7fff 0x0000" smpquery $full pkeys "$h3"
+}
+check "partitions: the manager and the switch are full members, hosts limited" until_true 5 members
+
+violations()
+{
+	smpquery $full portinfo "$1" "$2" | sed -n 's/^PkeyViolations:\.*//p'
+}
+check "a limited member asks a full one of the model" says "^PortXmitPkts:" \
+	perfquery $limited -x "$sw" 1
+check "a full member asks a limited one of the model" says "^PortXmitPkts:" \
+	perfquery $full -x "$h1" 1
+check "no answer was out of place" eval '
+	says "^0$" violations "$h3" 1
+	says "^0$" violations "$(lid "$(device H2)")" 1'
+check "a limited member does not hear another" refuses "imed out" \
+	perfquery $limited -t 100 -x "$h1" 1
+check "which is counted" says "^[1-9]" violations "$h1" 1
+sm_end sm
+check "unload" unload
+
+finish
