@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # What the tables do that a subnet manager writes into ports: partitions decide
-# who hears whom.
+# who hears whom, and each port has service levels of its own.
 
 . "$(dirname "$0")/lib.sh"
 
-plan 8
+plan 13
 
 # H1 has no device, S1 neither: the model answers for them
 load topology=star devices=3 || bail "cannot load ib_madsim"
@@ -44,5 +44,26 @@ check "a limited member does not hear another" refuses "imed out" \
 check "which is counted" says "^[1-9]" violations "$h1" 1
 sm_end sm
 check "unload" unload
+
+# The two ports of a host belong to two subnets with a manager each
+check "service levels: load" load topology=pair
+SM_MORE="qos TRUE
+qos_ca_sl2vl 7,6,5,4,3,2,1,0,7,6,5,4,3,2,1,0" sm_start sm madsim0 1
+check "service levels: the manager's ports become active" until_true 30 eval '
+	state_is madsim0 1 ACTIVE; state_is madsim1 1 ACTIVE'
+
+# sl2vl DEVICE PORT: the VLs of SL 0 to 15
+sl2vl()
+{
+	smpquery -C "$1" -P "$2" -D sl2vl 0 | sed -n 's/^ports: .*: //p' | tr -d ' |'
+}
+check "service levels: they are in its subnet" eval '
+	says "^7654321076543210$" sl2vl madsim0 1
+	says "^7654321076543210$" sl2vl madsim1 1'
+check "service levels: the other ports keep theirs" eval '
+	says "^0123456701234567$" sl2vl madsim0 2
+	says "^0123456701234567$" sl2vl madsim1 2'
+sm_end sm
+check "service levels: unload" unload
 
 finish

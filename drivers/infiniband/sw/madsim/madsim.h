@@ -249,7 +249,8 @@ struct madsim_switch_info {
  * @lft:	linear forwarding table
  * @mft:	multicast forwarding table, @mft_words per entry
  * @mft_words:	constant while live
- * @sl2vl:	SLtoVLMappingTable by input and output port
+ * @sl2vl:	SLtoVLMappingTable by input and output port; of a channel adapter
+ *		those with input port 0
  * @fail:	errno with which the next call of a verb fails, 0 for none
  * @failed:	how often one did
  */

@@ -283,12 +283,14 @@ static u16 madsim_pkey_table(struct madsim_port *port, u32 mod, u8 *data, bool s
 	return MADSIM_OK;
 }
 
-static u16 madsim_sl_to_vl(struct madsim_node *node, u32 mod, u8 *data, bool set)
+static u16 madsim_sl_to_vl(struct madsim_port *port, u32 mod, u8 *data, bool set)
 {
+	struct madsim_node *node = port->node;
 	u8 *map, in, out;
 
+	/* A port of a channel adapter has one table, and needs no modifier */
 	if (!node->is_switch)
-		mod = 0;
+		mod = port->num;
 	in = mod >> 8;
 	out = mod;
 	if (mod >> 16 || in > node->nports || out > node->nports)
@@ -379,7 +381,7 @@ static u16 madsim_attribute(struct madsim_port *port, u8 in_port, struct ib_smp 
 	case IB_SMP_ATTR_PKEY_TABLE:
 		return madsim_pkey_table(port, mod, data, set);
 	case IB_SMP_ATTR_SL_TO_VL_TABLE:
-		return madsim_sl_to_vl(node, mod, data, set);
+		return madsim_sl_to_vl(port, mod, data, set);
 	case IB_SMP_ATTR_VL_ARB_TABLE:
 		return madsim_vl_arb(port, mod, data, set);
 	case IB_SMP_ATTR_LINEAR_FORWARD_TABLE:
