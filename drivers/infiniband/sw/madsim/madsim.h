@@ -185,7 +185,8 @@ enum madsim_trap {
  * @mcast_link:	on fabric->mcast while a multicast packet is replicated
  * @trap_link:	on fabric->traps while a notice is unanswered
  * @trap_pending: mask of enum madsim_trap
- * @trap_left:	how often each notice will be repeated
+ * @trap_left:	how often each notice will be sent yet
+ * @trap_due:	when each will be sent next, in jiffies
  * @notice:	the notices themselves
  */
 struct madsim_port {
@@ -207,6 +208,7 @@ struct madsim_port {
 	struct list_head trap_link;
 	u8 trap_pending;
 	u8 trap_left[MADSIM_TRAPS];
+	unsigned long trap_due[MADSIM_TRAPS];
 	struct ib_mad_notice_attr *notice;
 };
 

@@ -43,17 +43,27 @@ static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
 static void madsim_trap_work(struct work_struct *work)
 {
 	struct madsim_fabric *fabric = container_of(work, struct madsim_fabric, trap_work.work);
-	struct madsim_port *port, *next;
+	unsigned long now, due, next;
+	struct madsim_port *port, *tmp;
 	enum madsim_trap trap;
 
 	spin_lock_irq(&fabric->lock);
-	list_for_each_entry_safe(port, next, &fabric->traps, trap_link) {
+	now = jiffies;
+	next = now + MADSIM_TRAP_INTERVAL;
+	list_for_each_entry_safe(port, tmp, &fabric->traps, trap_link) {
 		for (trap = 0; trap < MADSIM_TRAPS; trap++) {
 			if (!(port->trap_pending & BIT(trap)))
 				continue;
+			due = port->trap_due[trap];
+			/* Another notice may have been what made the work run */
+			if (time_before(now, due)) {
+				next = time_before(due, next) ? due : next;
+				continue;
+			}
 			/* Before a subnet manager has come there is nobody to tell */
 			if (port->info.sm_lid && madsim_lid(port))
 				madsim_trap_send(port, trap);
+			port->trap_due[trap] = now + MADSIM_TRAP_INTERVAL;
 			if (!--port->trap_left[trap])
 				port->trap_pending &= ~BIT(trap);
 		}
@@ -61,7 +71,7 @@ static void madsim_trap_work(struct work_struct *work)
 			list_del_init(&port->trap_link);
 	}
 	if (!list_empty(&fabric->traps))
-		schedule_delayed_work(&fabric->trap_work, MADSIM_TRAP_INTERVAL);
+		schedule_delayed_work(&fabric->trap_work, next - now);
 	spin_unlock_irq(&fabric->lock);
 }
 
@@ -89,6 +99,7 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 	notice->trap_num = num;
 
 	port->trap_left[trap] = MADSIM_TRAP_SENDS;
+	port->trap_due[trap] = jiffies;
 	port->trap_pending |= BIT(trap);
 	if (list_empty(&port->trap_link))
 		list_add_tail(&port->trap_link, &fabric->traps);
