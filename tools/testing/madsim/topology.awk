@@ -107,7 +107,7 @@ line ~ /^(vendid|devid|sysimgguid)=/ {
 	next
 }
 
-line ~ /^(switchguid|caguid)=/ {
+line ~ /^(switchguid|caguid|rtguid)=/ {
 	guid = line
 	sub(/^[a-z]*=/, "", guid)
 	sub(/\(.*/, "", guid)

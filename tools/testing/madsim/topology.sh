@@ -9,7 +9,7 @@
 examples=/usr/share/doc/ibsim-utils/net-examples
 [ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
 files=$(find "$examples" -name 'net*' -type f | sort)
-plan $(($(wc -l <<<"$files") + 22))
+plan $(($(wc -l <<<"$files") + 24))
 
 load topology=none switch_devices=Y || bail "cannot load ib_madsim"
 
@@ -102,6 +102,33 @@ widths()
 }
 check "widths and speeds: as the diagnostics see them" widths
 
+# Names mean nothing to the programs that they pass through
+cat >"$tmp/names" <<'FILE'
+Switch 4 "-o'brien's"
+[1] "a\b"[1]
+[2] "*"[1]
+[3] "$x`y`;z"[1]
+
+Hca 1 "a\b"
+[1] "-o'brien's"[1]
+
+Hca 1 "*"
+[1] "-o'brien's"[2]
+
+Hca 1 "$x`y`;z"
+[1] "-o'brien's"[3]
+FILE
+names()
+{
+	cd /
+	"$here/madsim-load" -n names -d 0 -N "*" "$tmp/names"
+	trap '"$here/madsim-load" -r names' EXIT
+	diff <("$here/madsim-load" -g "$tmp/names") \
+	     <("$here/madsim-load" -g "$debugfs/names/topology")
+	device "*"
+}
+check "names with quotes, dashes and what else a shell knows" names
+
 # wrong LINE MESSAGE: the file on the input is refused for this
 wrong()
 {
@@ -169,6 +196,14 @@ Hca 2 "H"
 FILE
 check "a router" wrong 1 'routers are not simulated' <<'FILE'
 Rt 4 "R"
+FILE
+check "a router as ibnetdiscover prints it" wrong 5 'routers are not simulated' <<'FILE'
+vendid=0x2c9
+devid=0xb924
+sysimgguid=0x2c9000100d051
+rtguid=0x2c9000100d050
+Rt	2 "R-0002c9000100d050"		# "router"
+[1](2c9000100d051) 	"S-0002c9000100d060"[1]		# lid 3 lmc 0 "switch" lid 2 4xSDR
 FILE
 check "nothing at all" wrong 0 'no node in it' </dev/null
 check "no such file" refuses "cannot read" "$here/madsim-load" /no/such/file
