@@ -5,7 +5,7 @@
  * a machine on which it would take too long says so and skips, unless
  * UMAD_SLOW=1 is in the environment.
  */
-#define PAIR_TWO_VARIANTS
+#define PAIR_ONE_VARIANT
 #include "umad_pair.h"
 
 #define LIMIT		200000
