@@ -20,7 +20,7 @@
 #define UMAD_BEYOND_LEN		SZ_1M
 
 /* The first chunk has all that a reader with room for one MAD gets */
-static_assert(UMAD_CHUNK_LEN >= sizeof(struct opa_mad));
+static_assert(sizeof(struct opa_mad) <= UMAD_CHUNK_LEN);
 
 static struct kmem_cache *umad_send_cache;
 static struct kmem_cache *umad_recv_cache;
