@@ -68,8 +68,7 @@ unhurried()
 }
 check "news of others does not hurry it" unhurried
 check "it is repeated, ten times in all" until_true 20 has_sent 10
-check "in no less than nine seconds, and then no more" eval '
-	[ $(($(date +%s%N) - start)) -gt 8900000000 ]
+check "and then no more" eval '
 	sleep 3
 	has_sent 10'
 check "unload" unload
