@@ -556,21 +556,28 @@ static int umad_message_send(struct umad_file *file, struct umad_message *m)
 	return ret;
 }
 
+/* With nothing held: this may reclaim at length, and be made to sleep */
+static void *umad_writer_alloc(struct umad_file *file, size_t len)
+{
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	void *memory = __vmalloc(len, UMAD_GFP_WRITER);
+
+	set_active_memcg(old);
+	return memory;
+}
+
 /* Pages that do not stay where they are for an attempt are copied */
 static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
 {
 	const char __user *from = m->rest + m->head_len;
 	size_t len = m->len - m->head_len;
-	struct mem_cgroup *old;
 
 	if (!m->faulted) {
 		m->faulted = true;
 		return fault_in_readable(from, len) ? -EFAULT : 0;
 	}
 
-	old = set_active_memcg(file->memcg);
-	m->copy = __vmalloc(len, UMAD_GFP_WRITER);
-	set_active_memcg(old);
+	m->copy = umad_writer_alloc(file, len);
 	if (!m->copy)
 		return -ENOMEM;
 	return copy_from_user(m->copy, from, len) ? -EFAULT : 0;
@@ -582,12 +589,9 @@ static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
  */
 static int umad_make_room(struct umad_file *file, struct umad_message *m)
 {
-	struct mem_cgroup *old;
 	void *room;
 
-	old = set_active_memcg(file->memcg);
-	room = __vmalloc(m->len + m->len / 2 + PAGE_SIZE, UMAD_GFP_WRITER);
-	set_active_memcg(old);
+	room = umad_writer_alloc(file, m->len + m->len / 2 + PAGE_SIZE);
 	vfree(room);
 	return room ? 0 : -ENOMEM;
 }
