@@ -219,16 +219,14 @@ static inline int __umad_device_find(struct umad_device *device)
 }
 
 /*
- * How long a device may take to go or to come back before that counts as hanging.
- * From a namespace it comes back when that is cleaned up, by a worker that waits
- * for much else on the way; Soft-RoCE waits for many a grace period when it goes,
- * on one CPU among threads that never sleep, with KASAN.
+ * How long a device may take to come back: from a namespace it does when that is
+ * cleaned up, by a worker that waits for much else on the way.
  */
-#define UMAD_DEVICE_MS	(6 * UMAD_SOON_MS)
+#define UMAD_BACK_MS	(6 * UMAD_SOON_MS)
 
 static inline int __umad_device_await(struct umad_device *device)
 {
-	long long end = umad_now_ms() + UMAD_DEVICE_MS;
+	long long end = umad_now_ms() + UMAD_BACK_MS;
 
 	/* sysfs knows of it before there is something to open */
 	while (__umad_device_find(device) || access(device->port.dev, F_OK)) {
