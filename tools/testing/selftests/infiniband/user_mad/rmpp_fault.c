@@ -373,20 +373,6 @@ static void *take_turns(void *arg)
 	return NULL;
 }
 
-static int turns_open(struct turns *turns)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.range.start = (uintptr_t)turns->base,
-		.range.len = 2 * turns->page,
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-
-	turns->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	return turns->uffd < 0 || ioctl(turns->uffd, UFFDIO_API, &api) ||
-	       ioctl(turns->uffd, UFFDIO_REGISTER, &reg) ? -1 : 0;
-}
-
 /* All of the message can be read, but never at the same time */
 TEST_F(fault, pages_that_take_turns)
 {
@@ -406,7 +392,8 @@ TEST_F(fault, pages_that_take_turns)
 	turns.base = map + turns.page;
 	turns.content = self->msg.out + before;
 	memcpy(turns.base - before, self->msg.out, before);
-	ASSERT_EQ(0, turns_open(&turns));
+	turns.uffd = umad_uffd(turns.base, 2 * turns.page, false);
+	ASSERT_LE(0, turns.uffd);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, take_turns, &turns));
 
 	call.fd = self->client.fd;

@@ -26,31 +26,38 @@ struct umad_trap {
 
 #define UMAD_NO_WRITE_PROTECT	"no write protection by userfaultfd here"
 
-static inline int __umad_trap_open(struct umad_trap *trap, bool wp)
+/* A descriptor that tells who misses pages of this range, or -1 */
+static inline int umad_uffd(void *start, size_t len, bool wp)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
 		.features = wp ? UFFD_FEATURE_PAGEFAULT_FLAG_WP : 0,
 	};
 	struct uffdio_register reg = {
-		.range.start = (uintptr_t)trap->base + trap->page,
-		.range.len = trap->page,
+		.range.start = (uintptr_t)start,
+		.range.len = len,
 		.mode = UFFDIO_REGISTER_MODE_MISSING |
 			(wp ? UFFDIO_REGISTER_MODE_WP : 0),
 	};
-	int err;
+	int uffd, err;
 
-	trap->wp = wp;
-	trap->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (trap->uffd < 0)
+	uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (uffd < 0)
 		return -1;
-	if (!ioctl(trap->uffd, UFFDIO_API, &api) &&
-	    !ioctl(trap->uffd, UFFDIO_REGISTER, &reg))
-		return 0;
+	if (!ioctl(uffd, UFFDIO_API, &api) &&
+	    !ioctl(uffd, UFFDIO_REGISTER, &reg))
+		return uffd;
 	err = errno;
-	close(trap->uffd);
+	close(uffd);
 	errno = err;
 	return -1;
+}
+
+static inline int __umad_trap_open(struct umad_trap *trap, bool wp)
+{
+	trap->wp = wp;
+	trap->uffd = umad_uffd(trap->base + trap->page, trap->page, wp);
+	return trap->uffd < 0 ? -1 : 0;
 }
 
 /* The first page is there */
