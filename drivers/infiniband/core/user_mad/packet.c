@@ -105,6 +105,7 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 	packet->message = NULL;
 	packet->sent = true;
 	packet->hashed = false;
+	packet->answer_lost = false;
 	return packet;
 }
 

@@ -61,9 +61,7 @@ static bool umad_queue_add_recv(struct umad_file *file,
 
 	spin_lock(&file->queue_lock);
 	full = file->unread > UMAD_MAX_UNREAD;
-	if (full) {
-		file->dropped++;
-	} else {
+	if (!full) {
 		list_add_tail(&packet->list, &file->queue);
 		umad_queue_count(file, packet, 1);
 	}
@@ -319,11 +317,36 @@ static void umad_fill_mad(struct umad_packet *packet,
 	}
 }
 
-static void umad_count_drop(struct umad_file *file)
+static bool umad_queue_recv(struct umad_agent *agent,
+			    const struct ib_mad_agent *mad_agent,
+			    const struct ib_mad_recv_wc *recv_wc)
+{
+	struct umad_file *file = agent->file;
+	struct umad_packet *packet;
+
+	packet = umad_packet_alloc_recv(file, agent->hdr_len, recv_wc->mad_len);
+	if (!packet)
+		return false;
+
+	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc))
+		goto drop;
+	umad_fill_mad(packet, recv_wc);
+	if (umad_queue_add_recv(file, packet))
+		return true;
+drop:
+	umad_packet_free(file, packet);
+	return false;
+}
+
+/* Who waits for the answer learns that there will be none */
+static void umad_drop_recv(struct umad_file *file, struct umad_packet *request)
 {
 	spin_lock(&file->queue_lock);
 	file->dropped++;
 	spin_unlock(&file->queue_lock);
+
+	if (request)
+		request->answer_lost = true;
 }
 
 /**
@@ -339,30 +362,16 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_recv_wc *recv_wc)
 {
 	struct umad_agent *agent = mad_agent->context;
-	struct umad_file *file = agent->file;
-	struct umad_packet *packet;
+	struct umad_packet *request = NULL;
 
 	if (recv_wc->wc->status != IB_WC_SUCCESS)
 		goto free_wc;
 
 	if (ib_response_mad(&recv_wc->recv_buf.mad->mad_hdr))
-		umad_send_answered(mad_agent, send_buf);
+		request = umad_send_answered(mad_agent, send_buf);
 
-	packet = umad_packet_alloc_recv(file, agent->hdr_len, recv_wc->mad_len);
-	if (!packet) {
-		umad_count_drop(file);
-		goto free_wc;
-	}
-
-	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc)) {
-		umad_packet_free(file, packet);
-		umad_count_drop(file);
-		goto free_wc;
-	}
-	umad_fill_mad(packet, recv_wc);
-
-	if (!umad_queue_add_recv(file, packet))
-		umad_packet_free(file, packet);
+	if (!umad_queue_recv(agent, mad_agent, recv_wc))
+		umad_drop_recv(agent->file, request);
 
 free_wc:
 	ib_free_recv_mad(recv_wc);

@@ -420,15 +420,21 @@ static void umad_send_untrack(struct umad_file *file,
  * before there is anything to read.
  *
  * Context: a receive handler; @send_buf is completed after it returns.
+ * Return: the request, if it was sent with @mad_agent, or NULL.
  */
-void umad_send_answered(struct ib_mad_agent *mad_agent,
-			struct ib_mad_send_buf *send_buf)
+struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
+				       struct ib_mad_send_buf *send_buf)
 {
 	struct umad_agent *agent = mad_agent->context;
+	struct umad_packet *request;
 
 	/* An SMP that is answered on the spot may have been anybody's */
-	if (send_buf && send_buf->mad_agent == mad_agent)
-		umad_send_untrack(agent->file, send_buf->context[0]);
+	if (!send_buf || send_buf->mad_agent != mad_agent)
+		return NULL;
+
+	request = send_buf->context[0];
+	umad_send_untrack(agent->file, request);
+	return request;
 }
 
 /* @packet and @msg are the MAD layer's on success, and the caller's if not */
@@ -679,7 +685,8 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
  * @mad_agent: the agent it was sent with
  * @send_wc: the completion; its buffer is freed here
  *
- * Only a missing answer is news to user space.
+ * Only a missing answer is news to user space: one that never came, or one that
+ * there was no room for.
  *
  * Context: a worker of the MAD layer, or ib_unregister_mad_agent().
  */
@@ -695,7 +702,7 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	umad_ah_put(send_wc->send_buf);
 	ib_free_send_mad(send_wc->send_buf);
 
-	if (send_wc->status == IB_WC_RESP_TIMEOUT_ERR)
+	if (send_wc->status == IB_WC_RESP_TIMEOUT_ERR || packet->answer_lost)
 		umad_queue_timeout(file, packet);
 	else
 		umad_packet_free(file, packet);

@@ -216,7 +216,7 @@ struct umad_reg {
 
 /*
  * Packet: a send while it is outstanding, and anything that read() hands out:
- * a received MAD, or a send whose answer never came. A send turns into its own
+ * a received MAD, or a send that got no answer. A send turns into its own
  * timeout record, so that no lack of memory can lose one.
  */
 
@@ -247,6 +247,7 @@ struct umad_chunk {
  * @hdr_len: length of the header alone
  * @sent: born as a send, with room for header and MAD header only
  * @hashed: found in umad_file.outstanding
+ * @answer_lost: there was no room for the response to it
  * @data: the user header, and behind it the MAD. Of a send, the header as it
  *	was written and the MAD header as it was posted
  */
@@ -264,6 +265,7 @@ struct umad_packet {
 	u8			hdr_len;
 	bool			sent	: 1;
 	bool			hashed	: 1;
+	bool			answer_lost	: 1;
 	u8			data[] __aligned(8);
 };
 
@@ -352,8 +354,8 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		   loff_t *pos);
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc);
-void umad_send_answered(struct ib_mad_agent *mad_agent,
-			struct ib_mad_send_buf *send_buf);
+struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
+				       struct ib_mad_send_buf *send_buf);
 int umad_sends_init(struct umad_file *file);
 void umad_sends_exit(struct umad_file *file);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,

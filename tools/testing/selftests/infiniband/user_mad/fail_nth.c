@@ -697,6 +697,33 @@ TEST_F_TIMEOUT(pair, receive, SWEEP_TIMEOUT)
 	umad_long_free(&msg);
 }
 
+/* An answer that cannot be received ends its request like one that never came */
+TEST_F_TIMEOUT(pair, answer, SWEEP_TIMEOUT)
+{
+	struct umad_msg msg, got;
+	struct fault fault;
+	int others = 0;
+
+	fault_begin(&fault);
+	ASSERT_EQ(0, fault_within_umad());
+	msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	msg.hdr.timeout_ms = 1000 * SWEEP_TIMEOUT;
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	got.mad.method = MAD_GET_RESP;
+	ASSERT_EQ(0, fault_elsewhere(&fault, 0, "1"));
+	umad_write(&self->server, &got);
+	EXPECT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	EXPECT_TRUE(fault_nowhere(&fault));
+	umad_read_timeout(&self->client, &got);
+	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
+	EXPECT_EQ(1, umad_fdinfo(&self->client, "umad-dropped"));
+	umad_expect_empty(&self->client);
+	fault_anywhere();
+	exchange(self, CLEAN_TID, others);
+	EXPECT_EQ(0, others);
+}
+
 /* However little memory there is, a timeout is told */
 TEST_F_TIMEOUT(pair, timeout, SWEEP_TIMEOUT)
 {

@@ -301,6 +301,37 @@ TEST_F_TIMEOUT(rmpp_charge, no_room_to_receive, 90)
 	EXPECT_FIXED(lost, "a received message is charged to nobody");
 }
 
+/* ... nor is anybody left waiting for an answer that there was no room for */
+TEST_F_TIMEOUT(rmpp_charge, no_room_for_the_answer, 90)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->id, MAD_GET, 1);
+	struct umad_msg head;
+	bool lost;
+
+	msg.hdr.timeout_ms = 10 * UMAD_LONG_MS;
+	umad_write(&self->file, &msg);
+	umad_read(&self->peer, &head);
+	head.mad.method = MAD_GET_RESP;
+	head.hdr.retries = 3;
+	umad_make_active(&head);
+
+	ASSERT_EQ(0, umad_cgroup_limit(&self->group,
+				       umad_cgroup_charged(&self->group) + ROOM));
+	umad_long_write(&self->peer, &head, 3 * MB, 5, &self->msg);
+	ASSERT_TRUE(umad_readable(&self->file, UMAD_LONG_MS));
+	ASSERT_LT(0, read(self->file.fd, self->msg.in, self->msg.max));
+	memcpy(&head.hdr, self->msg.in, self->file.hlen);
+	lost = head.hdr.status;
+	if (lost) {
+		EXPECT_EQ(ETIMEDOUT, (int)head.hdr.status);
+		EXPECT_EQ(msg.hdr.timeout_ms, head.hdr.timeout_ms);
+		EXPECT_EQ(1, umad_fdinfo(&self->file, "umad-dropped"));
+		EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-outstanding"));
+	}
+	umad_expect_empty(&self->file);
+	EXPECT_FIXED(lost, "a received message is charged to nobody");
+}
+
 /* A MAD that somebody waits for arrives, whatever fills the group's memory */
 TEST_F(rmpp_charge, few_beyond_the_limit)
 {
