@@ -352,9 +352,12 @@ err_count:
 void madsim_dev_unregister(struct madsim_node *node)
 {
 	struct madsim_dev *dev = node->dev;
+	u32 num;
 
 	lockdep_assert_held(&node->fabric->mutex);
 
+	rdma_for_each_port(&dev->ibdev, num)
+		madsim_qp_drain(madsim_port_of(&dev->ibdev, num));
 	ib_unregister_device(&dev->ibdev);
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;

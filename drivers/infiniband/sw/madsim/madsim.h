@@ -336,7 +336,7 @@ struct madsim_dev {
  * struct madsim_cq - a completion queue
  * @ibcq:	the core's part
  * @lock:	protects the rest
- * @armed:	the next completion calls the handler
+ * @armed:	the next completion calls the handler; there is none to be polled
  * @head:	oldest entry
  * @count:	number of entries
  * @size:	immutable
@@ -510,6 +510,7 @@ void madsim_dev_unregister(struct madsim_node *node);
 /* qp.c: completion queues, queue pairs, address handles */
 extern const struct ib_device_ops madsim_qp_ops;
 void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt);
+void madsim_qp_drain(struct madsim_port *port);
 
 /* route.c: the way of a packet */
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey);

@@ -4,6 +4,7 @@
  * MAD layer and the fabric. A send is routed before post_send() returns.
  */
 
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -84,8 +85,8 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags cq_f
 	int missed;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	cq->armed = true;
 	missed = cq_flags & IB_CQ_REPORT_MISSED_EVENTS && cq->count;
+	cq->armed = !missed;
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return missed;
 }
@@ -449,6 +450,7 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
  * @port: an end port with queue pairs
  * @pkt: the packet; its checks have passed
  *
+ * Nobody is asked any more who has no power, see madsim_qp_drain().
  * Context: fabric->lock.
  */
 void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt)
@@ -458,6 +460,9 @@ void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt
 	struct ib_wc wc = {};
 
 	lockdep_assert_held(&port->node->fabric->lock);
+
+	if (!port->node->powered && !(pkt->hdr.method & IB_MGMT_METHOD_RESP))
+		return;
 
 	spin_lock(&qp->lock);
 	if (qp->state != IB_QPS_RTR && qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQE)
@@ -493,6 +498,56 @@ void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt
 	madsim_complete(qp->ibqp.recv_cq, &wc);
 out:
 	spin_unlock(&qp->lock);
+}
+
+/* Who polls a CQ arms it when all that was there has been dealt with */
+static bool madsim_qp_busy(struct madsim_port *port)
+{
+	unsigned int i;
+	bool armed;
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	for (i = 0; i < ARRAY_SIZE(port->qp); i++) {
+		struct madsim_cq *cq;
+
+		if (!port->qp[i])
+			continue;
+		cq = to_madsim_cq(port->qp[i]->ibqp.recv_cq);
+		spin_lock(&cq->lock);
+		armed = cq->armed;
+		spin_unlock(&cq->lock);
+		if (!armed)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * madsim_qp_drain() - wait until the MAD layer has answered all requests
+ * @port: an end port of a node without power
+ *
+ * The MAD layer's own answers go out with agents that it uses without a
+ * reference, and frees when the device goes: no request may be on its way to
+ * them then.
+ *
+ * Context: fabric->mutex; sleeps.
+ */
+void madsim_qp_drain(struct madsim_port *port)
+{
+	struct madsim_fabric *fabric = port->node->fabric;
+	bool busy;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	for (;;) {
+		spin_lock_irq(&fabric->lock);
+		busy = madsim_qp_busy(port);
+		spin_unlock_irq(&fabric->lock);
+		if (!busy)
+			return;
+		fsleep(100);
+	}
 }
 
 static int madsim_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init_attr,
