@@ -125,7 +125,7 @@ static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
 
 	if (umad_port_gone(file->port))
 		return EPOLLERR | EPOLLHUP;
-	if (!list_empty(&file->queue))
+	if (READ_ONCE(file->queue))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	return mask;
 }

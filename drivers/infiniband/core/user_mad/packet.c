@@ -102,10 +102,10 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 	if (!packet)
 		return NULL;
 
-	packet->message = NULL;
 	packet->sent = true;
 	packet->hashed = false;
 	packet->answer_lost = false;
+	packet->chunked = false;
 	return packet;
 }
 
@@ -122,14 +122,16 @@ static void umad_message_free(struct umad_chunk *chunk)
 static bool umad_message_alloc(struct umad_packet *packet, size_t len,
 			       gfp_t gfp)
 {
-	struct umad_chunk **end = &packet->message, *chunk;
+	struct umad_chunk **first = umad_packet_message(packet);
+	struct umad_chunk **end = first, *chunk;
 	size_t part;
 
+	*first = NULL;
 	for (; len; len -= part) {
 		part = min(len, UMAD_CHUNK_LEN);
 		chunk = kmalloc(struct_size(chunk, data, part), gfp);
 		if (!chunk) {
-			umad_message_free(packet->message);
+			umad_message_free(*first);
 			return false;
 		}
 		chunk->next = NULL;
@@ -174,14 +176,13 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	if (!packet)
 		goto out;
 
-	packet->message = NULL;
 	packet->length = hdr_len + mad_len;
 	packet->hdr_len = hdr_len;
 	packet->sent = false;
+	packet->chunked = mad_len > UMAD_MAD_SIZE;
 	memset(packet->data, 0, hdr_len);
 
-	if (mad_len > UMAD_MAD_SIZE &&
-	    !umad_message_alloc(packet, mad_len, gfp)) {
+	if (packet->chunked && !umad_message_alloc(packet, mad_len, gfp)) {
 		umad_packet_put(packet);
 		packet = NULL;
 	}
@@ -197,7 +198,8 @@ out:
  */
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	umad_message_free(packet->message);
+	if (packet->chunked)
+		umad_message_free(*umad_packet_message(packet));
 
 	/* KASAN can only tell of memory that is really freed */
 	if (IS_ENABLED(CONFIG_KASAN) ||

@@ -22,7 +22,7 @@
 void umad_queue_init(struct umad_file *file)
 {
 	spin_lock_init(&file->queue_lock);
-	INIT_LIST_HEAD(&file->queue);
+	file->queue_end = &file->queue;
 	init_waitqueue_head(&file->wait);
 }
 
@@ -32,10 +32,12 @@ void umad_queue_init(struct umad_file *file)
  */
 void umad_queue_exit(struct umad_file *file)
 {
-	struct umad_packet *packet, *next;
+	struct umad_packet *packet;
 
-	list_for_each_entry_safe(packet, next, &file->queue, list)
+	while ((packet = file->queue)) {
+		file->queue = packet->next;
 		umad_packet_free(file, packet);
+	}
 }
 
 /* Readers wait exclusively: one packet wakes one of them, and every poller */
@@ -54,6 +56,14 @@ static void umad_queue_count(struct umad_file *file,
 		WRITE_ONCE(file->timeouts, file->timeouts + change);
 }
 
+static void umad_queue_add(struct umad_file *file, struct umad_packet *packet)
+{
+	packet->next = NULL;
+	WRITE_ONCE(*file->queue_end, packet);
+	file->queue_end = &packet->next;
+	umad_queue_count(file, packet, 1);
+}
+
 static bool umad_queue_add_recv(struct umad_file *file,
 				struct umad_packet *packet)
 {
@@ -61,10 +71,8 @@ static bool umad_queue_add_recv(struct umad_file *file,
 
 	spin_lock(&file->queue_lock);
 	full = file->unread > UMAD_MAX_UNREAD;
-	if (!full) {
-		list_add_tail(&packet->list, &file->queue);
-		umad_queue_count(file, packet, 1);
-	}
+	if (!full)
+		umad_queue_add(file, packet);
 	spin_unlock(&file->queue_lock);
 
 	if (!full)
@@ -81,11 +89,12 @@ static bool umad_queue_add_recv(struct umad_file *file,
  */
 void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet)
 {
+	packet->length = packet->hdr_len + IB_MGMT_MAD_HDR;
+	packet->first_len = packet->length;
 	umad_packet_hdr(packet)->status = ETIMEDOUT;
 
 	spin_lock(&file->queue_lock);
-	list_add_tail(&packet->list, &file->queue);
-	umad_queue_count(file, packet, 1);
+	umad_queue_add(file, packet);
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
@@ -99,7 +108,10 @@ static void umad_queue_restore(struct umad_file *file,
 			       struct umad_packet *packet)
 {
 	spin_lock(&file->queue_lock);
-	list_add(&packet->list, &file->queue);
+	packet->next = file->queue;
+	if (!packet->next)
+		file->queue_end = &packet->next;
+	WRITE_ONCE(file->queue, packet);
 	umad_queue_count(file, packet, 1);
 	spin_unlock(&file->queue_lock);
 
@@ -112,13 +124,14 @@ static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 	struct umad_packet *packet;
 
 	spin_lock(&file->queue_lock);
-	packet = list_first_entry_or_null(&file->queue, struct umad_packet,
-					  list);
+	packet = file->queue;
 	if (packet) {
 		if (count < packet->first_len) {
 			packet = ERR_PTR(-EINVAL);
 		} else {
-			list_del(&packet->list);
+			WRITE_ONCE(file->queue, packet->next);
+			if (!packet->next)
+				file->queue_end = &file->queue;
 			umad_queue_count(file, packet, -1);
 		}
 	}
@@ -146,7 +159,7 @@ static struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
 			return ERR_PTR(-EAGAIN);
 
 		if (wait_event_interruptible_exclusive(file->wait,
-						       !list_empty(&file->queue) ||
+						       READ_ONCE(file->queue) ||
 						       umad_port_gone(file->port)))
 			return ERR_PTR(-ERESTARTSYS);
 	}
@@ -184,11 +197,12 @@ static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
 {
 	size_t len = count < packet->length ? packet->first_len : packet->length;
 
-	if (!packet->message)
+	if (!packet->chunked)
 		return umad_copy_data(buf, packet->data, len) ? -EFAULT : 0;
 
 	if (copy_to_user(buf, packet->data, packet->hdr_len) ||
-	    umad_copy_message(buf + packet->hdr_len, packet->message,
+	    umad_copy_message(buf + packet->hdr_len,
+			      *umad_packet_message(packet),
 			      len - packet->hdr_len))
 		return -EFAULT;
 	return len < packet->length ? -ENOSPC : 0;
@@ -286,7 +300,7 @@ static void umad_fill_mad(struct umad_packet *packet,
 	u8 *to = (u8 *)umad_packet_mad(packet);
 	size_t left = recv_wc->mad_len;
 	size_t len = min(left, recv_wc->mad_seg_size);
-	struct umad_chunk *chunk = packet->message;
+	struct umad_chunk *chunk = NULL;
 	size_t room, skip;
 
 	packet->first_len = packet->hdr_len + len;
@@ -296,6 +310,8 @@ static void umad_fill_mad(struct umad_packet *packet,
 
 	to += len;
 	left -= len;
+	if (packet->chunked)
+		chunk = *umad_packet_message(packet);
 	room = (chunk ? UMAD_CHUNK_LEN : UMAD_MAD_SIZE) - len;
 	skip = ib_get_mad_data_offset(seg->mad->mad_hdr.mgmt_class);
 	list_for_each_entry_continue(seg, &recv_wc->rmpp_list, list) {

@@ -445,9 +445,7 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	int ret;
 
 	packet->hdr_len = m->hdr_len;
-	packet->length = m->hdr_len + IB_MGMT_MAD_HDR;
-	packet->first_len = packet->length;
-	memcpy(packet->data, m->head, packet->length);
+	memcpy(packet->data, m->head, m->hdr_len + IB_MGMT_MAD_HDR);
 	umad_set_tid(agent, umad_packet_mad(packet));
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 

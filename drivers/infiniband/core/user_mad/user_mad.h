@@ -135,10 +135,14 @@ struct umad_port {
  *	about to give it one
  * @spare: a free packet of each kind, as most packets live for a short time and
  *	one at a time; indexed by umad_packet.sent, taken and given by xchg()
- * @queue_lock: protects @queue, @unread, @timeouts and @dropped
- * @queue: packets in the order read() hands them out, by umad_packet.list
- * @unread: length of @queue. Written with @queue_lock held, read without a lock
- *	by who receives
+ * @queue_lock: protects @queue, @queue_end, @unread, @timeouts and @dropped
+ * @queue: packets in the order read() hands them out, by umad_packet.next.
+ *	Written with @queue_lock held, read without a lock to see whether it is
+ *	NULL
+ * @queue_end: where the next packet is put: umad_packet.next of the last, or
+ *	@queue
+ * @unread: length of the queue. Written with @queue_lock held, read without a
+ *	lock by who receives
  * @timeouts: how many of these are timeout records. Written with @queue_lock
  *	held, read without a lock by who wants to send
  * @dropped: received MADs that were lost to the limit, to lack of memory, or
@@ -162,7 +166,8 @@ struct umad_file {
 	struct umad_packet	*spare[2];
 
 	spinlock_t		queue_lock;	/* the queue */
-	struct list_head	queue;
+	struct umad_packet	*queue;
+	struct umad_packet	**queue_end;
 	unsigned int		unread;
 	unsigned int		timeouts;
 	u64			dropped;
@@ -237,35 +242,38 @@ struct umad_chunk {
 
 /**
  * struct umad_packet - a send, or one read()
- * @list: entry in umad_file.queue
+ * @next: the packet behind it in umad_file.queue
  * @node: entry in umad_file.outstanding, if @hashed
- * @hash: umad_send_hash(), for @node
- * @message: the MAD behind the header, if it is too long for @data, or NULL
- * @length: length of header and MAD together
- * @first_len: how much of that a reader must have room for at least: all of
+ * @length: length of header and MAD together, of what is in the queue
+ * @hash: umad_send_hash(), of what is outstanding
+ * @first_len: how much of @length a reader must have room for at least: all of
  *	it, or the header and the first segment of an RMPP message
  * @hdr_len: length of the header alone
  * @sent: born as a send, with room for header and MAD header only
  * @hashed: found in umad_file.outstanding
  * @answer_lost: there was no room for the response to it
+ * @chunked: received, and too long for @data: see umad_packet_message()
  * @data: the user header, and behind it the MAD. Of a send, the header as it
  *	was written and the MAD header as it was posted
+ *
+ * There may be very many. What a send keeps, 104 bytes, fits into a page 39
+ * times.
  */
 struct umad_packet {
 	union {
-		struct list_head	list;
-		struct {
-			struct rhash_head	node;
-			u32			hash;
-		};
+		struct umad_packet	*next;
+		struct rhash_head	node;
 	};
-	struct umad_chunk	*message;
-	u32			length;
+	union {
+		u32		length;
+		u32		hash;
+	};
 	u16			first_len;
 	u8			hdr_len;
 	bool			sent	: 1;
 	bool			hashed	: 1;
 	bool			answer_lost	: 1;
+	bool			chunked	: 1;
 	u8			data[] __aligned(8);
 };
 
@@ -274,9 +282,15 @@ static inline struct ib_user_mad_hdr *umad_packet_hdr(struct umad_packet *packet
 	return (struct ib_user_mad_hdr *)packet->data;
 }
 
+/* Where the MAD would be if it were not @chunked is its first chunk */
+static inline struct umad_chunk **umad_packet_message(struct umad_packet *packet)
+{
+	return (void *)(packet->data + sizeof(struct ib_user_mad_hdr));
+}
+
 static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
 {
-	return (void *)(packet->message ? packet->message->data :
+	return (void *)(packet->chunked ? (*umad_packet_message(packet))->data :
 					  packet->data + packet->hdr_len);
 }
 
