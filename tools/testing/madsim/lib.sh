@@ -99,6 +99,13 @@ refuses()
 	grep -q -- "$error" <<<"$said" || { echo "$said"; echo "not: $error"; return 1; }
 }
 
+# unanswered COMMAND ...: a tool whose request nobody answers. Only if poll() of
+# libibumad, which has the same timeout, is faster than the kernel, it says why.
+unanswered()
+{
+	refuses "_do_madrpc failed" "$@"
+}
+
 # fails COMMAND ...: for set -e, which overlooks "!"
 fails()
 {
