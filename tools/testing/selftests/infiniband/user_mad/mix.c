@@ -426,11 +426,14 @@ static bool do_netlink(struct thread *t)
 
 static bool do_fork(struct thread *t)
 {
+	struct umad_file file = slot_file(t, umad_slot(t));
+	struct umad_msg msg = any_msg(t);
 	pid_t pid = fork();
 	int status;
 
+	/* A lock that another thread held stays locked here */
 	if (!pid) {
-		do_write(t);
+		_umad_write(&file, &msg);
 		do_close(t);
 		do_poll(t);
 		_exit(0);
