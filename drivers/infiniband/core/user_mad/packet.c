@@ -22,9 +22,6 @@
 /* The first chunk has all that a reader with room for one MAD gets */
 static_assert(sizeof(struct opa_mad) <= UMAD_CHUNK_LEN);
 
-/* There may be very many: 39 sends fit into a page */
-static_assert(sizeof(struct umad_packet) + UMAD_TIMEOUT_LEN <= 104);
-
 static struct kmem_cache *umad_send_cache;
 static struct kmem_cache *umad_recv_cache;
 

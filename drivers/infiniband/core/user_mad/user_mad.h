@@ -255,6 +255,9 @@ struct umad_chunk {
  * @chunked: received, and too long for @data: see umad_packet_message()
  * @data: the user header, and behind it the MAD. Of a send, the header as it
  *	was written and the MAD header as it was posted
+ *
+ * There may be very many. What a send keeps, 104 bytes, fits into a page 39
+ * times.
  */
 struct umad_packet {
 	union {
