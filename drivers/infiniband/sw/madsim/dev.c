@@ -285,13 +285,40 @@ module_param_named(switch_devices, madsim_switch_devices, bool, 0644);
 MODULE_PARM_DESC(switch_devices,
 		 "let switches be RDMA devices, which ib_cm of many kernels dies of (default N)");
 
+/*
+ * The SA client of Linux up to 6.12 at least asks for the capabilities of port 1
+ * when a device comes and when it goes. A switch has port 0 only, and what lies
+ * behind port_data may have changed in between: then the SA client frees a timer
+ * that is running. So make room for a port 1 that can do nothing, by having
+ * port_data allocated as for a channel adapter; only port 0 is left to set up.
+ */
+static int madsim_dev_alloc_switch_ports(struct ib_device *ibdev)
+{
+	struct ib_port_data *port;
+	int ret;
+
+	ibdev->is_switch = false;
+	ret = ib_device_set_netdev(ibdev, NULL, 1);
+	ibdev->is_switch = true;
+	if (ret)
+		return ret;
+
+	port = &ibdev->port_data[0];
+	port->ib_dev = ibdev;
+	spin_lock_init(&port->pkey_list_lock);
+	INIT_LIST_HEAD(&port->pkey_list);
+	spin_lock_init(&port->netdev_lock);
+	INIT_HLIST_NODE(&port->ndev_hash_link);
+	return 0;
+}
+
 /**
  * madsim_dev_register() - give a node its ib_device
  * @node: without one, and without power
  *
  * Return: 0, -ENOSPC if there are %MADSIM_MAX_DEVICES, -EINVAL if a channel
  * adapter has too many ports, -EOPNOTSUPP for a switch that may not be a
- * device, or what ib_register_device() said.
+ * device, -ENOMEM, or what ib_register_device() said.
  * Context: fabric->mutex.
  */
 int madsim_dev_register(struct madsim_node *node)
@@ -315,13 +342,17 @@ int madsim_dev_register(struct madsim_node *node)
 	}
 	dev->node = node;
 	dev->ibdev.node_type = node->is_switch ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
-	dev->ibdev.is_switch = node->is_switch;
 	dev->ibdev.phys_port_cnt = node->nports;
 	dev->ibdev.num_comp_vectors = 1;
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
 	memcpy(dev->ibdev.node_desc, node->desc, sizeof(node->desc));
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
+	if (node->is_switch) {
+		ret = madsim_dev_alloc_switch_ports(&dev->ibdev);
+		if (ret)
+			goto err_dealloc;
+	}
 
 	/* The MAD layer begins to send from within, events come when all is set */
 	spin_lock_irq(&node->fabric->lock);
@@ -337,6 +368,7 @@ err_dev:
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
+err_dealloc:
 	ib_dealloc_device(&dev->ibdev);
 err_count:
 	atomic_dec(&madsim_dev_count);
