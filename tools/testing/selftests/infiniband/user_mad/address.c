@@ -85,11 +85,16 @@ TEST_F(address, same_destination)
 TEST_F(address, another_agent)
 {
 	const struct umad_path here = {};
+	bool undisturbed = false;
+	int i;
 
-	ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
-	EXPECT_TRUE(renewed(&self->sm, &here, 0));
-	EXPECT_EQ(0, ask(&self->sm, &here, 0, false));
-	EXPECT_FIXED(!ask(&self->sm, NULL, self->fabric.lid[1], true), REASON);
+	for (i = 0; i < TRIES && !undisturbed; i++) {
+		ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+		ASSERT_TRUE(renewed(&self->sm, &here, 0));
+		ASSERT_EQ(0, ask(&self->sm, &here, 0, false));
+		undisturbed = !ask(&self->sm, NULL, self->fabric.lid[1], true);
+	}
+	EXPECT_FIXED(undisturbed, REASON);
 }
 
 /* All that tells one destination without a GRH from another */
