@@ -241,10 +241,22 @@ static bool do_enable_pkey(struct thread *t)
 	return !_umad_enable_pkey(&file);
 }
 
+/*
+ * What the kernel answers if nobody else does. It does so with an agent that it
+ * does not hold: Debian's kernels crash when a Soft-RoCE link goes meanwhile,
+ * about once in a dozen runs of this test, whatever umad does. A host of madsim is
+ * asked nothing any more when it goes; over Soft-RoCE only timeouts are left.
+ */
+static __u8 get_method(struct mix *mix)
+{
+	return umad_device_is_rxe(mix->device.kind) ? MAD_SEND : MAD_GET;
+}
+
 /* To the own port: to an agent of somebody here, to the kernel, to nobody */
 static struct umad_msg any_msg(struct thread *t)
 {
-	static const __u8 methods[] = { MAD_GET, MAD_GET, MAD_SEND, MAD_GET_RESP };
+	const __u8 get = get_method(t->mix);
+	const __u8 methods[] = { get, get, MAD_SEND, MAD_GET_RESP };
 	__u16 lid;
 	struct umad_port port = port_now(t->mix, &lid);
 	__u32 id = one_in(t, 16) ? any(t, 40) : one_in(t, 4) ? any(t, 3) : 0;
@@ -505,7 +517,7 @@ static bool client_send(struct thread *t)
 	msg.hdr.id = c->id;
 	msg.hdr.timeout_ms = TIMEOUT_MS;
 	msg.mad.mgmt_class = MAD_CLASS_VENDOR1;
-	msg.mad.method = any(t, 4) ? MAD_GET : MAD_SEND;
+	msg.mad.method = any(t, 4) ? get_method(t->mix) : MAD_SEND;
 	msg.mad.tid = htobe64(c->tid);
 	if (_umad_write(&c->file, &msg) < 0)
 		return false;
@@ -940,7 +952,7 @@ TEST_F_TIMEOUT(mix, everything, 1200)
 	       sent, answered, timed_out, lost);
 	EXPECT_NE(0, mix->good[UNPLUG - ops]);
 	if (!crowd(mix)) {
-		EXPECT_NE(0, answered);
+		EXPECT_EQ(get_method(mix) == MAD_GET, answered != 0);
 		EXPECT_NE(0, timed_out);
 	}
 }
