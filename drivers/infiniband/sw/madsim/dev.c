@@ -384,16 +384,56 @@ err_count:
 void madsim_dev_unregister(struct madsim_node *node)
 {
 	struct madsim_dev *dev = node->dev;
-	u32 num;
 
 	lockdep_assert_held(&node->fabric->mutex);
 
-	rdma_for_each_port(&dev->ibdev, num)
-		madsim_qp_drain(madsim_port_of(&dev->ibdev, num));
 	ib_unregister_device(&dev->ibdev);
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
 	ib_dealloc_device(&dev->ibdev);
 	atomic_dec(&madsim_dev_count);
+}
+
+static int madsim_client_add(struct ib_device *ibdev)
+{
+	return ibdev->ops.process_mad == madsim_process_mad ? 0 : -EOPNOTSUPP;
+}
+
+/* Clients go in reverse order: the MAD layer, which comes with the core, is last */
+static void madsim_client_remove(struct ib_device *ibdev, void *client_data)
+{
+	u32 num;
+
+	rdma_for_each_port(ibdev, num)
+		madsim_qp_drain(madsim_port_of(ibdev, num));
+}
+
+static struct ib_client madsim_client = {
+	.name = "madsim",
+	.add = madsim_client_add,
+	.remove = madsim_client_remove,
+};
+
+/**
+ * madsim_dev_init() - have devices told before they lose the MAD layer
+ *
+ * That is so when they are unregistered, and when they move to another network
+ * namespace, which drivers are not told of otherwise.
+ *
+ * Return: 0 or a negative errno. To be called before there are devices.
+ */
+int madsim_dev_init(void)
+{
+	return ib_register_client(&madsim_client);
+}
+
+/**
+ * madsim_dev_exit() - undo madsim_dev_init()
+ *
+ * All devices are gone.
+ */
+void madsim_dev_exit(void)
+{
+	ib_unregister_client(&madsim_client);
 }

@@ -337,6 +337,8 @@ struct madsim_dev {
  * @ibcq:	the core's part
  * @lock:	protects the rest
  * @armed:	the next completion calls the handler; there is none to be polled
+ * @polled:	how many were taken
+ * @done:	how many of these are dealt with: who took them came back
  * @head:	oldest entry
  * @count:	number of entries
  * @size:	immutable
@@ -346,6 +348,8 @@ struct madsim_cq {
 	struct ib_cq ibcq;
 	spinlock_t lock;	/* innermost */
 	bool armed;
+	u32 polled;
+	u32 done;
 	u32 head;
 	u32 count;
 	u32 size;
@@ -359,6 +363,7 @@ struct madsim_cq {
  * @lock:	protects the rest
  * @state:	QP state; changes take fabric->lock, too
  * @qkey:	likewise
+ * @closing:	gets no requests any more; changes take fabric->lock, too
  * @head:	oldest posted buffer
  * @count:	number of posted buffers
  * @size:	immutable
@@ -370,6 +375,7 @@ struct madsim_qp {
 	spinlock_t lock;	/* the receive queue; within fabric->lock */
 	enum ib_qp_state state;
 	u32 qkey;
+	bool closing;
 	u32 head;
 	u32 count;
 	u32 size;
@@ -506,6 +512,8 @@ int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned
 /* dev.c: the ib_device of a node */
 int madsim_dev_register(struct madsim_node *node);
 void madsim_dev_unregister(struct madsim_node *node);
+int madsim_dev_init(void);
+void madsim_dev_exit(void);
 
 /* qp.c: completion queues, queue pairs, address handles */
 extern const struct ib_device_ops madsim_qp_ops;

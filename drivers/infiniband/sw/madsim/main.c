@@ -120,9 +120,13 @@ static int __init madsim_init(void)
 
 	madsim_debugfs_init();
 
-	ret = madsim_preset_init();
+	ret = madsim_dev_init();
 	if (ret)
 		goto err_debugfs;
+
+	ret = madsim_preset_init();
+	if (ret)
+		goto err_dev;
 
 	ret = madsim_configfs_init();
 	if (ret)
@@ -132,6 +136,8 @@ static int __init madsim_init(void)
 
 err_preset:
 	madsim_preset_exit();
+err_dev:
+	madsim_dev_exit();
 err_debugfs:
 	madsim_debugfs_exit();
 	return ret;
@@ -142,6 +148,7 @@ static void __exit madsim_exit(void)
 	/* Fabrics made in configfs pin the module, none is left here */
 	madsim_configfs_exit();
 	madsim_preset_exit();
+	madsim_dev_exit();
 	madsim_debugfs_exit();
 }
 

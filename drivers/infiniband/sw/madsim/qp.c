@@ -69,11 +69,13 @@ static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 	int n;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	cq->done = cq->polled;
 	for (n = 0; n < num_entries && cq->count; n++) {
 		wc[n] = cq->ring[cq->head];
 		cq->head = madsim_ring_at(cq->head, 1, cq->size);
 		cq->count--;
 	}
+	cq->polled += n;
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }
@@ -85,6 +87,7 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags cq_f
 	int missed;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	cq->done = cq->polled;
 	missed = cq_flags & IB_CQ_REPORT_MISSED_EVENTS && cq->count;
 	cq->armed = !missed;
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -450,8 +453,7 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
  * @port: an end port with queue pairs
  * @pkt: the packet; its checks have passed
  *
- * Nobody is asked any more who has no power, see madsim_qp_drain().
- * Context: fabric->lock.
+ * Who closes is not asked any more, see madsim_qp_drain(). Context: fabric->lock.
  */
 void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt)
 {
@@ -461,10 +463,9 @@ void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (!port->node->powered && !(pkt->hdr.method & IB_MGMT_METHOD_RESP))
-		return;
-
 	spin_lock(&qp->lock);
+	if (qp->closing && !(pkt->hdr.method & IB_MGMT_METHOD_RESP))
+		goto out;
 	if (qp->state != IB_QPS_RTR && qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQE)
 		goto out;
 	if (!madsim_next_recv(qp, &rwqe)) {
@@ -500,53 +501,62 @@ out:
 	spin_unlock(&qp->lock);
 }
 
-/* Who polls a CQ arms it when all that was there has been dealt with */
-static bool madsim_qp_busy(struct madsim_port *port)
+/* What was completed up to now */
+static u32 madsim_cq_last(struct madsim_cq *cq)
 {
-	unsigned int i;
-	bool armed;
+	u32 last;
 
-	lockdep_assert_held(&port->node->fabric->lock);
+	spin_lock_irq(&cq->lock);
+	last = cq->polled + cq->count;
+	spin_unlock_irq(&cq->lock);
+	return last;
+}
 
-	for (i = 0; i < ARRAY_SIZE(port->qp); i++) {
-		struct madsim_cq *cq;
+static bool madsim_cq_is_done(struct madsim_cq *cq, u32 last)
+{
+	bool done;
 
-		if (!port->qp[i])
-			continue;
-		cq = to_madsim_cq(port->qp[i]->ibqp.recv_cq);
-		spin_lock(&cq->lock);
-		armed = cq->armed;
-		spin_unlock(&cq->lock);
-		if (!armed)
-			return true;
-	}
-	return false;
+	spin_lock_irq(&cq->lock);
+	done = (s32)(cq->done - last) >= 0;
+	spin_unlock_irq(&cq->lock);
+	return done;
 }
 
 /**
- * madsim_qp_drain() - wait until the MAD layer has answered all requests
- * @port: an end port of a node without power
+ * madsim_qp_drain() - send the MAD layer no more requests, and wait for its answers
+ * @port: an end port
  *
  * The MAD layer's own answers go out with agents that it uses without a
- * reference, and frees when the device goes: no request may be on its way to
- * them then.
+ * reference, and frees when it lets go of the device: no request may be on its
+ * way to them then. It makes itself new queue pairs if it comes back.
  *
- * Context: fabric->mutex; sleeps.
+ * Context: sleeps; the MAD layer is there until this returns.
  */
 void madsim_qp_drain(struct madsim_port *port)
 {
 	struct madsim_fabric *fabric = port->node->fabric;
-	bool busy;
+	unsigned int i;
 
-	lockdep_assert_held(&fabric->mutex);
+	for (i = 0; i < ARRAY_SIZE(port->qp); i++) {
+		struct madsim_qp *qp;
+		struct madsim_cq *cq;
+		u32 last;
 
-	for (;;) {
 		spin_lock_irq(&fabric->lock);
-		busy = madsim_qp_busy(port);
+		qp = port->qp[i];
+		if (qp) {
+			spin_lock(&qp->lock);
+			qp->closing = true;
+			spin_unlock(&qp->lock);
+		}
 		spin_unlock_irq(&fabric->lock);
-		if (!busy)
-			return;
-		fsleep(100);
+		if (!qp)
+			continue;
+
+		cq = to_madsim_cq(qp->ibqp.recv_cq);
+		last = madsim_cq_last(cq);
+		while (!madsim_cq_is_done(cq, last))
+			fsleep(100);
 	}
 }
 

@@ -244,8 +244,8 @@ static bool do_enable_pkey(struct thread *t)
 /*
  * What the kernel answers if nobody else does. It does so with an agent that it
  * does not hold: Debian's kernels crash when a Soft-RoCE link goes meanwhile,
- * about once in a dozen runs of this test, whatever umad does. A host of madsim is
- * asked nothing any more when it goes; over Soft-RoCE only timeouts are left.
+ * about once in a dozen runs of this test, whatever umad does. A device of madsim
+ * is asked nothing any more when it goes; over Soft-RoCE only timeouts are left.
  */
 static __u8 get_method(struct mix *mix)
 {
