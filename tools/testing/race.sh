@@ -12,7 +12,7 @@
 
 set -u
 which=$1 programs=$2
-run=$(dirname "$0")/selftests/infiniband/user_mad/run.sh
+run=$(dirname "$0")/selftests/rdma/user_mad/run.sh
 counters=/sys/kernel/debug/kcsan
 status=0 number=0
 export UMAD_TIMEOUT=600
