@@ -16,6 +16,10 @@ make_initramfs()
 	mkdir -p "$ramfs"/{bin,dev,proc,modules,lower,scratch,root}
 	cp /bin/busybox "$ramfs/bin/"
 	cp "$top/scripts/guest-init" "$ramfs/init"
+	{
+		printf 'root=%q\n' "$root"
+		printf 'keep=%q\n' "${root:+$top $modules}"
+	} >"$ramfs/config"
 	if [ "$modules" ]; then
 		for name in virtio_pci 9pnet_virtio 9p overlay; do
 			modprobe -d "${modules%/lib/modules/*}" -S "${modules##*/}" \

@@ -25,7 +25,8 @@ memory_folder()
 # make_machine: what boots in it, and in machine, its command line
 make_machine()
 {
-	[ -z "$icount$link" ] || die "user-mode Linux knows no --icount and no --link"
+	[ -z "$icount$link$root" ] ||
+		die "user-mode Linux knows no --icount, no --link and no --root"
 	mount_out=(mount -t hostfs -o "$out" out "$out")
 
 	# It knows nothing of restartable sequences, and dies of a C library
