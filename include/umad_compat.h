@@ -7,10 +7,38 @@
 #define UMAD_COMPAT_H
 
 #ifndef __ASSEMBLY__
+#include <linux/slab.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "ib_umad needs Linux 6.1 or newer"
+#endif
+
+/*
+ * Allocation by type is of 7.0, and long-term kernels take it over: 6.12 has it
+ * since one of its updates. As there, who does not give flags means GFP_KERNEL.
+ */
+#ifndef kmalloc_obj
+#define umad_second(first, second, ...) second
+#define umad_gfp(...) umad_second(, ##__VA_ARGS__, GFP_KERNEL)
+#define umad_typed(type, memory) ((typeof(type) *)(memory))
+#define umad_struct_size(type, array, count) \
+	struct_size((typeof(type) *)NULL, array, count)
+
+#define kmalloc_obj(type, ...) \
+	umad_typed(type, kmalloc(sizeof(type), umad_gfp(__VA_ARGS__)))
+#define kzalloc_obj(type, ...) \
+	umad_typed(type, kzalloc(sizeof(type), umad_gfp(__VA_ARGS__)))
+#define kzalloc_objs(type, count, ...) \
+	umad_typed(type, kcalloc(count, sizeof(type), umad_gfp(__VA_ARGS__)))
+#define kvzalloc_objs(type, count, ...) \
+	umad_typed(type, kvcalloc(count, sizeof(type), umad_gfp(__VA_ARGS__)))
+#define kmalloc_flex(type, array, count, ...) \
+	umad_typed(type, kmalloc(umad_struct_size(type, array, count), \
+				 umad_gfp(__VA_ARGS__)))
+#define kzalloc_flex(type, array, count, ...) \
+	umad_typed(type, kzalloc(umad_struct_size(type, array, count), \
+				 umad_gfp(__VA_ARGS__)))
 #endif
 
 /*

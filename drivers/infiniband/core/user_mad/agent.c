@@ -84,7 +84,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	struct umad_agent *agent;
 	int ret;
 
-	agent = kzalloc(sizeof(*agent), GFP_KERNEL_ACCOUNT);
+	agent = kzalloc_obj(*agent, GFP_KERNEL_ACCOUNT);
 	if (!agent)
 		return -ENOMEM;
 	agent->file = file;

@@ -63,7 +63,7 @@ static struct umad_ah *umad_ah_new(struct umad_agent *agent,
 	struct ib_ah *ah;
 
 	/* Charged to nobody, as the driver's part of it is */
-	shared = kmalloc(sizeof(*shared), GFP_KERNEL);
+	shared = kmalloc_obj(*shared);
 	if (!shared)
 		return ERR_PTR(-ENOMEM);
 

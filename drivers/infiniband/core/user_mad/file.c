@@ -53,7 +53,7 @@ static int umad_open(struct inode *inode, struct file *filp)
 	struct umad_file *file;
 	int ret;
 
-	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	file = kzalloc_obj(*file, GFP_KERNEL_ACCOUNT);
 	if (!file)
 		return -ENOMEM;
 

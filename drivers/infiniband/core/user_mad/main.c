@@ -228,9 +228,8 @@ static int umad_client_add(struct ib_device *ib_dev)
 	int ret = -EOPNOTSUPP;
 	u32 port_num;
 
-	umad_dev = kzalloc(struct_size(umad_dev, ports,
-				       rdma_end_port(ib_dev) - first + 1),
-			   GFP_KERNEL);
+	umad_dev = kzalloc_flex(*umad_dev, ports,
+				rdma_end_port(ib_dev) - first + 1);
 	if (!umad_dev)
 		return -ENOMEM;
 	umad_dev->num_ports = rdma_end_port(ib_dev) - first + 1;

@@ -129,7 +129,7 @@ static bool umad_message_alloc(struct umad_packet *packet, size_t len,
 	*first = NULL;
 	for (; len; len -= part) {
 		part = min(len, UMAD_CHUNK_LEN);
-		chunk = kmalloc(struct_size(chunk, data, part), gfp);
+		chunk = kmalloc_flex(*chunk, data, part, gfp);
 		if (!chunk) {
 			umad_message_free(*first);
 			return false;

@@ -99,7 +99,7 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	struct umad_port *port;
 	int ret;
 
-	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	port = kzalloc_obj(*port);
 	if (!port)
 		return ERR_PTR(-ENOMEM);
 
