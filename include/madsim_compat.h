@@ -22,4 +22,11 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #define uverbs_attr_bundle ib_udata
 #endif
 
+/* reg_user_mr() had no DMA handle. Applies to the function, not to its address. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define madsim_reg_user_mr(ibpd_, start_, length_, virt_addr_, access_, dmah_, udata_) \
+	madsim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, \
+			   u64 virt_addr, int access, struct ib_udata *udata)
+#endif
+
 #endif /* MADSIM_COMPAT_H */

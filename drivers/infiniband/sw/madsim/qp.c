@@ -595,7 +595,8 @@ static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
 }
 
 static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-					u64 virt_addr, int access, struct ib_udata *udata)
+					u64 virt_addr, int access, struct ib_dmah *dmah,
+					struct ib_udata *udata)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }
