@@ -21,9 +21,6 @@ static int madsim_query_device(struct ib_device *ibdev, struct ib_device_attr *a
 {
 	struct madsim_node *node = to_madsim_dev(ibdev)->node;
 
-	if (udata->inlen || udata->outlen)
-		return -EINVAL;
-
 	memset(attr, 0, sizeof(*attr));
 	attr->sys_image_guid = cpu_to_be64(node->guid);
 	attr->vendor_id = 0x025349;
