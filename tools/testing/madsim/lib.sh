@@ -51,7 +51,7 @@ skip()
 	echo "ok $tap_count $1 # SKIP $2"
 }
 
-# ib_cm of Linux up to 6.12 at least crashes when it meets a switch. It may be
+# ib_cm of Linux up to 7.2 at least crashes when it meets a switch. It may be
 # built in, so ask for one of its functions.
 no_ib_cm()
 {

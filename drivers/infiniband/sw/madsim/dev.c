@@ -273,7 +273,7 @@ static const struct ib_device_ops madsim_dev_ops = {
 };
 
 /*
- * ib_cm of Linux up to 6.12 at least reaches out of its arrays when it meets a
+ * ib_cm of Linux up to 7.2 at least reaches out of its arrays when it meets a
  * device that has no port 1, and udev may load it at any time. So nobody gets
  * such a device without having asked for it.
  */
@@ -283,7 +283,7 @@ MODULE_PARM_DESC(switch_devices,
 		 "let switches be RDMA devices, which ib_cm of many kernels dies of (default N)");
 
 /*
- * The SA client of Linux up to 6.12 at least asks for the capabilities of port 1
+ * The SA client of Linux up to 7.2 at least asks for the capabilities of port 1
  * when a device comes and when it goes. A switch has port 0 only, and what lies
  * behind port_data may have changed in between: then the SA client frees a timer
  * that is running. So make room for a port 1 that can do nothing, by having

@@ -140,7 +140,7 @@ struct umad_fabric {
 	"no simulated fabrics: load ib_madsim and mount configfs, as run.sh does"
 
 /*
- * ib_cm of Linux up to 6.12 at least crashes when it meets a switch. It may be
+ * ib_cm of Linux up to 7.2 at least crashes when it meets a switch. It may be
  * built in, so ask for one of its functions.
  */
 static inline bool umad_switch_is_safe(void)
