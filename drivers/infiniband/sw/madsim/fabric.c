@@ -26,7 +26,7 @@ struct madsim_fabric *madsim_fabric_create(const char *name)
 	struct madsim_fabric *fabric;
 	int ret;
 
-	fabric = kzalloc(sizeof(*fabric), GFP_KERNEL);
+	fabric = kzalloc_obj(*fabric);
 	if (!fabric)
 		return ERR_PTR(-ENOMEM);
 
@@ -93,7 +93,7 @@ static struct madsim_port *madsim_ports_alloc(struct madsim_node *node, u8 nport
 	struct madsim_port *ports;
 	unsigned int i;
 
-	ports = kvcalloc(nports + 1, sizeof(*ports), GFP_KERNEL);
+	ports = kvzalloc_objs(*ports, nports + 1);
 	if (!ports)
 		return NULL;
 
@@ -108,7 +108,7 @@ static struct madsim_port *madsim_ports_alloc(struct madsim_node *node, u8 nport
 		INIT_LIST_HEAD(&port->trap_link);
 		/* Both kinds of end port are covered, the type may change yet */
 		if (node->is_switch ? !i : i) {
-			port->notice = kcalloc(MADSIM_TRAPS, sizeof(*port->notice), GFP_KERNEL);
+			port->notice = kzalloc_objs(*port->notice, MADSIM_TRAPS);
 			if (!port->notice) {
 				madsim_ports_free(ports, nports);
 				return NULL;
@@ -184,7 +184,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric, const char 
 	if (madsim_node_find(fabric, name))
 		return ERR_PTR(-EEXIST);
 
-	node = kzalloc(sizeof(*node), GFP_KERNEL);
+	node = kzalloc_obj(*node);
 	if (!node)
 		return ERR_PTR(-ENOMEM);
 

@@ -111,7 +111,7 @@ static bool madsim_hold(struct madsim_port *out, const struct madsim_packet *pkt
 	size_t len = offsetof(struct madsim_packet, mad) + pkt->len;
 	struct madsim_held *held;
 
-	held = kzalloc(sizeof(*held), GFP_ATOMIC | __GFP_NOWARN);
+	held = kzalloc_obj(*held, GFP_ATOMIC | __GFP_NOWARN);
 	if (!held)
 		return false;
 	memcpy(&held->pkt, pkt, len);
@@ -221,7 +221,7 @@ static struct madsim_fault *madsim_fault_get(struct madsim_port *port)
 	if (port->fault)
 		return port->fault;
 
-	fault = kzalloc(sizeof(*fault), GFP_KERNEL);
+	fault = kzalloc_obj(*fault);
 	if (!fault)
 		return NULL;
 	fault->seed = 1;

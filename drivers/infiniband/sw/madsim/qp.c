@@ -40,7 +40,7 @@ static int madsim_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *at
 	if (!attr->cqe)
 		return -EINVAL;
 
-	cq->ring = kvcalloc(attr->cqe, sizeof(*cq->ring), GFP_KERNEL);
+	cq->ring = kvzalloc_objs(*cq->ring, attr->cqe);
 	if (!cq->ring)
 		return -ENOMEM;
 	cq->size = attr->cqe;
@@ -156,7 +156,7 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	num = attr->qp_type == IB_QPT_GSI;
 	port = &node->ports[attr->port_num];
 
-	qp->ring = kvcalloc(attr->cap.max_recv_wr, sizeof(*qp->ring), GFP_KERNEL);
+	qp->ring = kvzalloc_objs(*qp->ring, attr->cap.max_recv_wr);
 	if (!qp->ring)
 		return -ENOMEM;
 	qp->size = attr->cap.max_recv_wr;

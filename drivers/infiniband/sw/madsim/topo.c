@@ -84,7 +84,7 @@ static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 	if (radix < 2 || radix > MADSIM_FATTREE_MAX || radix % 2)
 		return -EINVAL;
 
-	sw = kvcalloc(edges + aggs + cores, sizeof(*sw), GFP_KERNEL);
+	sw = kvzalloc_objs(*sw, edges + aggs + cores);
 	if (!sw)
 		return -ENOMEM;
 
