@@ -13,6 +13,8 @@
 #include <linux/timex.h>
 #include <rdma/ib_verbs.h>
 
+#include "rdma_device.h"
+
 static struct ib_device *devices[2];
 static const struct ib_device_ops *ops;
 static u64 cost, handler_cost;
@@ -92,7 +94,7 @@ static int __init cost_init(void)
 
 	for (i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "madsim%d", i);
-		devices[i] = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+		devices[i] = rdma_device_get(name);
 		if (!devices[i]) {
 			if (i)
 				ib_device_put(devices[0]);

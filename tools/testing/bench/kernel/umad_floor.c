@@ -29,6 +29,8 @@
 #include <rdma/ib_mad.h>
 #include <rdma/ib_smi.h>
 
+#include "rdma_device.h"
+
 /* Nobody has it, so a switch discards what is sent there */
 #define ABSENT_LID	0xbfff
 
@@ -571,8 +573,8 @@ static int __init floor_init(void)
 {
 	results = kzalloc(PAGE_SIZE, GFP_KERNEL);
 	samples = kcalloc(MAX_SAMPLES, sizeof(*samples), GFP_KERNEL);
-	dev = ib_device_get_by_name(device, RDMA_DRIVER_UNKNOWN);
-	peer_dev = ib_device_get_by_name(peer, RDMA_DRIVER_UNKNOWN);
+	dev = rdma_device_get(device);
+	peer_dev = rdma_device_get(peer);
 	if (!results || !samples || !dev || !peer_dev) {
 		floor_free();
 		return -ENODEV;
