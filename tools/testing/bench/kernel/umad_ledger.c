@@ -22,7 +22,7 @@ static enum mode mode;
 /* Tasks that were interrupted in user mode, and go on there */
 static struct task_struct *interrupted[256];
 
-/* All callers have preemption disabled */
+/* Called with preemption disabled */
 static void enter(enum mode next)
 {
 	cycles_t now = get_cycles();
@@ -45,14 +45,19 @@ static bool replace(struct task_struct *old, struct task_struct *new)
 	return false;
 }
 
+/* Since 6.13, the probes of system calls may be preempted */
 static void on_sys_enter(void *data, struct pt_regs *regs, long id)
 {
+	preempt_disable();
 	enter(KERNEL);
+	preempt_enable();
 }
 
 static void on_sys_exit(void *data, struct pt_regs *regs, long ret)
 {
+	preempt_disable();
 	enter(USER);
+	preempt_enable();
 }
 
 static void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
