@@ -8,6 +8,9 @@ KREL = $(shell cut -s -d'"' -f2 $(KDIR)/include/generated/utsrelease.h 2>/dev/nu
 OUT = build/$(KREL)
 src = $(CURDIR)/$(OUT)/src
 
+kbuild = $(MAKE) -C $(KDIR) M=$(src) CONFIG_INFINIBAND_USER_MAD= \
+	CONFIG_INFINIBAND_MADSIM= CONFIG_DEBUG_INFO_BTF_MODULES=
+
 .PHONY: modules
 modules: check-kdir
 	@mkdir -p $(OUT)/src
@@ -15,9 +18,22 @@ modules: check-kdir
 	@# forget the links to what is no longer there.
 	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
 	@find $(src) -xtype l -delete
-	$(MAKE) -C $(KDIR) M=$(src) CONFIG_INFINIBAND_USER_MAD=m \
-		CONFIG_INFINIBAND_MADSIM=m CONFIG_DEBUG_INFO_BTF_MODULES= modules
-	@find $(src) -name '*.ko' -exec cp -u -t $(OUT) {} +
+	@# Each module by itself: when one cannot be built, the other is there.
+	@# What a failing one says is said again for the line that tells why.
+	@rm -f $(OUT)/failed $(OUT)/log
+	+@for module in USER_MAD:ib_umad MADSIM:ib_madsim; do \
+		ko=$${module#*:}.ko; option=CONFIG_INFINIBAND_$${module%:*}=m; \
+		if $(kbuild) $$option modules; then \
+			find $(src) -name $$ko -exec cp -u -t $(OUT) {} +; \
+		else \
+			rm -f $(OUT)/$$ko; \
+			$(kbuild) -s $$option modules >$(OUT)/log 2>&1; \
+			why=$$(sed 's|$(src)/||' $(OUT)/log | grep -i -m 1 'error: \|\*\*\*'); \
+			printf '%s\n' "$$ko cannot be built for Linux $(KREL): $${why:-see above}" \
+				>>$(OUT)/failed; \
+		fi; \
+	done
+	@[ ! -e $(OUT)/failed ] || { cat $(OUT)/failed >&2; exit 1; }
 
 .PHONY: check-kdir
 check-kdir:
