@@ -58,6 +58,14 @@ test: | python3
 test-reference: | python3
 	@scripts/run-tests reference
 
+.PHONY: test-rt
+test-rt: | python3
+	@scripts/run-tests selftests:newest-rt madsim:newest-rt
+
+.PHONY: kunit
+kunit: | python3
+	@scripts/run-tests kunit
+
 .PHONY: test-race
 test-race: | python3
 	@scripts/run-tests race
@@ -113,18 +121,20 @@ help:
 	@echo '                     KDIR=DIR: for this kernel; W=1, C=1: warnings, sparse'
 	@echo 'make demo            boot a kernel, bring a simulated fabric to life with opensm'
 	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
-	@echo 'make test            all tests, on Debian'\''s kernels 6.12 and 6.1'
+	@echo 'make test            all tests, on Debian'\''s newest kernel, 6.12 and 6.1'
 	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
 	@echo 'make test-hosts      two kernels that talk over a network: a part of make test'
 	@echo 'make fuzz            random system calls, guided by coverage: a part of make test'
 	@echo 'make test-sanitize   all tests with KASAN, lockdep, kmemleak and failing allocations,'
 	@echo '                     and whether they reach all code: a part of make test'
 	@echo 'make coverage        which lines of the modules that did not run'
+	@echo 'make kunit           KUnit alone, by the kernel'\''s kunit.py; make test has the suites, too'
+	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
 	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
-	@echo '                     (the last three are not a part of make test)'
+	@echo '                     (the last five are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
-	@echo 'make series          build/series/: patches for linux-source-6.12, and a cover letter'
+	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
 	@echo '                     a table, and build/bench/index.html with plots'
 	@echo 'make bench-check     fails when ours became slower than it was'

@@ -29,12 +29,11 @@ make_machine()
 		die "user-mode Linux knows no --icount, no --link and no --root"
 	mount_out=(mount -t hostfs -o "$out" out "$out")
 
-	# It knows nothing of restartable sequences, and dies of a C library
-	# that registers one. Its console is the file, its second serial line
-	# what the command prints.
-	machine=(env GLIBC_TUNABLES=glibc.pthread.rseq=0 "TMPDIR=$(memory_folder)"
+	# Its console is the file, its second serial line what the command
+	# prints. System calls take seccomp where the host has that, or ptrace.
+	machine=(env "TMPDIR=$(memory_folder)"
 		bash -c 'ulimit -c 0; exec "$@" 3>&1 >"$0" 2>&1' "$run/console"
-		"$kernel" "mem=$mem" "uml_dir=$run" con=null con0=null,fd:1
+		"$kernel" "mem=$mem" "uml_dir=$run" seccomp=auto con=null con0=null,fd:1
 		ssl=null ssl1=null,fd:3 console=tty0 printk.time=1
 		root=/dev/root rootfstype=hostfs rootflags=/ ro
 		"init=$top/scripts/guest-init-uml" "SESSION=$run/share")
