@@ -8,6 +8,7 @@
 #define MADSIM_COMPAT_H
 
 #include <linux/version.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
@@ -27,6 +28,11 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #define madsim_reg_user_mr(ibpd_, start_, length_, virt_addr_, access_, dmah_, udata_) \
 	madsim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, \
 			   u64 virt_addr, int access, struct ib_udata *udata)
+#endif
+
+/* The old name is there for longer than the new one has been */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define system_dfl_wq system_unbound_wq
 #endif
 
 #endif /* MADSIM_COMPAT_H */

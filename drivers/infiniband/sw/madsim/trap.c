@@ -71,7 +71,7 @@ static void madsim_trap_work(struct work_struct *work)
 			list_del_init(&port->trap_link);
 	}
 	if (!list_empty(&fabric->traps))
-		schedule_delayed_work(&fabric->trap_work, next - now);
+		queue_delayed_work(system_dfl_wq, &fabric->trap_work, next - now);
 	spin_unlock_irq(&fabric->lock);
 }
 
@@ -103,7 +103,7 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 	port->trap_pending |= BIT(trap);
 	if (list_empty(&port->trap_link))
 		list_add_tail(&port->trap_link, &fabric->traps);
-	mod_delayed_work(system_wq, &fabric->trap_work, 0);
+	mod_delayed_work(system_dfl_wq, &fabric->trap_work, 0);
 	return notice;
 }
 
