@@ -37,7 +37,7 @@ usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM...]"
 both="device agent send recv poll rmpp smi trace"
 native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
 opa stall neighbour removal issm_removal mix limits charge rmpp_charge
-queue_limit race"
+queue_limit race backlog"
 
 native_only=
 if [ "${1:-}" = -n ]; then
