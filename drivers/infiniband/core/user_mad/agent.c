@@ -57,6 +57,7 @@ static int umad_agent_publish(struct umad_agent *agent,
 	WRITE_ONCE(file->hdr_len, agent->hdr_len);
 
 	agent->mad_agent = mad_agent;
+	refcount_inc(&file->refs);
 	atomic_inc(&port->agents);
 	/* The slot is there since the id was reserved */
 	WARN_ON(xa_err(xa_store(&file->agents, agent->id, agent, GFP_KERNEL)));
@@ -155,18 +156,39 @@ void umad_agent_put(struct umad_agent *agent)
 		complete(&agent->idle);
 }
 
-/* @agent is not in the table any more, and so in one pair of hands only */
+/*
+ * Have nobody find the agent any more; who gets it here has to destroy it. The
+ * id stays reserved, as it may be from the start, until nothing that comes by it
+ * can be queued any more.
+ */
+static struct umad_agent *umad_agent_detach(struct umad_file *file, u32 id)
+{
+	struct umad_agent *agent;
+
+	xa_lock(&file->agents);
+	agent = xa_load(&file->agents, id);
+	if (agent)
+		__xa_store(&file->agents, id, XA_ZERO_ENTRY, 0);
+	xa_unlock(&file->agents);
+
+	if (agent)
+		umad_agent_put(agent);
+	return agent;
+}
+
 static void umad_agent_destroy(struct umad_agent *agent)
 {
-	struct umad_port *port = agent->file->port;
+	struct umad_file *file = agent->file;
+	struct umad_port *port = file->port;
 
-	umad_agent_put(agent);
 	wait_for_completion(&agent->idle);
 	umad_ah_drop(agent);
 
 	/* Completes all sends and waits for the handlers */
 	ib_unregister_mad_agent(agent->mad_agent);
+	xa_release(&file->agents, agent->id);
 	kfree_rcu(agent, rcu);
+	umad_file_put(file);
 
 	if (atomic_dec_and_test(&port->agents))
 		wake_up_var(&port->agents);
@@ -189,39 +211,51 @@ int umad_agent_unregister(struct umad_file *file, u32 id)
 
 	if (id >= UMAD_MAX_AGENTS)
 		return -EINVAL;
-	id = array_index_nospec(id, UMAD_MAX_AGENTS);
 
-	/*
-	 * The id stays reserved, as it may be from the start, until nothing that
-	 * comes by it can be queued any more.
-	 */
-	xa_lock(&file->agents);
-	agent = xa_load(&file->agents, id);
-	if (agent)
-		__xa_store(&file->agents, id, XA_ZERO_ENTRY, 0);
-	xa_unlock(&file->agents);
+	agent = umad_agent_detach(file, array_index_nospec(id, UMAD_MAX_AGENTS));
 	if (!agent)
 		return -EINVAL;
 
 	umad_agent_destroy(agent);
-	xa_release(&file->agents, id);
 	return 0;
 }
 
 /**
- * umad_agents_drop - unregister all agents of a descriptor
+ * umad_agents_detach - take all agents away from a descriptor
  * @file: the descriptor
+ * @agents: list they are added to, for umad_agents_destroy()
  *
- * Others may be unregistering agents of @file at the same time, and finish
- * later.
+ * Nobody can start to send with any of them after this. Others may be
+ * unregistering agents of @file at the same time, and finish later.
  *
- * Context: process context, as umad_agent_unregister().
+ * Context: process context; does not sleep.
  */
-void umad_agents_drop(struct umad_file *file)
+void umad_agents_detach(struct umad_file *file, struct list_head *agents)
 {
 	struct umad_agent *agent;
 	unsigned long id;
 
-	xa_for_each(&file->agents, id, agent)
-		umad_agent_unregister(file, id);
+	xa_for_each(&file->agents, id, agent) {
+		agent = umad_agent_detach(file, id);
+		if (agent)
+			list_add_tail(&agent->list, agents);
+	}
+}
+
+/**
+ * umad_agents_destroy - unregister agents
+ * @agents: what umad_agents_detach() made
+ *
+ * Those who are sending with them are waited for. They do so side by side, as
+ * none of them can start again.
+ *
+ * Context: process context; sleeps until the MAD layer is done with the agents.
+ * Their descriptors may be closed meanwhile.
+ */
+void umad_agents_destroy(struct list_head *agents)
+{
+	struct umad_agent *agent, *next;
+
+	list_for_each_entry_safe(agent, next, agents, list)
+		umad_agent_destroy(agent);
 }

@@ -32,12 +32,20 @@ struct umad_ah {
 	u8		path_bits;
 };
 
-/* On RoCE this resolves the destination, and may wait a second for it */
+/*
+ * On RoCE this resolves the destination, and may wait a second for it. Whoever
+ * removes the device waits for that, so nobody shall begin when it is gone.
+ */
 static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 				    const struct ib_user_mad_hdr *hdr)
 {
 	struct ib_mad_agent *mad_agent = agent->mad_agent;
+	struct umad_port *port = agent->file->port;
 	struct rdma_ah_attr attr = {};
+	struct ib_ah *ah;
+
+	if (umad_port_gone(port))
+		return ERR_PTR(-EIO);
 
 	attr.type = rdma_ah_find_type(mad_agent->device, mad_agent->port_num);
 	rdma_ah_set_port_num(&attr, mad_agent->port_num);
@@ -53,7 +61,8 @@ static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 				hdr->traffic_class);
 	}
 
-	return rdma_create_user_ah(mad_agent->qp->pd, &attr, NULL);
+	ah = rdma_create_user_ah(mad_agent->qp->pd, &attr, NULL);
+	return IS_ERR(ah) && umad_port_gone(port) ? ERR_PTR(-EIO) : ah;
 }
 
 static struct umad_ah *umad_ah_new(struct umad_agent *agent,
@@ -128,7 +137,8 @@ static struct umad_ah *umad_ah_share(struct umad_agent *agent,
  *
  * Context: process context; @agent is held by umad_agent_get(). May wait for
  * a second on RoCE.
- * Return: 0, or -ENOMEM, or what rdma_create_user_ah() says of the address.
+ * Return: 0, or -ENOMEM, -EIO if the device is gone, or what
+ * rdma_create_user_ah() says of the address.
  */
 int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
 		struct ib_mad_send_buf *msg)

@@ -36,8 +36,17 @@ static int umad_file_join(struct umad_file *file)
 	return ret;
 }
 
-static void umad_file_free(struct umad_file *file)
+/**
+ * umad_file_put - drop a reference to a file
+ * @file: the file; not to be touched any more
+ *
+ * Context: process context.
+ */
+void umad_file_put(struct umad_file *file)
 {
+	if (!refcount_dec_and_test(&file->refs))
+		return;
+
 	umad_queue_exit(file);
 	umad_packet_drain(file);
 	umad_sends_exit(file);
@@ -63,6 +72,7 @@ static int umad_open(struct inode *inode, struct file *filp)
 		return ret;
 	}
 
+	refcount_set(&file->refs, 1);
 	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
@@ -72,7 +82,7 @@ static int umad_open(struct inode *inode, struct file *filp)
 
 	ret = umad_file_join(file);
 	if (ret) {
-		umad_file_free(file);
+		umad_file_put(file);
 		return ret;
 	}
 
@@ -83,14 +93,15 @@ static int umad_open(struct inode *inode, struct file *filp)
 static int umad_release(struct inode *inode, struct file *filp)
 {
 	struct umad_file *file = filp->private_data;
-
-	umad_agents_drop(file);
+	LIST_HEAD(agents);
 
 	mutex_lock(&file->port->files_lock);
 	list_del(&file->port_list);
 	mutex_unlock(&file->port->files_lock);
 
-	umad_file_free(file);
+	umad_agents_detach(file, &agents);
+	umad_agents_destroy(&agents);
+	umad_file_put(file);
 	return 0;
 }
 
@@ -98,21 +109,29 @@ static int umad_release(struct inode *inode, struct file *filp)
  * umad_files_disassociate - tell all descriptors of a port that it is over
  * @port: a port whose device nobody can get any more
  *
- * A descriptor that is being closed meanwhile stays on the list until we are
- * through, and may have agents in its hands that are not seen here.
+ * All agents of all descriptors are taken away before any of them is waited for:
+ * on RoCE a writer may need a second to find its destination, and so those who
+ * are at it end together.
  *
- * Context: process context; takes umad_port.files_lock.
+ * Descriptors that are being closed meanwhile, or that UNREGISTER_AGENT is called
+ * on, may have agents in their hands that are not seen here.
+ *
+ * Context: process context; takes umad_port.files_lock, and lets it go before it
+ * waits.
  */
 void umad_files_disassociate(struct umad_port *port)
 {
 	struct umad_file *file;
+	LIST_HEAD(agents);
 
 	mutex_lock(&port->files_lock);
-	list_for_each_entry(file, &port->files, port_list)
+	list_for_each_entry(file, &port->files, port_list) {
 		wake_up_all(&file->wait);
-	list_for_each_entry(file, &port->files, port_list)
-		umad_agents_drop(file);
+		umad_agents_detach(file, &agents);
+	}
 	mutex_unlock(&port->files_lock);
+
+	umad_agents_destroy(&agents);
 }
 
 /* Never sleeps; a MAD can be written at any time */

@@ -116,13 +116,15 @@ struct umad_port {
 };
 
 /*
- * File: born at open, dies at release, when its agents are gone and no
- * callback of the MAD layer can reach it any more.
+ * File: born at open. It outlives its release only while a disassociation has
+ * agents of it in its hands, and dies when no callback of the MAD layer can
+ * reach it any more.
  */
 
 /**
  * struct umad_file - an open descriptor of umadN
  * @port: the port it was opened on; immutable
+ * @refs: one for the descriptor, one for each agent that the MAD layer knows
  * @port_list: entry in umad_port.files
  * @memcg: who opened the file and pays for what it holds; immutable
  * @reg_lock: serialises registration; protects @used
@@ -152,6 +154,7 @@ struct umad_port {
  */
 struct umad_file {
 	struct umad_port	*port;
+	refcount_t		refs;
 	struct list_head	port_list;
 	struct mem_cgroup	*memcg;
 
@@ -190,6 +193,7 @@ struct umad_file {
  * @hdr_len: header layout of what it receives; immutable
  * @users: one for the table, one for each writer on its way to the MAD layer
  * @idle: @users dropped to zero
+ * @list: once it is out of the table, with whoever destroys it
  * @rcu: lookups are lockless
  */
 struct umad_agent {
@@ -200,7 +204,10 @@ struct umad_agent {
 	u8			hdr_len;
 	refcount_t		users;
 	struct completion	idle;
-	struct rcu_head		rcu;
+	union {
+		struct list_head	list;
+		struct rcu_head		rcu;
+	};
 };
 
 /**
@@ -333,6 +340,7 @@ static inline bool umad_port_gone(const struct umad_port *port)
 
 /* file.c */
 extern const struct file_operations umad_fops;
+void umad_file_put(struct umad_file *file);
 void umad_files_disassociate(struct umad_port *port);
 
 /* abi.c */
@@ -350,7 +358,8 @@ void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr, u8 hdr_len,
 int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 			u32 __user *uid);
 int umad_agent_unregister(struct umad_file *file, u32 id);
-void umad_agents_drop(struct umad_file *file);
+void umad_agents_detach(struct umad_file *file, struct list_head *agents);
+void umad_agents_destroy(struct list_head *agents);
 struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
 void umad_agent_put(struct umad_agent *agent);
 

@@ -172,4 +172,161 @@ TEST_F(neighbour, removal)
 	umad_err_read(EIO, &self->file);
 }
 
+/*
+ * A crowd of threads, each with an agent of its own, that goes on writing: the
+ * removal waits for all of them together.
+ */
+#define CROWD_FILES	4
+#define CROWD_AGENTS	16
+
+FIXTURE(crowd)
+{
+	struct umad_device device;
+	struct umad_file file[CROWD_FILES];
+	struct umad_file bystander;
+	struct crowd_writer {
+		const struct umad_device *device;
+		const struct umad_file *file;
+		struct umad_call call;
+		__u32 id;
+		__u8 which;
+		bool silent;	/* the neighbours are not there */
+		int done;	/* writes that have ended */
+	} writer[CROWD_FILES * CROWD_AGENTS];
+};
+
+FIXTURE_VARIANT(crowd)
+{
+	bool silent;
+};
+
+/* Each write ends after a second */
+FIXTURE_VARIANT_ADD(crowd, silent)
+{
+	.silent = true,
+};
+
+/* Each write ends at once, as there is no way to that destination */
+FIXTURE_VARIANT_ADD(crowd, unreachable)
+{
+	.silent = false,
+};
+
+FIXTURE_SETUP(crowd)
+{
+	struct umad_reg reg;
+	int i, j;
+
+	for (i = 0; i < CROWD_FILES; i++)
+		self->file[i].fd = -1;
+	ASSERT_EQ(0, umad_device_make(&self->device, UMAD_RXE_LONELY));
+	for (i = 0; i < CROWD_FILES; i++) {
+		umad_open(&self->device.port, O_RDWR | O_NONBLOCK,
+			  &self->file[i]);
+		umad_enable_pkey(&self->file[i]);
+		for (j = 0; j < CROWD_AGENTS; j++) {
+			struct crowd_writer *writer =
+				&self->writer[i * CROWD_AGENTS + j];
+
+			reg = umad_reg_send_only(2);
+			writer->device = &self->device;
+			writer->file = &self->file[i];
+			writer->id = umad_register(&self->file[i], &reg);
+			writer->which = i * CROWD_AGENTS + j;
+			writer->silent = variant->silent;
+		}
+	}
+	umad_open(&self->device.port, O_RDWR, &self->bystander);
+	umad_enable_pkey(&self->bystander);
+	reg = umad_reg_send_only(2);
+	umad_register(&self->bystander, &reg);
+}
+
+FIXTURE_TEARDOWN(crowd)
+{
+	int i;
+
+	for (i = 0; i < CROWD_FILES; i++)
+		umad_close(&self->file[i]);
+	umad_close(&self->bystander);
+	umad_device_free(&self->device);
+}
+
+/* Returns the errno that ended it */
+static long crowd_write(struct umad_call *call)
+{
+	struct crowd_writer *writer = call->arg;
+	struct umad_msg msg = umad_msg(&writer->device->port, writer->id,
+				       MAD_SEND, 1);
+
+	umad_msg_to_nobody(&msg);
+	msg.hdr.gid[12] = writer->which;
+	if (!writer->silent)
+		memset(msg.hdr.gid, 0, sizeof(msg.hdr.gid));
+	for (;;) {
+		if (writer->silent)
+			msg.hdr.gid[13]++;
+		if (_umad_write(writer->file, &msg) < 0 && errno == EIO)
+			return EIO;
+		__atomic_add_fetch(&writer->done, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+TEST_F_TIMEOUT(crowd, removal, 200)
+{
+	struct umad_call removal = {
+		.op = UMAD_CALL_FN,
+		.fn = remove_device,
+		.arg = &self->device,
+	};
+	struct umad_call close = {
+		.op = UMAD_CALL_CLOSE,
+		.fd = self->bystander.fd,
+	};
+	long long start;
+	bool closed, gone;
+	struct umad_call *call;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(self->writer); i++) {
+		call = &self->writer[i].call;
+		*call = (struct umad_call){
+			.op = UMAD_CALL_FN,
+			.fn = crowd_write,
+			.arg = &self->writer[i],
+		};
+		umad_call_start(call);
+	}
+	/* In the middle of it, out of step */
+	while (!__atomic_load_n(&self->writer[0].done, __ATOMIC_SEQ_CST))
+		umad_sleep_ms(10);
+	umad_sleep_ms(3 * UMAD_QUIET_MS);
+
+	start = umad_now_ms();
+	umad_call_start(&removal);
+	umad_sleep_ms(UMAD_QUIET_MS);
+	umad_call_start(&close);
+	self->bystander.fd = -1;
+	closed = umad_call_returned(&close, UMAD_SOON_MS);
+	gone = umad_call_returned(&removal, 2 * UMAD_SOON_MS);
+
+	/* Whoever writes now is told at once; this ends all of it */
+	umad_call_end(&close);
+	umad_call_end(&removal);
+	TH_LOG("removed %lld ms after it was begun", umad_now_ms() - start);
+	EXPECT_EQ(0, removal.ret);
+	EXPECT_EQ(0, close.ret);
+	for (i = 0; i < ARRAY_SIZE(self->writer); i++) {
+		call = &self->writer[i].call;
+		ASSERT_TRUE(umad_call_returned(call, UMAD_SOON_MS))
+			TH_LOG("writer %zu goes on", i);
+		EXPECT_EQ(EIO, call->ret);
+	}
+	if (variant->silent)
+		EXPECT_FIXED(closed && gone,
+			     "removal waits for one writer after the other");
+	else
+		EXPECT_TRUE(closed && gone);
+}
+
 TEST_HARNESS_MAIN
