@@ -104,7 +104,7 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
 
 	packet->sent = true;
 	packet->hashed = false;
-	packet->answer_lost = false;
+	packet->settled = false;
 	packet->chunked = false;
 	return packet;
 }

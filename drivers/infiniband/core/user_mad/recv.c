@@ -354,15 +354,11 @@ drop:
 	return false;
 }
 
-/* Who waits for the answer learns that there will be none */
-static void umad_drop_recv(struct umad_file *file, struct umad_packet *request)
+static void umad_count_drop(struct umad_file *file)
 {
 	spin_lock(&file->queue_lock);
 	file->dropped++;
 	spin_unlock(&file->queue_lock);
-
-	if (request)
-		request->answer_lost = true;
 }
 
 /**
@@ -378,16 +374,17 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_recv_wc *recv_wc)
 {
 	struct umad_agent *agent = mad_agent->context;
-	struct umad_packet *request = NULL;
+	struct umad_packet *request;
 
 	if (recv_wc->wc->status != IB_WC_SUCCESS)
 		goto free_wc;
 
-	if (ib_response_mad(&recv_wc->recv_buf.mad->mad_hdr))
-		request = umad_send_answered(mad_agent, send_buf);
-
+	request = umad_send_answered(mad_agent, send_buf,
+				     &recv_wc->recv_buf.mad->mad_hdr);
 	if (!umad_queue_recv(agent, mad_agent, recv_wc))
-		umad_drop_recv(agent->file, request);
+		umad_count_drop(agent->file);
+	else if (request)
+		request->settled = true;
 
 free_wc:
 	ib_free_recv_mad(recv_wc);

@@ -411,29 +411,39 @@ static void umad_send_untrack(struct umad_file *file,
 }
 
 /**
- * umad_send_answered - a response has come
+ * umad_send_answered - something has come that a send may have been waiting for
  * @mad_agent: the agent that received it
- * @send_buf: what the MAD layer says it answers, or NULL
+ * @send_buf: what the MAD layer says it belongs to, or NULL
+ * @mad: header of what has come
  *
  * The MAD layer completes the request after it has delivered the response. Who
  * has read the response may well use the transaction ID again, so forget it
  * before there is anything to read.
  *
+ * An SMP that the port answers itself, or hands to another agent of the port,
+ * comes with the send that it was, whoever sent it.
+ *
  * Context: a receive handler; @send_buf is completed after it returns.
- * Return: the request, if it was sent with @mad_agent, or NULL.
+ * Return: the send that needs no record once @mad is in the queue, or NULL.
  */
 struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
-				       struct ib_mad_send_buf *send_buf)
+				       struct ib_mad_send_buf *send_buf,
+				       const struct ib_mad_hdr *mad)
 {
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_packet *request;
 
-	/* An SMP that is answered on the spot may have been anybody's */
-	if (!send_buf || send_buf->mad_agent != mad_agent)
+	if (!send_buf)
 		return NULL;
 
 	request = send_buf->context[0];
-	umad_send_untrack(agent->file, request);
+	if (send_buf->mad_agent != mad_agent) {
+		/* Not one of ours, perhaps */
+		if (send_buf->mad_agent->send_handler != umad_send_handler)
+			request = NULL;
+	} else if (ib_response_mad(mad)) {
+		umad_send_untrack(agent->file, request);
+	}
 	return request;
 }
 
@@ -454,6 +464,7 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	if (ret)
 		return ret;
 
+	packet->settled = !msg->timeout_ms;
 	msg->context[0] = packet;
 	ret = ib_post_send_mad(msg, NULL);
 	if (ret)
@@ -678,13 +689,26 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 	return ret ?: count;
 }
 
+/*
+ * Whoever waits for a response has to learn that there will be none: that none
+ * came, that there was no room for it, or that the request failed after write()
+ * had returned. A message in segments can time out without expecting a response.
+ * The agent is not in use any more if it is being unregistered, and then nobody
+ * waits.
+ */
+static bool umad_send_lost(const struct umad_agent *agent,
+			   const struct umad_packet *packet,
+			   enum ib_wc_status status)
+{
+	if (status == IB_WC_RESP_TIMEOUT_ERR)
+		return true;
+	return !packet->settled && refcount_read(&agent->users);
+}
+
 /**
  * umad_send_handler - the MAD layer has completed a send
  * @mad_agent: the agent it was sent with
  * @send_wc: the completion; its buffer is freed here
- *
- * Only a missing answer is news to user space: one that never came, or one that
- * there was no room for.
  *
  * Context: a worker of the MAD layer, or ib_unregister_mad_agent().
  */
@@ -700,7 +724,7 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	umad_ah_put(send_wc->send_buf);
 	ib_free_send_mad(send_wc->send_buf);
 
-	if (send_wc->status == IB_WC_RESP_TIMEOUT_ERR || packet->answer_lost)
+	if (umad_send_lost(agent, packet, send_wc->status))
 		umad_queue_timeout(file, packet);
 	else
 		umad_packet_free(file, packet);

@@ -258,7 +258,8 @@ struct umad_chunk {
  * @hdr_len: length of the header alone
  * @sent: born as a send, with room for header and MAD header only
  * @hashed: found in umad_file.outstanding
- * @answer_lost: there was no room for the response to it
+ * @settled: no record is due when it completes: no response is expected, or the
+ *	response has been queued, or who serves the request has got it
  * @chunked: received, and too long for @data: see umad_packet_message()
  * @data: the user header, and behind it the MAD. Of a send, the header as it
  *	was written and the MAD header as it was posted
@@ -279,7 +280,7 @@ struct umad_packet {
 	u8			hdr_len;
 	bool			sent	: 1;
 	bool			hashed	: 1;
-	bool			answer_lost	: 1;
+	bool			settled	: 1;
 	bool			chunked	: 1;
 	u8			data[] __aligned(8);
 };
@@ -378,7 +379,8 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc);
 struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
-				       struct ib_mad_send_buf *send_buf);
+				       struct ib_mad_send_buf *send_buf,
+				       const struct ib_mad_hdr *mad);
 int umad_sends_init(struct umad_file *file);
 void umad_sends_exit(struct umad_file *file);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,

@@ -270,9 +270,10 @@ TEST_F(user_rmpp, every_packet)
 }
 
 /* Starts a message of the kernel, and reads its first segment */
-#define start_kernel(self, head, got) do {				\
+#define start_kernel(self, head, timeout, got) do {			\
 	*(head) = next_head(self, 0, (self)->kid, 1, MAD_SEND);		\
 	(head)->hdr.retries = 1;					\
+	(head)->hdr.timeout_ms = timeout;				\
 	umad_make_active(head);						\
 	umad_long_write(&(self)->kernel, head, LEN, 0, &(self)->msg);	\
 	umad_read(&(self)->user, got);					\
@@ -297,31 +298,33 @@ TEST_F(user_rmpp, every_packet)
 
 /*
  * How a receiver can end a message that the kernel sends. The MAD layer
- * completes the send with an error that is no timeout: there is no record.
+ * completes the send with an error that is no timeout: there is no record where
+ * no response is expected.
  */
+static const struct {
+	__u8 type, status;
+	__u32 seg, newwin;
+	__u8 nack;	/* that the kernel answers with */
+} ends[] = {
+	{ RMPP_TYPE_ABORT, RMPP_STATUS_T2L, 0, 0, 0 },
+	{ RMPP_TYPE_ABORT, RMPP_STATUS_UNSPEC, 0, 0, 0 },
+	{ RMPP_TYPE_STOP, RMPP_STATUS_RESX, 0, 0, 0 },
+	/* Ends that are against the rules end it, too */
+	{ RMPP_TYPE_ABORT, 5, 0, 0, RMPP_STATUS_BAD_STATUS },
+	{ RMPP_TYPE_STOP, 2, 0, 0, RMPP_STATUS_BAD_STATUS },
+	{ RMPP_TYPE_ACK, 3, 1, 5, RMPP_STATUS_BAD_STATUS },
+	{ RMPP_TYPE_ACK, 0, 5, 2, RMPP_STATUS_W2S },
+	{ RMPP_TYPE_ACK, 0, 60, 70, RMPP_STATUS_S2B },
+	{ 9, 0, 0, 0, RMPP_STATUS_BADT },
+};
+
 TEST_F_TIMEOUT(user_rmpp, ended_by_the_receiver, 60)
 {
-	static const struct {
-		__u8 type, status;
-		__u32 seg, newwin;
-		__u8 nack;	/* that the kernel answers with */
-	} ends[] = {
-		{ RMPP_TYPE_ABORT, RMPP_STATUS_T2L, 0, 0, 0 },
-		{ RMPP_TYPE_ABORT, RMPP_STATUS_UNSPEC, 0, 0, 0 },
-		{ RMPP_TYPE_STOP, RMPP_STATUS_RESX, 0, 0, 0 },
-		/* Ends that are against the rules end it, too */
-		{ RMPP_TYPE_ABORT, 5, 0, 0, RMPP_STATUS_BAD_STATUS },
-		{ RMPP_TYPE_STOP, 2, 0, 0, RMPP_STATUS_BAD_STATUS },
-		{ RMPP_TYPE_ACK, 3, 1, 5, RMPP_STATUS_BAD_STATUS },
-		{ RMPP_TYPE_ACK, 0, 5, 2, RMPP_STATUS_W2S },
-		{ RMPP_TYPE_ACK, 0, 60, 70, RMPP_STATUS_S2B },
-		{ 9, 0, 0, 0, RMPP_STATUS_BADT },
-	};
 	struct umad_msg head, got, data;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(ends); i++) {
-		start_kernel(self, &head, &data);
+		start_kernel(self, &head, 0, &data);
 		ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data, ends[i].type,
 					       ends[i].status, ends[i].seg,
 					       ends[i].newwin));
@@ -354,12 +357,38 @@ TEST_F_TIMEOUT(user_rmpp, ended_by_the_receiver, 60)
 	}
 }
 
+/* ... and one where a response is expected, at once */
+TEST_F_TIMEOUT(user_rmpp, request_ended_by_the_receiver, 60)
+{
+	struct umad_msg head, got, data;
+	bool all = true, one;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		start_kernel(self, &head, 10 * UMAD_LONG_MS, &data);
+		ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data, ends[i].type,
+					       ends[i].status, ends[i].seg,
+					       ends[i].newwin));
+		one = umad_readable(&self->kernel, umad_fixed_ms());
+		if (one) {
+			umad_read_timeout(&self->kernel, &got);
+			EXPECT_EQ((__u32)be64toh(head.mad.tid),
+				  (__u32)be64toh(got.mad.tid));
+			EXPECT_EQ(head.hdr.timeout_ms, got.hdr.timeout_ms);
+		}
+		umad_expect_empty(&self->kernel);
+		drain(&self->user);
+		all = all && one;
+	}
+	EXPECT_FIXED(all, "a request that is aborted ends without a trace");
+}
+
 /* The receiver falls silent in the middle: a record, and all is free again */
 TEST_F_TIMEOUT(user_rmpp, silent_receiver, 60)
 {
 	struct umad_msg head, got, data;
 
-	start_kernel(self, &head, &data);
+	start_kernel(self, &head, 0, &data);
 	ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data, RMPP_TYPE_ACK, 0, 1,
 				       10));
 	ASSERT_TRUE(umad_readable(&self->kernel, UMAD_LONG_MS));
