@@ -309,7 +309,7 @@ static int __init umad_init(void)
 
 	ret = ib_register_client(&umad_client);
 	if (ret)
-		goto err_class;
+		goto err_ports;
 
 	ret = ib_register_client(&umad_sm_client);
 	if (ret)
@@ -319,8 +319,9 @@ static int __init umad_init(void)
 
 err_client:
 	ib_unregister_client(&umad_client);
+err_ports:
+	/* Some were made before a client could not be added to all devices */
 	umad_port_wait_released();
-err_class:
 	class_unregister(&umad_class);
 err_dynamic:
 	unregister_chrdev_region(umad_dynamic, 2 * UMAD_DYNAMIC_PORTS);
