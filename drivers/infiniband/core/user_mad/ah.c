@@ -174,13 +174,13 @@ void umad_ah_put(struct ib_mad_send_buf *msg)
 
 /**
  * umad_ah_drop - forget the handle that an agent keeps
- * @agent: an agent that nobody sends with any more
+ * @agent: the agent; the next one who sends with it makes a new handle
  *
  * Context: process context.
  */
 void umad_ah_drop(struct umad_agent *agent)
 {
-	umad_ah_unshare(agent->ah);
+	umad_ah_unshare(xchg(&agent->ah, NULL));
 }
 
 static void umad_ah_event(struct ib_event_handler *handler,

@@ -467,8 +467,11 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	packet->settled = !msg->timeout_ms;
 	msg->context[0] = packet;
 	ret = ib_post_send_mad(msg, NULL);
-	if (ret)
+	if (ret) {
 		umad_send_untrack(file, packet);
+		/* The device may not like its address any more */
+		umad_ah_drop(agent);
+	}
 	return ret;
 }
 

@@ -405,6 +405,28 @@ TEST_F(smi, refused_by_the_device)
 	smi_ask(self, &msg, &got);
 }
 
+/* What the device did not take may be for the address: that is not used again */
+TEST_F(smi, refused_address)
+{
+	struct umad_msg msg = smi_msg(self, &to_switch, 0, MAD_GET, SMP_NODE_INFO), got;
+	bool anew;
+
+	smi_ask(self, &msg, &got);
+	umad_fabric_fault("h1 fail post_send 5");
+	umad_err_write(EIO, &self->file, &msg);
+	umad_fabric_fault("h1 fail create_ah 12");
+	errno = 0;
+	anew = _umad_write(&self->file, &msg) < 0;
+	EXPECT_TRUE(anew)
+		TH_LOG("the address handle of a send that failed is used again");
+	if (!anew) {
+		umad_read(&self->file, &got);
+		return;
+	}
+	EXPECT_EQ(ENOMEM, errno);
+	smi_ask(self, &msg, &got);
+}
+
 /*
  * Requests that are beyond the send queue, or on newer kernels beyond what may
  * wait for a response, are posted after write() has returned. Of one that the
