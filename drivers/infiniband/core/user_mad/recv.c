@@ -10,6 +10,7 @@
  */
 #include <linux/fs.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/uaccess.h>
 #include <rdma/ib_verbs.h>
 
@@ -37,6 +38,7 @@ void umad_queue_exit(struct umad_file *file)
 	while ((packet = file->queue)) {
 		file->queue = packet->next;
 		umad_packet_free(file, packet);
+		cond_resched();
 	}
 }
 

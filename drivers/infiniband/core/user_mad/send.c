@@ -17,6 +17,7 @@
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
@@ -44,6 +45,10 @@ static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
 
 /* Memory may well be refused to a writer, but nobody gets killed for it */
 #define UMAD_GFP_WRITER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/* Between yielding: segments, and bytes of a copy */
+#define UMAD_YIELD_SEGS	1024
+#define UMAD_YIELD_LEN	SZ_1M
 
 /* How often room is made for one message that others take away again */
 #define UMAD_MAKE_ROOM	3
@@ -305,6 +310,13 @@ static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 	return -EFAULT;
 }
 
+/* Lets others run. There may be 2 GiB to be copied */
+static bool umad_writer_killed(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
+
 static int umad_fill_send_mad(struct ib_mad_send_buf *msg,
 			      struct umad_message *m,
 			      const struct umad_plan *plan)
@@ -321,9 +333,12 @@ static int umad_fill_send_mad(struct ib_mad_send_buf *msg,
 	ret = umad_message_copy(m, msg->mad + from, from, plan->hdr_len - from);
 	from = plan->hdr_len;
 	for (seg = 1, left = plan->data_len; !ret && left > 0;
-	     seg++, left -= msg->seg_size, from += msg->seg_size)
+	     seg++, left -= msg->seg_size, from += msg->seg_size) {
 		ret = umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
 					min(left, msg->seg_size));
+		if (!(seg % UMAD_YIELD_SEGS) && umad_writer_killed())
+			ret = -EINTR;
+	}
 	return ret;
 }
 
@@ -584,21 +599,36 @@ static void *umad_writer_alloc(struct umad_file *file, size_t len)
 	return memory;
 }
 
+/* A part of what is not in the head: faulted in, or copied */
+static int umad_message_fetch_part(struct umad_message *m, size_t at, size_t len)
+{
+	const char __user *from = m->rest + m->head_len + at;
+
+	if (m->copy ? copy_from_user(m->copy + at, from, len) :
+		      fault_in_readable(from, len))
+		return -EFAULT;
+	return umad_writer_killed() ? -EINTR : 0;
+}
+
 /* Pages that do not stay where they are for an attempt are copied */
 static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
 {
-	const char __user *from = m->rest + m->head_len;
 	size_t len = m->len - m->head_len;
+	size_t at, part;
+	int ret = 0;
 
-	if (!m->faulted) {
-		m->faulted = true;
-		return fault_in_readable(from, len) ? -EFAULT : 0;
+	if (m->faulted) {
+		m->copy = umad_writer_alloc(file, len);
+		if (!m->copy)
+			return -ENOMEM;
 	}
+	m->faulted = true;
 
-	m->copy = umad_writer_alloc(file, len);
-	if (!m->copy)
-		return -ENOMEM;
-	return copy_from_user(m->copy, from, len) ? -EFAULT : 0;
+	for (at = 0; !ret && at < len; at += part) {
+		part = min(len - at, UMAD_YIELD_LEN);
+		ret = umad_message_fetch_part(m, at, part);
+	}
+	return ret;
 }
 
 /*

@@ -6,11 +6,16 @@
  * UMAD_SLOW=1 is in the environment.
  */
 #define PAIR_ONE_VARIANT
+#include <sched.h>
+#include <sys/wait.h>
+
 #include "umad_pair.h"
 
 #define LIMIT		200000
 #define BATCH		64
 #define PROBE		1024
+#define MUCH		24576
+#define CLOSE_TRIES	3	/* the host may have something else to do */
 #define TOO_LONG_MS	12000
 #define FENCE_METHOD	0x20
 
@@ -40,6 +45,68 @@ static int send_batch(FIXTURE_DATA(pair) *self, __u32 tid)
 	    !umad_readable(&self->client, UMAD_SOON_MS))
 		return -1;
 	return _umad_read(&self->client, &msg) < 0 ? -1 : 0;
+}
+
+/*
+ * The longest time in which a process on the same CPU could not run while all of
+ * the queue was freed, in microseconds; @total is how long that took.
+ */
+static long long now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000LL + ts.tv_nsec / 1000;
+}
+
+static int pin(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+static long long close_beside_others(struct umad_file *file, long long *total)
+{
+	volatile struct {
+		int run;
+		long long gap;
+	} *shared;
+	long long last, now;
+	pid_t pid, parent = getpid();
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED || pin())
+		return -1;
+	pid = fork();
+	if (pid < 0)
+		return -1;
+	if (!pid) {
+		umad_close(file);
+		last = now_us();
+		while (getppid() == parent) {
+			now = now_us();
+			if (shared->run && now - last > shared->gap)
+				shared->gap = now - last;
+			last = now;
+			if (shared->run < 0)
+				_exit(0);
+			shared->run = shared->run ?: 1;
+		}
+		_exit(1);
+	}
+	while (!shared->run)
+		umad_sleep_ms(1);
+	*total = now_us();
+	umad_close(file);
+	*total = now_us() - *total;
+	umad_sleep_ms(UMAD_QUIET_MS);
+	shared->run = -1;
+	waitpid(pid, NULL, 0);
+	return shared->gap;
 }
 
 TEST_F_TIMEOUT(pair, limit, 600)
@@ -103,6 +170,33 @@ TEST_F_TIMEOUT(pair, limit, 600)
 	ASSERT_EQ(0, send_batch(self, n));
 	umad_read(&self->server, &msg);
 	EXPECT_EQ(n, (__u32)be64toh(msg.mad.tid));
+}
+
+/* Who is closed with much unread lets others run meanwhile */
+TEST_F_TIMEOUT(pair, close_beside_others, 120)
+{
+	struct umad_reg fence = umad_reg_vendor(variant->abi.api,
+						1ULL << FENCE_METHOD);
+	struct umad_reg server = umad_reg_vendor(variant->abi.api, pair_methods);
+	long long total, gap;
+	bool yields = false;
+	int i, n;
+
+	umad_register(&self->client, &fence);
+	for (i = 0; i < CLOSE_TRIES && !yields; i++) {
+		for (n = 0; n < MUCH; n += BATCH)
+			ASSERT_EQ(0, send_batch(self, n));
+		gap = close_beside_others(&self->server, &total);
+		ASSERT_LE(0, gap);
+		TH_LOG("close() took %lld us, others waited for %lld us at most",
+		       total, gap);
+		yields = total > 2 * gap;
+
+		umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
+			      &self->server);
+		umad_register(&self->server, &server);
+	}
+	EXPECT_FIXED(yields, "close() lets nobody run meanwhile");
 }
 
 TEST_HARNESS_MAIN
