@@ -180,16 +180,20 @@ static int umad_send_cmpfn(struct rhashtable_compare_arg *arg, const void *obj)
 			       (struct umad_packet *)obj);
 }
 
+/* Enough for most programs, which so never wait for it to grow */
+#define UMAD_SENDS_BUCKETS	64
+
 /*
  * Nobody walks the table without the lock of a bucket, so that a send can be
- * freed as soon as it has been removed. The table does not shrink: whoever had
- * many requests outstanding once will again, or close the descriptor.
+ * freed as soon as it has been removed.
  */
 static const struct rhashtable_params umad_sends_params = {
 	.head_offset		= offsetof(struct umad_packet, node),
 	.hashfn			= umad_send_key_hashfn,
 	.obj_hashfn		= umad_send_key_hashfn,
 	.obj_cmpfn		= umad_send_cmpfn,
+	.min_size		= UMAD_SENDS_BUCKETS,
+	.automatic_shrinking	= true,
 };
 
 /**
