@@ -85,24 +85,34 @@ static void umad_packet_put(struct umad_packet *packet)
 	kmem_cache_free(umad_packet_cache(packet->sent), packet);
 }
 
+/* Rare, and larger than what is in the cache */
+static struct umad_packet *umad_packet_alloc_repeat(void)
+{
+	return kmalloc(sizeof(struct umad_packet) + UMAD_TIMEOUT_LEN +
+		       sizeof(struct list_head), UMAD_GFP_CHARGED);
+}
+
 /**
  * umad_packet_alloc_send - memory for a send
  * @file: who sends, and pays
+ * @repeat: with room for umad_packet_ring()
  *
  * Context: process context; does not sleep.
  * Return: a packet with room for a user header and a MAD header, or NULL.
  */
-struct umad_packet *umad_packet_alloc_send(struct umad_file *file)
+struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 {
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct umad_packet *packet;
 
-	packet = umad_packet_get(file, true, UMAD_GFP_CHARGED);
+	packet = repeat ? umad_packet_alloc_repeat() :
+			  umad_packet_get(file, true, UMAD_GFP_CHARGED);
 	set_active_memcg(old);
 	if (!packet)
 		return NULL;
 
 	packet->sent = true;
+	packet->repeat = repeat;
 	packet->hashed = false;
 	packet->settled = false;
 	packet->chunked = false;
@@ -179,6 +189,7 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	packet->length = hdr_len + mad_len;
 	packet->hdr_len = hdr_len;
 	packet->sent = false;
+	packet->repeat = false;
 	packet->chunked = mad_len > UMAD_MAD_SIZE;
 	memset(packet->data, 0, hdr_len);
 
@@ -200,6 +211,11 @@ void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
 	if (packet->chunked)
 		umad_message_free(*umad_packet_message(packet));
+
+	if (packet->repeat) {
+		kfree(packet);
+		return;
+	}
 
 	/* KASAN can only tell of memory that is really freed */
 	if (IS_ENABLED(CONFIG_KASAN) ||

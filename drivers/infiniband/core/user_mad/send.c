@@ -174,10 +174,13 @@ static u32 umad_send_key_hashfn(const void *key, u32 len, u32 seed)
 	return ((const struct umad_packet *)key)->hash;
 }
 
+/* What is never refused itself has others refused all the same */
 static int umad_send_cmpfn(struct rhashtable_compare_arg *arg, const void *obj)
 {
-	return !umad_send_same((struct umad_packet *)arg->key,
-			       (struct umad_packet *)obj);
+	struct umad_packet *key = (struct umad_packet *)arg->key;
+	struct umad_packet *sent = (struct umad_packet *)obj;
+
+	return (key->repeat && !sent->repeat) || !umad_send_same(key, sent);
 }
 
 /* Enough for most programs, which so never wait for it to grow */
@@ -204,6 +207,7 @@ static const struct rhashtable_params umad_sends_params = {
  */
 int umad_sends_init(struct umad_file *file)
 {
+	spin_lock_init(&file->repeat_lock);
 	get_random_once(&umad_send_seed, sizeof(umad_send_seed));
 	return rhashtable_init(&file->outstanding, &umad_sends_params);
 }
@@ -396,7 +400,7 @@ static void umad_set_tid(struct umad_agent *agent, struct ib_mad_hdr *mad)
 
 /*
  * RMPP packets of a user space implementation repeat their transaction ID by
- * nature and are never refused for that.
+ * nature and are never refused for that. While they are outstanding others are.
  */
 static bool umad_send_may_repeat(struct umad_agent *agent,
 				 const struct umad_rmpp_mad *mad)
@@ -406,23 +410,93 @@ static bool umad_send_may_repeat(struct umad_agent *agent,
 	       umad_rmpp_active(mad);
 }
 
-static int umad_send_track(struct umad_file *file, struct umad_packet *packet,
-			   bool may_repeat)
+/* The first of its transaction stands in the table for those that follow */
+static int umad_send_track_repeat(struct umad_file *file,
+				  struct umad_packet *packet)
+{
+	struct umad_packet *first;
+
+	INIT_LIST_HEAD(umad_packet_ring(packet));
+
+	spin_lock(&file->repeat_lock);
+	first = rhashtable_lookup_get_insert_key(&file->outstanding, packet,
+						 &packet->node,
+						 umad_sends_params);
+	packet->hashed = !first;
+	if (!IS_ERR_OR_NULL(first))
+		list_add_tail(umad_packet_ring(packet), umad_packet_ring(first));
+	spin_unlock(&file->repeat_lock);
+
+	return IS_ERR(first) ? -ENOMEM : 0;
+}
+
+/* Lists do not tell where they are */
+static struct umad_packet *umad_ring_packet(struct list_head *ring)
+{
+	return (void *)ring - offsetof(struct umad_packet, data) -
+	       UMAD_TIMEOUT_LEN;
+}
+
+/* ... and when it is over another one does */
+static void umad_send_untrack_repeat(struct umad_file *file,
+				     struct umad_packet *packet)
+{
+	struct list_head *ring = umad_packet_ring(packet);
+
+	spin_lock(&file->repeat_lock);
+	if (packet->hashed && list_empty(ring)) {
+		rhashtable_remove_fast(&file->outstanding, &packet->node,
+				       umad_sends_params);
+	} else if (packet->hashed) {
+		struct umad_packet *next = umad_ring_packet(ring->next);
+
+		WARN_ON(rhashtable_replace_fast(&file->outstanding,
+						&packet->node, &next->node,
+						umad_sends_params));
+		next->hashed = true;
+	}
+	packet->hashed = false;
+	list_del_init(ring);
+	spin_unlock(&file->repeat_lock);
+}
+
+/**
+ * umad_send_track - have the duplicates of a send refused
+ * @file: who sends it
+ * @packet: the send. One with umad_packet.repeat is no duplicate itself,
+ *	whatever is outstanding
+ *
+ * Return: 0, -EINVAL if @packet is a duplicate, or -ENOMEM if the table has no
+ * room at the moment, which may be for want of time, too.
+ */
+int umad_send_track(struct umad_file *file, struct umad_packet *packet)
 {
 	int ret;
 
 	packet->hash = umad_send_hash(packet, umad_send_seed);
+	if (packet->repeat)
+		return umad_send_track_repeat(file, packet);
+
 	ret = rhashtable_lookup_insert_key(&file->outstanding, packet,
 					   &packet->node, umad_sends_params);
 	packet->hashed = !ret;
 	if (ret == -EEXIST)
-		return may_repeat ? 0 : -EINVAL;
+		return -EINVAL;
 	return ret ? -ENOMEM : 0;
 }
 
-static void umad_send_untrack(struct umad_file *file,
-			      struct umad_packet *packet)
+/**
+ * umad_send_untrack - undo umad_send_track(), if that was not done yet
+ * @file: who sends it
+ * @packet: the send
+ */
+void umad_send_untrack(struct umad_file *file, struct umad_packet *packet)
 {
+	if (packet->repeat) {
+		umad_send_untrack_repeat(file, packet);
+		return;
+	}
+
 	if (packet->hashed)
 		rhashtable_remove_fast(&file->outstanding, &packet->node,
 				       umad_sends_params);
@@ -478,8 +552,7 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	umad_set_tid(agent, umad_packet_mad(packet));
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 
-	ret = umad_send_track(file, packet,
-			      umad_send_may_repeat(agent, umad_message_mad(m)));
+	ret = umad_send_track(file, packet);
 	if (ret)
 		return ret;
 
@@ -510,6 +583,7 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	struct umad_file *file = agent->file;
 	struct ib_mad_send_buf *msg;
 	struct umad_packet *packet;
+	bool repeat;
 	int ret;
 
 	if (!umad_send_room(file)) {
@@ -517,7 +591,8 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 		goto err_count;
 	}
 
-	packet = umad_packet_alloc_send(file);
+	repeat = umad_send_may_repeat(agent, umad_message_mad(m));
+	packet = umad_packet_alloc_send(file, repeat);
 	if (!packet) {
 		m->lack = UMAD_LACK_ROOM;
 		ret = -ENOMEM;

@@ -7,6 +7,7 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/sizes.h>
+#include <linux/workqueue.h>
 
 #include "user_mad.h"
 
@@ -579,11 +580,51 @@ static void umad_send_spread_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, max, 12);
 }
 
+#define UMAD_TEST_SENDS	4096
+
+static u32 umad_sends_buckets(struct umad_file *file)
+{
+	/* It grows and shrinks in a worker, a step at a time */
+	while (flush_work(&file->outstanding.run_work))
+		;
+	return rcu_dereference_raw(file->outstanding.tbl)->size;
+}
+
+/* What many sends took in the table of duplicates is not kept when they are over */
+static void umad_sends_shrink_test(struct kunit *test)
+{
+	struct umad_packet **packet;
+	struct umad_file *file;
+	u32 before;
+	int i;
+
+	file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	packet = kunit_kcalloc(test, UMAD_TEST_SENDS, sizeof(*packet), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, packet);
+	for (i = 0; i < UMAD_TEST_SENDS; i++) {
+		packet[i] = umad_test_packet(test, 64);
+		umad_test_packet_set(packet[i], &(struct umad_test_send)UMAD_REQ());
+		umad_packet_mad(packet[i])->tid = cpu_to_be64(UMAD_TID + i);
+	}
+
+	KUNIT_ASSERT_EQ(test, umad_sends_init(file), 0);
+	before = umad_sends_buckets(file);
+	for (i = 0; i < UMAD_TEST_SENDS; i++)
+		KUNIT_EXPECT_EQ(test, umad_send_track(file, packet[i]), 0);
+	KUNIT_EXPECT_LE(test, UMAD_TEST_SENDS, umad_sends_buckets(file));
+	for (i = 0; i < UMAD_TEST_SENDS; i++)
+		umad_send_untrack(file, packet[i]);
+	KUNIT_EXPECT_EQ(test, umad_sends_buckets(file), before);
+	umad_sends_exit(file);
+}
+
 static struct kunit_case umad_send_cases[] = {
 	KUNIT_CASE_PARAM(umad_plan_send_test, umad_plan_gen_params),
 	KUNIT_CASE_PARAM(umad_plan_cut_test, umad_cut_gen_params),
 	KUNIT_CASE_PARAM(umad_send_same_test, umad_same_gen_params),
 	KUNIT_CASE_PARAM(umad_send_spread_test, umad_spread_gen_params),
+	KUNIT_CASE(umad_sends_shrink_test),
 	{}
 };
 

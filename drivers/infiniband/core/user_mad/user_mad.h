@@ -4,11 +4,11 @@
  * order in which one holds the next.
  *
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
- * -> umad_file.queue_lock. The xarray and rhashtable of a file lock themselves
- * and are innermost too. None of these is ever held across an access to user
+ * -> umad_file.queue_lock. umad_file.repeat_lock nests in none of these. The
+ * xarray and rhashtable of a file lock themselves and are innermost. None of these is ever held across an access to user
  * memory, the resolution of an address or the reclaim of a cgroup's memory.
- * The handlers that the MAD layer calls take queue_lock and the hash bucket
- * locks only. They run in its completion worker, of which a QP has one and
+ * The handlers that the MAD layer calls take queue_lock, repeat_lock and the hash
+ * bucket locks only. They run in its completion worker, of which a QP has one and
  * which the kernel's own MAD clients need as well; in the port's timeout queue;
  * and in whoever unregisters an agent: those of one file may run at the same
  * time.
@@ -133,6 +133,7 @@ struct umad_port {
  *	Written with @reg_lock held and @used false, read without a lock
  * @agents: registered agents by id; an id is reserved before its agent exists
  * @outstanding: sends that a duplicate would be told by, see umad_send_same()
+ * @repeat_lock: protects the rings of sends that are never duplicates themselves
  * @sends: sends that the MAD layer has not completed yet, and writers who are
  *	about to give it one
  * @spare: a free packet of each kind, as most packets live for a short time and
@@ -164,6 +165,7 @@ struct umad_file {
 	struct xarray		agents;
 
 	struct rhashtable	outstanding;
+	spinlock_t		repeat_lock;	/* umad_packet_ring() */
 	atomic_t		sends;
 
 	struct umad_packet	*spare[2];
@@ -255,9 +257,10 @@ struct umad_chunk {
  * @hash: umad_send_hash(), of what is outstanding
  * @first_len: how much of @length a reader must have room for at least: all of
  *	it, or the header and the first segment of an RMPP message
+ * @hashed: found in umad_file.outstanding, of what is outstanding
  * @hdr_len: length of the header alone
  * @sent: born as a send, with room for header and MAD header only
- * @hashed: found in umad_file.outstanding
+ * @repeat: never refused as a duplicate, see umad_packet_ring()
  * @settled: no record is due when it completes: no response is expected, or the
  *	response has been queued, or who serves the request has got it
  * @chunked: received, and too long for @data: see umad_packet_message()
@@ -276,10 +279,13 @@ struct umad_packet {
 		u32		length;
 		u32		hash;
 	};
-	u16			first_len;
+	union {
+		u16		first_len;
+		bool		hashed;
+	};
 	u8			hdr_len;
 	bool			sent	: 1;
-	bool			hashed	: 1;
+	bool			repeat	: 1;
 	bool			settled	: 1;
 	bool			chunked	: 1;
 	u8			data[] __aligned(8);
@@ -288,6 +294,17 @@ struct umad_packet {
 static inline struct ib_user_mad_hdr *umad_packet_hdr(struct umad_packet *packet)
 {
 	return (struct ib_user_mad_hdr *)packet->data;
+}
+
+/*
+ * Behind a send with @repeat: a ring of all those outstanding that belong to the
+ * same transaction, of which one is @hashed for the others. Protected by
+ * umad_file.repeat_lock, and so is @hashed of such a send.
+ */
+static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
+{
+	return (void *)(packet->data + sizeof(struct ib_user_mad_hdr) +
+			sizeof(struct ib_mad_hdr));
 }
 
 /* Where the MAD would be if it were not @chunked is its first chunk */
@@ -367,7 +384,7 @@ void umad_agent_put(struct umad_agent *agent);
 /* packet.c */
 int umad_packet_init(void);
 void umad_packet_exit(void);
-struct umad_packet *umad_packet_alloc_send(struct umad_file *file);
+struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len);
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet);
@@ -381,6 +398,8 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
 				       struct ib_mad_send_buf *send_buf,
 				       const struct ib_mad_hdr *mad);
+int umad_send_track(struct umad_file *file, struct umad_packet *packet);
+void umad_send_untrack(struct umad_file *file, struct umad_packet *packet);
 int umad_sends_init(struct umad_file *file);
 void umad_sends_exit(struct umad_file *file);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,

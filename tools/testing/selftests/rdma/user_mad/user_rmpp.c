@@ -463,4 +463,81 @@ TEST_F(user_rmpp, lying_length)
 	}
 }
 
+/*
+ * Packets of user space's RMPP are never refused for their transaction ID, but
+ * others are as long as any of them is outstanding.
+ */
+
+static struct umad_msg to_nobody(FIXTURE_DATA(user_rmpp) *self, __u64 tid,
+				 bool active, int ms)
+{
+	struct umad_msg msg = next_head(self, 1, self->uid, 0, MAD_GET);
+
+	if (active)
+		umad_make_active(&msg);
+	msg.hdr.lid = htobe16(0x1234);
+	msg.hdr.timeout_ms = ms;
+	msg.mad.tid = htobe64(tid);
+	return msg;
+}
+
+#define send_to_nobody(self, tid, active, ms) do {			\
+	struct umad_msg __msg = to_nobody(self, tid, active, ms);	\
+									\
+	umad_write(&(self)->user, &__msg);				\
+} while (0)
+
+#define expect_refused(self, tid) do {					\
+	struct umad_msg __msg = to_nobody(self, tid, false, 600000);	\
+									\
+	umad_err_write(EINVAL, &(self)->user, &__msg);			\
+} while (0)
+
+#define expect_record(self, tid_) do {					\
+	struct umad_msg __got;						\
+									\
+	umad_read_timeout(&(self)->user, &__got);			\
+	EXPECT_EQ(tid_, (int)(__u32)be64toh(__got.mad.tid));		\
+} while (0)
+
+TEST_F(user_rmpp, duplicates)
+{
+	struct umad_msg got;
+	int i;
+
+	/* The first of them goes, then one in the middle, then the last */
+	send_to_nobody(self, 1, true, 1);
+	send_to_nobody(self, 1, true, 400);
+	send_to_nobody(self, 1, true, 100);
+	for (i = 0; i < 3; i++) {
+		expect_refused(self, 1);
+		expect_record(self, 1);
+	}
+	send_to_nobody(self, 1, false, 600000);
+	expect_refused(self, 1);
+
+	/* One that can be refused comes first, and goes first */
+	send_to_nobody(self, 2, false, 1);
+	send_to_nobody(self, 2, true, 400);
+	expect_refused(self, 2);
+	expect_record(self, 2);
+	expect_refused(self, 2);
+	expect_record(self, 2);
+
+	/* ... or goes last */
+	send_to_nobody(self, 2, false, 400);
+	send_to_nobody(self, 2, true, 1);
+	expect_record(self, 2);
+	expect_refused(self, 2);
+	expect_record(self, 2);
+	send_to_nobody(self, 2, false, 1);
+	umad_read_timeout(&self->user, &got);
+
+	/* Many, which all go with the agent */
+	for (i = 0; i < 500; i++)
+		send_to_nobody(self, 3, true, 600000);
+	expect_refused(self, 3);
+	umad_unregister(&self->user, self->uid);
+}
+
 TEST_HARNESS_MAIN
