@@ -53,16 +53,21 @@ static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
 /* How often room is made for one message that others take away again */
 #define UMAD_MAKE_ROOM	3
 
+/* What a worker is given to make a larger table, each time */
+#define UMAD_TABLE_PATIENCE	(HZ / 50 + 1)
+
 /**
  * enum umad_lack - what an attempt to send failed for, and another may have
  * @UMAD_LACK_NONE: nothing that could be helped
  * @UMAD_LACK_PAGES: pages of user memory
  * @UMAD_LACK_ROOM: memory, or the permission of the cgroup to have it
+ * @UMAD_LACK_TABLE: a larger table of duplicates, which a worker makes
  */
 enum umad_lack {
 	UMAD_LACK_NONE,
 	UMAD_LACK_PAGES,
 	UMAD_LACK_ROOM,
+	UMAD_LACK_TABLE,
 };
 
 /**
@@ -541,7 +546,7 @@ struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
 }
 
 /* @packet and @msg are the MAD layer's on success, and the caller's if not */
-static int umad_post(struct umad_agent *agent, const struct umad_message *m,
+static int umad_post(struct umad_agent *agent, struct umad_message *m,
 		     struct umad_packet *packet, struct ib_mad_send_buf *msg)
 {
 	struct umad_file *file = agent->file;
@@ -553,6 +558,8 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 
 	ret = umad_send_track(file, packet);
+	if (ret == -ENOMEM)
+		m->lack = UMAD_LACK_TABLE;
 	if (ret)
 		return ret;
 
@@ -732,6 +739,8 @@ static int umad_message_help(struct umad_file *file, struct umad_message *m)
 		return umad_message_fetch(file, m);
 	if (m->rooms++ == UMAD_MAKE_ROOM)
 		return -ENOMEM;
+	if (m->lack == UMAD_LACK_TABLE)
+		schedule_timeout_killable(UMAD_TABLE_PATIENCE);
 	return umad_make_room(file, m);
 }
 
