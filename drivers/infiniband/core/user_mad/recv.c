@@ -335,12 +335,31 @@ static void umad_fill_mad(struct umad_packet *packet,
 	}
 }
 
+/**
+ * umad_recv_len_valid - whether something of this length can be received
+ * @mad_len: length of the MAD or message, as the MAD layer has counted it
+ * @hdr_len: length of the user header
+ *
+ * The MAD layer adds up the segments of a message in int, and whoever sends them
+ * decides how many there are. What is longer than a read() can be would stay in
+ * the queue for ever.
+ *
+ * Return: true if it has a MAD header and can be read.
+ */
+bool umad_recv_len_valid(int mad_len, u8 hdr_len)
+{
+	return mad_len >= IB_MGMT_MAD_HDR && mad_len <= MAX_RW_COUNT - hdr_len;
+}
+
 static bool umad_queue_recv(struct umad_agent *agent,
 			    const struct ib_mad_agent *mad_agent,
 			    const struct ib_mad_recv_wc *recv_wc)
 {
 	struct umad_file *file = agent->file;
 	struct umad_packet *packet;
+
+	if (!umad_recv_len_valid(recv_wc->mad_len, agent->hdr_len))
+		return false;
 
 	packet = umad_packet_alloc_recv(file, agent->hdr_len, recv_wc->mad_len);
 	if (!packet)

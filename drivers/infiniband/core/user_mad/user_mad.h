@@ -413,6 +413,7 @@ ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_buf *send_buf,
 		       struct ib_mad_recv_wc *recv_wc);
+bool umad_recv_len_valid(int mad_len, u8 hdr_len);
 void umad_queue_init(struct umad_file *file);
 void umad_queue_exit(struct umad_file *file);
 void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * KUnit tests of recv.c: what the receive handler makes of what the MAD layer
+ * gives it, with a descriptor that has neither port nor device.
+ */
+#include <kunit/test.h>
+#include <linux/limits.h>
+
+#include "user_mad.h"
+
+#define UMAD_TEST_TID	0x0000000700000001ULL
+
+/**
+ * struct umad_recv_len_case - how long something is that was received
+ * @desc: name of the row
+ * @mad_len: its length
+ * @valid: whether it can be handed out
+ */
+struct umad_recv_len_case {
+	const char	*desc;
+	int		mad_len;
+	bool		valid;
+};
+
+static const struct umad_recv_len_case umad_recv_len_cases[] = {
+	{ "beyond 2 GiB", INT_MIN, false },
+	{ "beyond 2 GiB, but not by much", INT_MIN + 256, false },
+	{ "nearly 4 GiB", -1, false },
+	{ "nothing", 0, false },
+	{ "part of a header", 23, false },
+	{ "header only", 24, true },
+	{ "one MAD", 256, true },
+	{ "one OPA MAD", 2048, true },
+	{ "1 GiB", 1 << 30, true },
+	{ "all that a read can take", MAX_RW_COUNT - 64, true },
+	{ "more than a read can take", MAX_RW_COUNT - 55, false },
+	{ "longest that is counted", INT_MAX, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(umad_recv_len, umad_recv_len_cases, desc);
+
+static void umad_recv_len_test(struct kunit *test)
+{
+	const struct umad_recv_len_case *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, umad_recv_len_valid(row->mad_len, 56), row->valid);
+	KUNIT_EXPECT_EQ(test, umad_recv_len_valid(row->mad_len, 64), row->valid);
+}
+
+/**
+ * struct umad_recv_test - a descriptor with an agent, and what that receives
+ * @file: the descriptor
+ * @agent: the agent
+ * @mad_agent: what the MAD layer would know of it
+ * @mad: the MAD received
+ * @wc: how it was received
+ * @recv_wc: what the handler gets
+ */
+struct umad_recv_test {
+	struct umad_file	file;
+	struct umad_agent	agent;
+	struct ib_mad_agent	mad_agent;
+	struct ib_mad		mad;
+	struct ib_wc		wc;
+	struct ib_mad_recv_wc	recv_wc;
+};
+
+static int umad_recv_test_init(struct kunit *test)
+{
+	struct umad_recv_test *t;
+
+	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	KUNIT_ASSERT_EQ(test, umad_sends_init(&t->file), 0);
+	umad_queue_init(&t->file);
+	t->agent.file = &t->file;
+	t->agent.hdr_len = sizeof(struct ib_user_mad_hdr);
+	refcount_set(&t->agent.users, 1);
+	t->mad_agent.context = &t->agent;
+	t->mad_agent.send_handler = umad_send_handler;
+
+	t->mad.mad_hdr = (struct ib_mad_hdr){
+		.base_version	= 1,
+		.mgmt_class	= 0x04,
+		.class_version	= 1,
+		.method		= 0x81,
+		.tid		= cpu_to_be64(UMAD_TEST_TID),
+	};
+	t->recv_wc.wc = &t->wc;
+	t->recv_wc.recv_buf.mad = &t->mad;
+	t->recv_wc.mad_len = sizeof(t->mad);
+	t->recv_wc.mad_seg_size = sizeof(t->mad);
+	/* Nothing in it is the MAD layer's to be given back */
+	INIT_LIST_HEAD(&t->recv_wc.rmpp_list);
+	test->priv = t;
+	return 0;
+}
+
+static void umad_recv_test_exit(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+
+	if (!t)
+		return;
+	umad_queue_exit(&t->file);
+	umad_packet_drain(&t->file);
+	umad_sends_exit(&t->file);
+}
+
+static void umad_recv_handler_len_test(struct kunit *test)
+{
+	const struct umad_recv_len_case *row = test->param_value;
+	struct umad_recv_test *t = test->priv;
+
+	/* What is long but valid would be copied from here */
+	if (row->mad_len > (int)sizeof(t->mad) && row->valid)
+		return;
+
+	t->recv_wc.mad_len = row->mad_len;
+	umad_recv_handler(&t->mad_agent, NULL, &t->recv_wc);
+	KUNIT_EXPECT_EQ(test, t->file.unread, row->valid);
+	KUNIT_EXPECT_EQ(test, t->file.dropped, !row->valid);
+}
+
+static struct umad_packet *umad_test_request(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+	struct umad_packet *packet = umad_packet_alloc_send(&t->file, false);
+
+	KUNIT_ASSERT_NOT_NULL(test, packet);
+	packet->hdr_len = t->agent.hdr_len;
+	memset(umad_packet_hdr(packet), 0, packet->hdr_len);
+	*umad_packet_mad(packet) = t->mad.mad_hdr;
+	umad_packet_mad(packet)->method = 0x01;
+	return packet;
+}
+
+/*
+ * The MAD layer delivers a response before it completes the request. Its
+ * transaction ID is free again in between: who has read the response may send
+ * the next one on another CPU.
+ */
+static void umad_recv_response_frees_tid_test(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+	struct ib_mad_send_buf send_buf = { .mad_agent = &t->mad_agent };
+	struct umad_packet *first = umad_test_request(test);
+	struct umad_packet *next = umad_test_request(test);
+
+	send_buf.context[0] = first;
+	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, first), 0);
+	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, next), -EINVAL);
+
+	umad_recv_handler(&t->mad_agent, &send_buf, &t->recv_wc);
+	KUNIT_EXPECT_EQ(test, t->file.unread, 1);
+	KUNIT_EXPECT_TRUE(test, first->settled);
+	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, next), 0);
+
+	/* Completing the first one leaves the next one alone */
+	umad_send_untrack(&t->file, first);
+	umad_packet_free(&t->file, first);
+	first = umad_test_request(test);
+	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, first), -EINVAL);
+
+	umad_packet_free(&t->file, first);
+	umad_send_untrack(&t->file, next);
+	umad_packet_free(&t->file, next);
+}
+
+/* A response that is dropped leaves the request to end in a record */
+static void umad_recv_dropped_response_test(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+	struct ib_mad_send_buf send_buf = { .mad_agent = &t->mad_agent };
+	struct umad_packet *request = umad_test_request(test);
+
+	send_buf.context[0] = request;
+	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, request), 0);
+	t->recv_wc.mad_len = -1;
+	umad_recv_handler(&t->mad_agent, &send_buf, &t->recv_wc);
+	KUNIT_EXPECT_EQ(test, t->file.unread, 0);
+	KUNIT_EXPECT_EQ(test, t->file.dropped, 1);
+	KUNIT_EXPECT_FALSE(test, request->settled);
+
+	umad_send_untrack(&t->file, request);
+	umad_packet_free(&t->file, request);
+}
+
+static struct kunit_case umad_recv_cases[] = {
+	KUNIT_CASE_PARAM(umad_recv_len_test, umad_recv_len_gen_params),
+	KUNIT_CASE_PARAM(umad_recv_handler_len_test, umad_recv_len_gen_params),
+	KUNIT_CASE(umad_recv_response_frees_tid_test),
+	KUNIT_CASE(umad_recv_dropped_response_test),
+	{}
+};
+
+static struct kunit_suite umad_recv_suite = {
+	.name		= "umad_recv",
+	.init		= umad_recv_test_init,
+	.exit		= umad_recv_test_exit,
+	.test_cases	= umad_recv_cases,
+};
+
+kunit_test_suite(umad_recv_suite);
