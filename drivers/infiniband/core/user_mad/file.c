@@ -4,7 +4,6 @@
  * when the device goes.
  */
 #include <linux/fs.h>
-#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/poll.h>
@@ -53,7 +52,7 @@ void umad_file_put(struct umad_file *file)
 	WARN_ON(!xa_empty(&file->agents));
 	xa_destroy(&file->agents);
 	mutex_destroy(&file->reg_lock);
-	mem_cgroup_put(file->memcg);
+	umad_payer_put(file->payer);
 	kfree(file);
 }
 
@@ -66,15 +65,21 @@ static int umad_open(struct inode *inode, struct file *filp)
 	if (!file)
 		return -ENOMEM;
 
+	file->payer = umad_payer_get();
+	if (!file->payer) {
+		kfree(file);
+		return -ENOMEM;
+	}
+
 	ret = umad_sends_init(file);
 	if (ret) {
+		umad_payer_put(file->payer);
 		kfree(file);
 		return ret;
 	}
 
 	refcount_set(&file->refs, 1);
 	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
-	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
 	mutex_init(&file->reg_lock);
 	xa_init_flags(&file->agents, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);

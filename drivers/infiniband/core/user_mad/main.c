@@ -287,11 +287,15 @@ static int __init umad_init(void)
 	if (ret)
 		return ret;
 
+	ret = umad_payers_init();
+	if (ret)
+		goto err_packet;
+
 	ret = register_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS,
 				     umad_class.name);
 	if (ret) {
 		pr_err(KBUILD_MODNAME ": cannot have major %d: %d\n", UMAD_MAJOR, ret);
-		goto err_packet;
+		goto err_payers;
 	}
 
 	ret = alloc_chrdev_region(&umad_dynamic, 0, 2 * UMAD_DYNAMIC_PORTS,
@@ -327,6 +331,8 @@ err_dynamic:
 	unregister_chrdev_region(umad_dynamic, 2 * UMAD_DYNAMIC_PORTS);
 err_fixed:
 	unregister_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS);
+err_payers:
+	umad_payers_exit();
 err_packet:
 	umad_packet_exit();
 	return ret;
@@ -341,6 +347,7 @@ static void __exit umad_exit(void)
 	class_unregister(&umad_class);
 	unregister_chrdev_region(umad_dynamic, 2 * UMAD_DYNAMIC_PORTS);
 	unregister_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS);
+	umad_payers_exit();
 	umad_packet_exit();
 }
 module_exit(umad_exit);

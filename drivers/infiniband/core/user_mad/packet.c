@@ -4,23 +4,17 @@
  * charged to whoever opened the descriptor, as that is who lets it pile up.
  */
 #include <linux/memcontrol.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "user_mad.h"
 
-/*
- * So many unread MADs, or one message of this length, may take a cgroup beyond
- * its limit. Otherwise, where the page cache fills it, nothing would be
- * received: others in the cgroup have that reclaimed when they ask for memory,
- * and we cannot.
- */
-#define UMAD_BEYOND_UNREAD	256
-#define UMAD_BEYOND_LEN		SZ_1M
+/* So many buffers of a message are freed at a time */
+#define UMAD_FREE_SEGS	64
 
-/* The first chunk has all that a reader with room for one MAD gets */
-static_assert(sizeof(struct opa_mad) <= UMAD_CHUNK_LEN);
+static_assert(sizeof(struct umad_kept) <= UMAD_MAD_SIZE);
 
 static struct kmem_cache *umad_send_cache;
 static struct kmem_cache *umad_recv_cache;
@@ -80,11 +74,6 @@ static struct umad_packet *umad_packet_get(struct umad_file *file, bool sent,
 	return packet ?: kmem_cache_alloc(umad_packet_cache(sent), gfp);
 }
 
-static void umad_packet_put(struct umad_packet *packet)
-{
-	kmem_cache_free(umad_packet_cache(packet->sent), packet);
-}
-
 /* Rare, and larger than what is in the cache */
 static struct umad_packet *umad_packet_alloc_repeat(void)
 {
@@ -102,7 +91,7 @@ static struct umad_packet *umad_packet_alloc_repeat(void)
  */
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 {
-	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
 	struct umad_packet *packet;
 
 	packet = repeat ? umad_packet_alloc_repeat() :
@@ -115,50 +104,30 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 	packet->repeat = repeat;
 	packet->hashed = false;
 	packet->settled = false;
-	packet->chunked = false;
+	packet->kept = false;
+	packet->beyond = false;
 	return packet;
 }
 
-static void umad_message_free(struct umad_chunk *chunk)
+/* Within the limit of the payer if that can be, and if not a little beyond */
+static struct umad_packet *umad_packet_get_recv(struct umad_file *file)
 {
-	while (chunk) {
-		struct umad_chunk *next = chunk->next;
+	struct umad_packet *packet;
 
-		kfree(chunk);
-		chunk = next;
+	packet = umad_packet_get(file, false, UMAD_GFP_CHARGED);
+	if (packet) {
+		packet->beyond = false;
+		return packet;
 	}
-}
 
-static bool umad_message_alloc(struct umad_packet *packet, size_t len,
-			       gfp_t gfp)
-{
-	struct umad_chunk **first = umad_packet_message(packet);
-	struct umad_chunk **end = first, *chunk;
-	size_t part;
-
-	*first = NULL;
-	for (; len; len -= part) {
-		part = min(len, UMAD_CHUNK_LEN);
-		chunk = kmalloc_flex(*chunk, data, part, gfp);
-		if (!chunk) {
-			umad_message_free(*first);
-			return false;
-		}
-		chunk->next = NULL;
-		*end = chunk;
-		end = &chunk->next;
-	}
-	return true;
-}
-
-static gfp_t umad_recv_gfp(const struct umad_file *file, size_t mad_len)
-{
-	unsigned int unread = READ_ONCE(file->unread);
-
-	if (mad_len <= UMAD_MAD_SIZE ? unread < UMAD_BEYOND_UNREAD :
-				       !unread && mad_len <= UMAD_BEYOND_LEN)
-		return UMAD_GFP_CHARGED | __GFP_HIGH;
-	return UMAD_GFP_CHARGED;
+	if (!umad_payer_beyond(file->payer))
+		return NULL;
+	packet = kmem_cache_alloc(umad_recv_cache, UMAD_GFP_CHARGED | __GFP_HIGH);
+	if (packet)
+		packet->beyond = true;
+	else
+		atomic_dec(&file->payer->beyond);
+	return packet;
 }
 
 /**
@@ -167,61 +136,136 @@ static gfp_t umad_recv_gfp(const struct umad_file *file, size_t mad_len)
  * @hdr_len: length of the user header
  * @mad_len: length of the MAD or message
  *
- * The caller is a worker that other MADs of the port wait for. What is received
- * while little is unread is charged to a cgroup even beyond its limit, the rest
- * only within.
+ * The caller is a worker that other MADs of the port wait for, so nothing can be
+ * reclaimed: some packets are charged to a cgroup even beyond its limit.
  *
  * Context: a receive handler; does not sleep.
- * Return: a packet with a user header of zeros and room for the MAD behind
- * umad_packet_mad(), or NULL.
+ * Return: a packet with a user header of zeros, and room for a MAD behind
+ * umad_packet_mad() or for what umad_payer_keep() fills in; or NULL.
  */
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len)
 {
-	gfp_t gfp = umad_recv_gfp(file, mad_len);
-	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
 	struct umad_packet *packet;
 
-	packet = umad_packet_get(file, false, gfp);
+	packet = umad_packet_get_recv(file);
+	set_active_memcg(old);
 	if (!packet)
-		goto out;
+		return NULL;
 
 	packet->length = hdr_len + mad_len;
 	packet->hdr_len = hdr_len;
 	packet->sent = false;
 	packet->repeat = false;
-	packet->chunked = mad_len > UMAD_MAD_SIZE;
+	packet->kept = false;
 	memset(packet->data, 0, hdr_len);
-
-	if (packet->chunked && !umad_message_alloc(packet, mad_len, gfp)) {
-		umad_packet_put(packet);
-		packet = NULL;
-	}
-out:
-	set_active_memcg(old);
 	return packet;
+}
+
+/* What most messages consist of is worth a length that the compiler knows */
+static void umad_copy_segment(void *to, const void *data, size_t len)
+{
+	switch (len) {
+	case IB_MGMT_SA_DATA:
+		memcpy(to, data, IB_MGMT_SA_DATA);
+		break;
+	case IB_MGMT_VENDOR_DATA:
+		memcpy(to, data, IB_MGMT_VENDOR_DATA);
+		break;
+	default:
+		memcpy(to, data, len);
+	}
+}
+
+/**
+ * umad_segments_copy - copy a message out of its buffers
+ * @to: where to
+ * @kept: the message
+ * @len: its length
+ *
+ * The first segment is taken whole, with its headers; of the others only the
+ * data.
+ *
+ * Context: process context; may sleep.
+ */
+void umad_segments_copy(void *to, const struct umad_kept *kept, size_t len)
+{
+	const struct ib_mad_recv_buf *seg;
+	size_t skip = 0, part;
+
+	list_for_each_entry(seg, &kept->segs, list) {
+		part = min_t(size_t, len, kept->seg_size - skip);
+		umad_copy_segment(to, (const u8 *)seg->mad + skip, part);
+		to += part;
+		len -= part;
+		skip = kept->skip;
+		cond_resched();
+	}
+}
+
+/**
+ * umad_segments_free - give the MAD layer's buffers back
+ * @segs: a list as ib_mad_recv_wc.rmpp_list, empty on return
+ *
+ * Context: process context; may sleep unless it is one buffer.
+ */
+void umad_segments_free(struct list_head *segs)
+{
+	struct ib_mad_recv_wc part;
+	struct list_head *last;
+	int i;
+
+	while (!list_empty(segs)) {
+		INIT_LIST_HEAD(&part.rmpp_list);
+		last = segs->next;
+		for (i = 1; i < UMAD_FREE_SEGS && last->next != segs; i++)
+			last = last->next;
+		list_cut_position(&part.rmpp_list, segs, last);
+		ib_free_recv_mad(&part);
+		if (!list_empty(segs))
+			cond_resched();
+	}
+}
+
+/**
+ * umad_packet_put - free a packet and all that it has
+ * @payer: who pays for it
+ * @packet: a packet that is in nobody else's hands
+ */
+void umad_packet_put(struct umad_payer *payer, struct umad_packet *packet)
+{
+	if (packet->kept) {
+		umad_segments_free(&umad_packet_kept(packet)->segs);
+		vfree(umad_packet_kept(packet)->copy);
+	}
+	if (packet->beyond)
+		atomic_dec(&payer->beyond);
+
+	if (packet->repeat)
+		kfree(packet);
+	else
+		kmem_cache_free(umad_packet_cache(packet->sent), packet);
 }
 
 /**
  * umad_packet_free - free a packet
  * @file: who paid for it, and may need one like it soon
  * @packet: a packet that is neither queued nor outstanding
+ *
+ * Context: process context; may sleep if it has a message.
  */
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	if (packet->chunked)
-		umad_message_free(*umad_packet_message(packet));
-
-	if (packet->repeat) {
-		kfree(packet);
+	if (packet->kept && !umad_payer_release(file->payer, packet))
 		return;
-	}
 
 	/* KASAN can only tell of memory that is really freed */
 	if (IS_ENABLED(CONFIG_KASAN) ||
+	    packet->kept || packet->beyond || packet->repeat ||
 	    READ_ONCE(file->spare[packet->sent]) ||
 	    cmpxchg(&file->spare[packet->sent], NULL, packet))
-		umad_packet_put(packet);
+		umad_packet_put(file->payer, packet);
 }
 
 /**
@@ -234,5 +278,5 @@ void umad_packet_drain(struct umad_file *file)
 
 	for (i = 0; i < ARRAY_SIZE(file->spare); i++)
 		if (file->spare[i])
-			umad_packet_put(file->spare[i]);
+			umad_packet_put(file->payer, file->spare[i]);
 }

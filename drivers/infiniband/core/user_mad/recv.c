@@ -2,15 +2,14 @@
 /*
  * Receiving: from the MAD layer's handler to read().
  *
- * What read() will return is laid out when a MAD or message arrives, in memory
- * that the receiver pays for, and the MAD layer's buffers are given back at
- * once. Nothing could be taken from ib_mad_recv_wc.wc later anyway: for SMPs
- * that the port answers itself it points to the stack of the one who called
- * the handler.
+ * The user header is filled in when a MAD or message arrives. Nothing could be
+ * taken from ib_mad_recv_wc.wc later: for SMPs that the port answers itself it
+ * points to the stack of the one who called the handler. A MAD is copied at once,
+ * and its buffer given back. A message stays in its buffers until it is read.
  */
 #include <linux/fs.h>
 #include <linux/poll.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <rdma/ib_verbs.h>
 
@@ -73,8 +72,11 @@ static bool umad_queue_add_recv(struct umad_file *file,
 
 	spin_lock(&file->queue_lock);
 	full = file->unread > UMAD_MAX_UNREAD;
-	if (!full)
+	if (!full) {
+		if (packet->kept)
+			umad_payer_offer(file->payer, packet);
 		umad_queue_add(file, packet);
+	}
 	spin_unlock(&file->queue_lock);
 
 	if (!full)
@@ -181,33 +183,92 @@ static unsigned long umad_copy_data(char __user *buf, const u8 *data,
 	}
 }
 
-static int umad_copy_message(char __user *buf, const struct umad_chunk *chunk,
-			     size_t len)
+/* What most messages consist of is worth a length that the compiler knows */
+static unsigned long umad_copy_segment(char __user *buf, const void *data,
+				       size_t len)
 {
-	size_t part;
+	switch (len) {
+	case IB_MGMT_SA_DATA:
+		return copy_to_user(buf, data, IB_MGMT_SA_DATA);
+	case IB_MGMT_VENDOR_DATA:
+		return copy_to_user(buf, data, IB_MGMT_VENDOR_DATA);
+	default:
+		return copy_to_user(buf, data, len);
+	}
+}
 
-	for (; len; len -= part, buf += part, chunk = chunk->next) {
-		part = min(len, UMAD_CHUNK_LEN);
-		if (copy_to_user(buf, chunk->data, part))
+/* Lets others run: there may be 2 GiB to be copied */
+static bool umad_reader_killed(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
+
+static int umad_copy_segments(char __user *buf, const struct umad_kept *kept,
+			      size_t len)
+{
+	const struct ib_mad_recv_buf *seg;
+	size_t skip = 0, part;
+	unsigned int n = 0;
+
+	list_for_each_entry(seg, &kept->segs, list) {
+		part = min_t(size_t, len, kept->seg_size - skip);
+		if (umad_copy_segment(buf, (const u8 *)seg->mad + skip, part))
 			return -EFAULT;
+		buf += part;
+		len -= part;
+		if (!len)
+			break;
+		skip = kept->skip;
+		if (!(++n % UMAD_YIELD_SEGS) && umad_reader_killed())
+			return -EINTR;
 	}
 	return 0;
 }
 
-static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
-			    size_t count)
+static int umad_copy_moved(char __user *buf, const void *copy, size_t len)
+{
+	size_t at, part;
+
+	for (at = 0; at < len; at += part) {
+		part = min(len - at, UMAD_YIELD_LEN);
+		if (copy_to_user(buf + at, copy + at, part))
+			return -EFAULT;
+		if (umad_reader_killed())
+			return -EINTR;
+	}
+	return 0;
+}
+
+static int umad_copy_kept(struct umad_packet *packet, char __user *buf,
+			  size_t len)
+{
+	const struct umad_kept *kept = umad_packet_kept(packet);
+	u8 hdr_len = packet->hdr_len;
+
+	if (copy_to_user(buf, packet->data, hdr_len))
+		return -EFAULT;
+	if (kept->copy)
+		return umad_copy_moved(buf + hdr_len, kept->copy, len - hdr_len);
+	return umad_copy_segments(buf + hdr_len, kept, len - hdr_len);
+}
+
+static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
+			    char __user *buf, size_t count)
 {
 	size_t len = count < packet->length ? packet->first_len : packet->length;
+	int ret;
 
-	if (!packet->chunked)
+	if (!packet->kept)
 		return umad_copy_data(buf, packet->data, len) ? -EFAULT : 0;
 
-	if (copy_to_user(buf, packet->data, packet->hdr_len) ||
-	    umad_copy_message(buf + packet->hdr_len,
-			      *umad_packet_message(packet),
-			      len - packet->hdr_len))
-		return -EFAULT;
-	return len < packet->length ? -ENOSPC : 0;
+	umad_payer_read(file->payer, packet, true);
+	ret = umad_copy_kept(packet, buf, len);
+	if (!ret && len < packet->length)
+		ret = -ENOSPC;
+	if (ret)
+		umad_payer_read(file->payer, packet, false);
+	return ret;
 }
 
 /**
@@ -223,6 +284,7 @@ static int umad_packet_copy(struct umad_packet *packet, char __user *buf,
  *  * -ENOSPC: no room for the whole message; header and first MAD were
  *    written, and the message waits for a better read
  *  * -EFAULT: bad pointer; the packet waits for a better read
+ *  * -EINTR: the reader is being killed; the packet stays
  *  * -EAGAIN: nothing there, and the descriptor is non-blocking
  *  * -EIO: the device is gone
  *  * -ERESTARTSYS: a signal came first
@@ -241,7 +303,7 @@ ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 	if (IS_ERR(packet))
 		return PTR_ERR(packet);
 
-	ret = umad_packet_copy(packet, buf, count);
+	ret = umad_packet_copy(file, packet, buf, count);
 	if (ret) {
 		umad_queue_restore(file, packet);
 		return ret;
@@ -276,63 +338,21 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	return hdr->grh_present ? umad_grh_from_wc(mad_agent, recv_wc, hdr) : 0;
 }
 
-/* What most messages consist of is worth a length that the compiler knows */
-static void umad_copy_segment(void *to, const void *data, size_t len)
+/* A MAD is copied, anything longer stays where it is; false if there is no room */
+static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
+			  struct ib_mad_recv_wc *recv_wc)
 {
-	switch (len) {
-	case IB_MGMT_SA_DATA:
-		memcpy(to, data, IB_MGMT_SA_DATA);
-		break;
-	case IB_MGMT_VENDOR_DATA:
-		memcpy(to, data, IB_MGMT_VENDOR_DATA);
-		break;
-	default:
-		memcpy(to, data, len);
+	const struct ib_mad *mad = recv_wc->recv_buf.mad;
+	size_t len = recv_wc->mad_len;
+
+	packet->first_len = packet->hdr_len + min(len, recv_wc->mad_seg_size);
+	if (len > UMAD_MAD_SIZE) {
+		packet->kept = umad_payer_keep(file->payer, packet, recv_wc);
+		return packet->kept;
 	}
-}
 
-/*
- * The first segment is taken whole, with its headers; of the others only the
- * data.
- */
-static void umad_fill_mad(struct umad_packet *packet,
-			  const struct ib_mad_recv_wc *recv_wc)
-{
-	const struct ib_mad_recv_buf *seg = &recv_wc->recv_buf;
-	u8 *to = (u8 *)umad_packet_mad(packet);
-	size_t left = recv_wc->mad_len;
-	size_t len = min(left, recv_wc->mad_seg_size);
-	struct umad_chunk *chunk = NULL;
-	size_t room, skip;
-
-	packet->first_len = packet->hdr_len + len;
-	memcpy(to, seg->mad, len);
-	if (len == left)
-		return;
-
-	to += len;
-	left -= len;
-	if (packet->chunked)
-		chunk = *umad_packet_message(packet);
-	room = (chunk ? UMAD_CHUNK_LEN : UMAD_MAD_SIZE) - len;
-	skip = ib_get_mad_data_offset(seg->mad->mad_hdr.mgmt_class);
-	list_for_each_entry_continue(seg, &recv_wc->rmpp_list, list) {
-		const u8 *data = (const u8 *)seg->mad + skip;
-
-		len = min(left, recv_wc->mad_seg_size - skip);
-		left -= len;
-		if (len > room) {
-			memcpy(to, data, room);
-			data += room;
-			len -= room;
-			chunk = chunk->next;
-			to = chunk->data;
-			room = UMAD_CHUNK_LEN;
-		}
-		umad_copy_segment(to, data, len);
-		to += len;
-		room -= len;
-	}
+	memcpy(umad_packet_mad(packet), mad, len);
+	return true;
 }
 
 /**
@@ -351,28 +371,55 @@ bool umad_recv_len_valid(int mad_len, u8 hdr_len)
 	return mad_len >= IB_MGMT_MAD_HDR && mad_len <= MAX_RW_COUNT - hdr_len;
 }
 
-static bool umad_queue_recv(struct umad_agent *agent,
-			    const struct ib_mad_agent *mad_agent,
-			    const struct ib_mad_recv_wc *recv_wc)
+static struct umad_packet *umad_recv_packet(struct umad_agent *agent,
+					    const struct ib_mad_agent *mad_agent,
+					    struct ib_mad_recv_wc *recv_wc)
 {
 	struct umad_file *file = agent->file;
 	struct umad_packet *packet;
 
 	if (!umad_recv_len_valid(recv_wc->mad_len, agent->hdr_len))
-		return false;
+		return NULL;
 
 	packet = umad_packet_alloc_recv(file, agent->hdr_len, recv_wc->mad_len);
 	if (!packet)
-		return false;
+		return NULL;
 
-	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc))
-		goto drop;
-	umad_fill_mad(packet, recv_wc);
-	if (umad_queue_add_recv(file, packet))
-		return true;
-drop:
+	if (!umad_fill_hdr(packet, agent, mad_agent, recv_wc) &&
+	    umad_fill_mad(file, packet, recv_wc))
+		return packet;
 	umad_packet_free(file, packet);
-	return false;
+	return NULL;
+}
+
+static void umad_free_recv(struct ib_mad_recv_wc *recv_wc)
+{
+	if (list_is_singular(&recv_wc->rmpp_list))
+		ib_free_recv_mad(recv_wc);
+	else
+		umad_segments_drop(&recv_wc->rmpp_list);
+}
+
+/* What was kept is the reader's as soon as it is in the queue, @recv_wc included */
+static bool umad_queue_recv(struct umad_agent *agent,
+			    const struct ib_mad_agent *mad_agent,
+			    struct ib_mad_recv_wc *recv_wc)
+{
+	struct umad_file *file = agent->file;
+	struct umad_packet *packet;
+	bool kept, queued;
+
+	packet = umad_recv_packet(agent, mad_agent, recv_wc);
+	kept = packet && packet->kept;
+	queued = packet && umad_queue_add_recv(file, packet);
+
+	if (kept && !queued)
+		umad_payer_give_back(file->payer, packet, recv_wc);
+	if (packet && !queued)
+		umad_packet_free(file, packet);
+	if (!kept || !queued)
+		umad_free_recv(recv_wc);
+	return queued;
 }
 
 static void umad_count_drop(struct umad_file *file)
@@ -397,8 +444,10 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_packet *request;
 
-	if (recv_wc->wc->status != IB_WC_SUCCESS)
-		goto free_wc;
+	if (recv_wc->wc->status != IB_WC_SUCCESS) {
+		umad_free_recv(recv_wc);
+		return;
+	}
 
 	request = umad_send_answered(mad_agent, send_buf,
 				     &recv_wc->recv_buf.mad->mad_hdr);
@@ -406,7 +455,4 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		umad_count_drop(agent->file);
 	else if (request)
 		request->settled = true;
-
-free_wc:
-	ib_free_recv_mad(recv_wc);
 }

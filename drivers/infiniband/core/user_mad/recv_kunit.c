@@ -5,6 +5,7 @@
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
+#include <linux/sizes.h>
 
 #include "user_mad.h"
 
@@ -71,6 +72,8 @@ static int umad_recv_test_init(struct kunit *test)
 
 	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->file.payer = umad_payer_get();
+	KUNIT_ASSERT_NOT_NULL(test, t->file.payer);
 	KUNIT_ASSERT_EQ(test, umad_sends_init(&t->file), 0);
 	umad_queue_init(&t->file);
 	t->agent.file = &t->file;
@@ -105,6 +108,7 @@ static void umad_recv_test_exit(struct kunit *test)
 	umad_queue_exit(&t->file);
 	umad_packet_drain(&t->file);
 	umad_sends_exit(&t->file);
+	umad_payer_put(t->file.payer);
 }
 
 static void umad_recv_handler_len_test(struct kunit *test)
@@ -186,11 +190,69 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	umad_packet_free(&t->file, request);
 }
 
+/* A message of @len bytes, of which there are no buffers */
+static struct umad_packet *umad_test_keep(struct kunit *test, int len)
+{
+	struct umad_recv_test *t = test->priv;
+	struct umad_packet *packet;
+
+	packet = umad_packet_alloc_recv(&t->file, t->agent.hdr_len, len);
+	KUNIT_ASSERT_NOT_NULL(test, packet);
+	t->recv_wc.mad_len = len;
+	packet->kept = umad_payer_keep(t->file.payer, packet, &t->recv_wc);
+	if (packet->kept)
+		return packet;
+	umad_packet_free(&t->file, packet);
+	return NULL;
+}
+
+/*
+ * What the MAD layer's buffers take is bounded, but for a message that is the only
+ * one, and for all descriptors together.
+ */
+static void umad_recv_budget_test(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+	struct umad_payer *same = umad_payer_get();
+	struct umad_packet *packet[64], *more;
+	int i;
+
+	KUNIT_EXPECT_PTR_EQ(test, same, t->file.payer);
+	umad_payer_put(same);
+
+	packet[0] = umad_test_keep(test, SZ_1G);
+	KUNIT_ASSERT_NOT_NULL(test, packet[0]);
+	KUNIT_EXPECT_GT(test, t->file.payer->used, (size_t)SZ_2G);
+	KUNIT_EXPECT_NULL(test, umad_test_keep(test, 1000));
+	umad_packet_free(&t->file, packet[0]);
+	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)0);
+
+	for (i = 0; i < ARRAY_SIZE(packet); i++) {
+		packet[i] = umad_test_keep(test, SZ_1M);
+		if (!packet[i])
+			break;
+	}
+	KUNIT_EXPECT_GE(test, i, 8);
+	KUNIT_EXPECT_LE(test, i, 16);
+	/* What is freed makes room */
+	if (i) {
+		umad_packet_free(&t->file, packet[--i]);
+		more = umad_test_keep(test, SZ_1M);
+		KUNIT_EXPECT_NOT_NULL(test, more);
+		if (more)
+			packet[i++] = more;
+	}
+	while (i--)
+		umad_packet_free(&t->file, packet[i]);
+	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)0);
+}
+
 static struct kunit_case umad_recv_cases[] = {
 	KUNIT_CASE_PARAM(umad_recv_len_test, umad_recv_len_gen_params),
 	KUNIT_CASE_PARAM(umad_recv_handler_len_test, umad_recv_len_gen_params),
 	KUNIT_CASE(umad_recv_response_frees_tid_test),
 	KUNIT_CASE(umad_recv_dropped_response_test),
+	KUNIT_CASE(umad_recv_budget_test),
 	{}
 };
 

@@ -17,7 +17,6 @@
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sizes.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
@@ -45,10 +44,6 @@ static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
 
 /* Memory may well be refused to a writer, but nobody gets killed for it */
 #define UMAD_GFP_WRITER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-
-/* Between yielding: segments, and bytes of a copy */
-#define UMAD_YIELD_SEGS	1024
-#define UMAD_YIELD_LEN	SZ_1M
 
 /* How often room is made for one message that others take away again */
 #define UMAD_MAKE_ROOM	3
@@ -364,7 +359,7 @@ umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
 	struct mem_cgroup *old;
 	int ret;
 
-	old = set_active_memcg(agent->file->memcg);
+	old = set_active_memcg(agent->file->payer->memcg);
 	msg = ib_create_send_mad(agent->mad_agent, be32_to_cpu(hdr->qpn),
 				 umad_hdr_pkey_index(hdr, m->hdr_len),
 				 plan->rmpp, plan->hdr_len, plan->data_len,
@@ -678,7 +673,7 @@ static int umad_message_send(struct umad_file *file, struct umad_message *m)
 /* With nothing held: this may reclaim at length, and be made to sleep */
 static void *umad_writer_alloc(struct umad_file *file, size_t len)
 {
-	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
 	void *memory = __vmalloc(len, UMAD_GFP_WRITER);
 
 	set_active_memcg(old);

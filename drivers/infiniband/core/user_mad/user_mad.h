@@ -4,10 +4,12 @@
  * order in which one holds the next.
  *
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
- * -> umad_file.queue_lock. umad_file.repeat_lock nests in none of these. The
- * xarray and rhashtable of a file lock themselves and are innermost. None of these is ever held across an access to user
- * memory, the resolution of an address or the reclaim of a cgroup's memory.
- * The handlers that the MAD layer calls take queue_lock, repeat_lock and the hash
+ * -> umad_file.queue_lock -> umad_payer.lock. umad_file.repeat_lock and the list
+ * of payers nest in none of these. The xarray and rhashtable of a file lock
+ * themselves and are innermost. None of these is ever held across an access to
+ * user memory, the resolution of an address or the reclaim of a cgroup's memory.
+ *
+ * The handlers that the MAD layer calls take the three spinlocks and the hash
  * bucket locks only. They run in its completion worker, of which a QP has one and
  * which the kernel's own MAD clients need as well; in the port's timeout queue;
  * and in whoever unregisters an agent: those of one file may run at the same
@@ -28,10 +30,12 @@
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/rwsem.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/tracepoint-defs.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_user_mad.h>
@@ -54,6 +58,10 @@ struct umad_ah;
 
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
+
+/* How much of a message is copied before others may run: segments, and bytes */
+#define UMAD_YIELD_SEGS		1024
+#define UMAD_YIELD_LEN		SZ_1M
 
 /* What most clients write and read at a time, and the record of a timeout */
 #define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
@@ -126,7 +134,7 @@ struct umad_port {
  * @port: the port it was opened on; immutable
  * @refs: one for the descriptor, one for each agent that the MAD layer knows
  * @port_list: entry in umad_port.files
- * @memcg: who opened the file and pays for what it holds; immutable
+ * @payer: who opened the file and pays for what it holds; immutable
  * @reg_lock: serialises registration; protects @used
  * @used: an agent was registered, so the header layout is settled
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
@@ -157,7 +165,7 @@ struct umad_file {
 	struct umad_port	*port;
 	refcount_t		refs;
 	struct list_head	port_list;
-	struct mem_cgroup	*memcg;
+	struct umad_payer	*payer;
 
 	struct mutex		reg_lock;	/* registration */
 	bool			used;
@@ -235,21 +243,6 @@ struct umad_reg {
  */
 
 /**
- * struct umad_chunk - a piece of a MAD or message
- * @next: the next piece, or NULL
- * @data: UMAD_CHUNK_LEN bytes of it, or fewer in the last one
- *
- * Long messages come in pieces, as larger ones are not to be had without
- * waiting for memory.
- */
-struct umad_chunk {
-	struct umad_chunk	*next;
-	u8			data[] __aligned(8);
-};
-
-#define UMAD_CHUNK_LEN	(PAGE_SIZE - sizeof(struct umad_chunk))
-
-/**
  * struct umad_packet - a send, or one read()
  * @next: the packet behind it in umad_file.queue
  * @node: entry in umad_file.outstanding, if @hashed
@@ -263,7 +256,8 @@ struct umad_chunk {
  * @repeat: never refused as a duplicate, see umad_packet_ring()
  * @settled: no record is due when it completes: no response is expected, or the
  *	response has been queued, or who serves the request has got it
- * @chunked: received, and too long for @data: see umad_packet_message()
+ * @kept: received, and too long for @data: see umad_packet_kept()
+ * @beyond: charged beyond the limit of the payer
  * @data: the user header, and behind it the MAD. Of a send, the header as it
  *	was written and the MAD header as it was posted
  *
@@ -287,7 +281,8 @@ struct umad_packet {
 	bool			sent	: 1;
 	bool			repeat	: 1;
 	bool			settled	: 1;
-	bool			chunked	: 1;
+	bool			kept	: 1;
+	bool			beyond	: 1;
 	u8			data[] __aligned(8);
 };
 
@@ -307,17 +302,86 @@ static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
 			sizeof(struct ib_mad_hdr));
 }
 
-/* Where the MAD would be if it were not @chunked is its first chunk */
-static inline struct umad_chunk **umad_packet_message(struct umad_packet *packet)
+/**
+ * struct umad_kept - a message that is too long for a packet
+ * @segs: the MAD layer's buffers that it came in, until it is moved
+ * @copy: all of it, once it was moved, or NULL
+ * @size: what it takes of the payer's budget
+ * @entry: in umad_payer.kept, while it can be moved
+ * @seg_size: length of a segment; immutable
+ * @skip: how much of a segment is headers, which only the first one keeps;
+ *	immutable
+ * @moving: it is being moved
+ * @reading: it is being read, and stays as it is
+ * @dead: it was freed while it was being moved
+ *
+ * In the place of the MAD of a packet with umad_packet.kept. Changed with
+ * umad_payer.lock held. Who reads it, or moves it, relies on @segs without: they
+ * are taken away only by who moves, and not while it is being read.
+ */
+struct umad_kept {
+	struct list_head	segs;
+	void			*copy;
+	size_t			size;
+	struct list_head	entry;
+	u16			seg_size;
+	u16			skip;
+	bool			moving;
+	bool			reading;
+	bool			dead;
+};
+
+static inline struct umad_kept *umad_packet_kept(struct umad_packet *packet)
 {
 	return (void *)(packet->data + sizeof(struct ib_user_mad_hdr));
 }
 
+static inline struct umad_packet *umad_kept_packet(struct umad_kept *kept)
+{
+	return (void *)kept - offsetof(struct umad_packet, data) -
+	       sizeof(struct ib_user_mad_hdr);
+}
+
 static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
 {
-	return (void *)(packet->chunked ? (*umad_packet_message(packet))->data :
-					  packet->data + packet->hdr_len);
+	struct umad_kept *kept = umad_packet_kept(packet);
+	struct ib_mad_recv_buf *first;
+
+	if (!packet->kept)
+		return (void *)(packet->data + packet->hdr_len);
+	if (kept->copy)
+		return kept->copy;
+	first = list_first_entry(&kept->segs, struct ib_mad_recv_buf, list);
+	return &first->mad->mad_hdr;
 }
+
+/*
+ * Payer: born when a process of a memory cgroup opens a descriptor, dies with
+ * the last of these, or a moment later.
+ */
+
+/**
+ * struct umad_payer - a memory cgroup that has descriptors open
+ * @list: entry in the list of all
+ * @refs: one for each descriptor, one for @work while it is pending or runs
+ * @memcg: the cgroup; immutable
+ * @beyond: packets that were charged beyond its limit
+ * @lock: protects @kept, @used and struct umad_kept
+ * @kept: messages that can be moved to memory of the cgroup, the oldest first
+ * @used: what all messages that were not moved take of the budget
+ * @work: moves messages
+ */
+struct umad_payer {
+	struct list_head	list;
+	refcount_t		refs;
+	struct mem_cgroup	*memcg;
+	atomic_t		beyond;
+
+	spinlock_t		lock;	/* messages */
+	struct list_head	kept;
+	size_t			used;
+	struct delayed_work	work;
+};
 
 /**
  * struct umad_plan - how a written MAD is handed to the MAD layer
@@ -381,13 +445,32 @@ void umad_agents_destroy(struct list_head *agents);
 struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
 void umad_agent_put(struct umad_agent *agent);
 
+/* payer.c */
+int umad_payers_init(void);
+void umad_payers_exit(void);
+struct umad_payer *umad_payer_get(void);
+void umad_payer_put(struct umad_payer *payer);
+bool umad_payer_beyond(struct umad_payer *payer);
+bool umad_payer_keep(struct umad_payer *payer, struct umad_packet *packet,
+		     struct ib_mad_recv_wc *recv_wc);
+void umad_payer_give_back(struct umad_payer *payer, struct umad_packet *packet,
+			  struct ib_mad_recv_wc *recv_wc);
+void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet);
+void umad_payer_read(struct umad_payer *payer, struct umad_packet *packet,
+		     bool reading);
+bool umad_payer_release(struct umad_payer *payer, struct umad_packet *packet);
+void umad_segments_drop(struct list_head *segs);
+
 /* packet.c */
 int umad_packet_init(void);
 void umad_packet_exit(void);
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len);
+void umad_packet_put(struct umad_payer *payer, struct umad_packet *packet);
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet);
+void umad_segments_copy(void *to, const struct umad_kept *kept, size_t len);
+void umad_segments_free(struct list_head *segs);
 void umad_packet_drain(struct umad_file *file);
 
 /* send.c */
