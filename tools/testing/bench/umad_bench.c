@@ -682,6 +682,35 @@ static void bench_handler(void)
 	fclose(f);
 }
 
+/* What a program does at its start and end, each time with a fresh descriptor */
+static void bench_calls(void)
+{
+	static const char * const calls[] = {
+		"calls.open", "calls.register", "calls.unregister", "calls.close",
+	};
+	uint64_t at[ARRAY_SIZE(calls) + 1];
+	unsigned int call, i;
+	struct agent agent;
+
+	for (call = 0; call < ARRAY_SIZE(calls); call++) {
+		for (i = 0; i < samples_wanted; i++) {
+			at[0] = now();
+			agent.fd = open_port(0);
+			at[1] = now();
+			agent = register_on(agent.fd, 1, CLASS_VENDOR, 0);
+			at[2] = now();
+			if (ioctl(agent.fd, IB_USER_MAD_UNREGISTER_AGENT,
+				  &agent.id))
+				err(1, "IB_USER_MAD_UNREGISTER_AGENT");
+			at[3] = now();
+			close(agent.fd);
+			at[4] = now();
+			sample(at[call + 1] - at[call]);
+		}
+		tell(calls[call], 1);
+	}
+}
+
 static struct agent readers_agent;
 
 static void *reader(void *switches)
@@ -839,6 +868,7 @@ static const struct {
 	{ "rmpp", bench_rmpp },
 	{ "short", bench_short },
 	{ "handler", bench_handler },
+	{ "calls", bench_calls },
 	{ "readers", bench_readers },
 	{ "agents", bench_agents },
 	{ "descriptors", bench_descriptors },
