@@ -215,7 +215,7 @@ static struct umad_payer *umad_payer_new(struct mem_cgroup *memcg)
 
 	lockdep_assert_held(&umad_payers_lock);
 
-	payer = kzalloc(sizeof(*payer), GFP_KERNEL_ACCOUNT);
+	payer = kzalloc_obj(*payer, GFP_KERNEL_ACCOUNT);
 	if (!payer)
 		return NULL;
 	refcount_set(&payer->refs, 1);
