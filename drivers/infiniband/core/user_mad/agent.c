@@ -8,6 +8,7 @@
  * there is anything that a vanishing device would have to wait for, and the
  * last step cannot fail.
  */
+#include <linux/bitmap.h>
 #include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -59,9 +60,26 @@ static int umad_agent_publish(struct umad_agent *agent,
 	agent->mad_agent = mad_agent;
 	refcount_inc(&file->refs);
 	atomic_inc(&port->agents);
-	/* The slot is there since the id was reserved */
-	WARN_ON(xa_err(xa_store(&file->agents, agent->id, agent, GFP_KERNEL)));
+	rcu_assign_pointer(file->agents[agent->id], agent);
 	return 0;
+}
+
+static int umad_id_reserve(struct umad_file *file)
+{
+	unsigned long id;
+
+	do {
+		id = find_first_zero_bit(file->ids, UMAD_MAX_AGENTS);
+		if (id == UMAD_MAX_AGENTS)
+			return -ENOMEM;
+	} while (test_and_set_bit(id, file->ids));
+
+	return id;
+}
+
+static void umad_id_release(struct umad_file *file, u32 id)
+{
+	clear_bit_unlock(id, file->ids);
 }
 
 /**
@@ -90,14 +108,11 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 		return -ENOMEM;
 	agent->file = file;
 	refcount_set(&agent->users, 1);
-	init_completion(&agent->idle);
 
-	ret = xa_alloc(&file->agents, &agent->id, NULL,
-		       XA_LIMIT(0, UMAD_MAX_AGENTS - 1), GFP_KERNEL);
-	if (ret) {
-		ret = -ENOMEM;
+	ret = umad_id_reserve(file);
+	if (ret < 0)
 		goto err_free;
-	}
+	agent->id = ret;
 
 	if (put_user(agent->id, uid)) {
 		ret = -EFAULT;
@@ -115,7 +130,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	return 0;
 
 err_id:
-	xa_release(&file->agents, agent->id);
+	umad_id_release(file, agent->id);
 err_free:
 	kfree(agent);
 	return ret;
@@ -138,7 +153,7 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id)
 	id = array_index_nospec(id, UMAD_MAX_AGENTS);
 
 	rcu_read_lock();
-	agent = xa_load(&file->agents, id);
+	agent = rcu_dereference(file->agents[id]);
 	if (agent && !refcount_inc_not_zero(&agent->users))
 		agent = NULL;
 	rcu_read_unlock();
@@ -152,8 +167,12 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id)
  */
 void umad_agent_put(struct umad_agent *agent)
 {
-	if (refcount_dec_and_test(&agent->users))
-		complete(&agent->idle);
+	if (!refcount_dec_and_test(&agent->users))
+		return;
+
+	/* It may be freed from here on, and is nothing but an address */
+	smp_mb__after_atomic();
+	wake_up_var(&agent->users);
 }
 
 /*
@@ -165,12 +184,7 @@ static struct umad_agent *umad_agent_detach(struct umad_file *file, u32 id)
 {
 	struct umad_agent *agent;
 
-	xa_lock(&file->agents);
-	agent = xa_load(&file->agents, id);
-	if (agent)
-		__xa_store(&file->agents, id, XA_ZERO_ENTRY, 0);
-	xa_unlock(&file->agents);
-
+	agent = unrcu_pointer(xchg(&file->agents[id], NULL));
 	if (agent)
 		umad_agent_put(agent);
 	return agent;
@@ -181,12 +195,12 @@ static void umad_agent_destroy(struct umad_agent *agent)
 	struct umad_file *file = agent->file;
 	struct umad_port *port = file->port;
 
-	wait_for_completion(&agent->idle);
+	wait_var_event(&agent->users, !refcount_read(&agent->users));
 	umad_ah_drop(agent);
 
 	/* Completes all sends and waits for the handlers */
 	ib_unregister_mad_agent(agent->mad_agent);
-	xa_release(&file->agents, agent->id);
+	umad_id_release(file, agent->id);
 	kfree_rcu(agent, rcu);
 	umad_file_put(file);
 
@@ -233,9 +247,11 @@ int umad_agent_unregister(struct umad_file *file, u32 id)
 void umad_agents_detach(struct umad_file *file, struct list_head *agents)
 {
 	struct umad_agent *agent;
-	unsigned long id;
+	u32 id;
 
-	xa_for_each(&file->agents, id, agent) {
+	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
+		if (!rcu_access_pointer(file->agents[id]))
+			continue;
 		agent = umad_agent_detach(file, id);
 		if (agent)
 			list_add_tail(&agent->list, agents);

@@ -49,8 +49,7 @@ void umad_file_put(struct umad_file *file)
 	umad_queue_exit(file);
 	umad_packet_drain(file);
 	umad_sends_exit(file);
-	WARN_ON(!xa_empty(&file->agents));
-	xa_destroy(&file->agents);
+	WARN_ON(!bitmap_empty(file->ids, UMAD_MAX_AGENTS));
 	mutex_destroy(&file->reg_lock);
 	umad_payer_put(file->payer);
 	kfree(file);
@@ -82,7 +81,6 @@ static int umad_open(struct inode *inode, struct file *filp)
 	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
 	mutex_init(&file->reg_lock);
-	xa_init_flags(&file->agents, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	umad_queue_init(file);
 
 	ret = umad_file_join(file);
@@ -104,6 +102,7 @@ static int umad_release(struct inode *inode, struct file *filp)
 	list_del(&file->port_list);
 	mutex_unlock(&file->port->files_lock);
 
+	umad_sends_close(file);
 	umad_agents_detach(file, &agents);
 	umad_agents_destroy(&agents);
 	umad_file_put(file);
@@ -158,12 +157,11 @@ static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct umad_file *file = filp->private_data;
 	unsigned int unread, agents = 0;
-	struct umad_agent *agent;
-	unsigned long id;
 	u64 dropped;
+	u32 id;
 
-	xa_for_each(&file->agents, id, agent)
-		agents++;
+	for (id = 0; id < UMAD_MAX_AGENTS; id++)
+		agents += !!rcu_access_pointer(file->agents[id]);
 
 	spin_lock(&file->queue_lock);
 	unread = file->unread;

@@ -257,15 +257,17 @@ void umad_packet_put(struct umad_payer *payer, struct umad_packet *packet)
  */
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	if (packet->kept && !umad_payer_release(file->payer, packet))
+	if (unlikely(packet->kept || packet->beyond || packet->repeat)) {
+		if (!packet->kept || umad_payer_release(file->payer, packet))
+			umad_packet_put(file->payer, packet);
 		return;
+	}
 
 	/* KASAN can only tell of memory that is really freed */
 	if (IS_ENABLED(CONFIG_KASAN) ||
-	    packet->kept || packet->beyond || packet->repeat ||
 	    READ_ONCE(file->spare[packet->sent]) ||
 	    cmpxchg(&file->spare[packet->sent], NULL, packet))
-		umad_packet_put(file->payer, packet);
+		kmem_cache_free(umad_packet_cache(packet->sent), packet);
 }
 
 /**

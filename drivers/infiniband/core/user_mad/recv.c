@@ -183,20 +183,6 @@ static unsigned long umad_copy_data(char __user *buf, const u8 *data,
 	}
 }
 
-/* What most messages consist of is worth a length that the compiler knows */
-static unsigned long umad_copy_segment(char __user *buf, const void *data,
-				       size_t len)
-{
-	switch (len) {
-	case IB_MGMT_SA_DATA:
-		return copy_to_user(buf, data, IB_MGMT_SA_DATA);
-	case IB_MGMT_VENDOR_DATA:
-		return copy_to_user(buf, data, IB_MGMT_VENDOR_DATA);
-	default:
-		return copy_to_user(buf, data, len);
-	}
-}
-
 /* Lets others run: there may be 2 GiB to be copied */
 static bool umad_reader_killed(void)
 {
@@ -204,26 +190,39 @@ static bool umad_reader_killed(void)
 	return fatal_signal_pending(current);
 }
 
+/*
+ * Segments are short, and there may be millions of them: user memory is opened
+ * for many at a time.
+ */
 static int umad_copy_segments(char __user *buf, const struct umad_kept *kept,
 			      size_t len)
 {
 	const struct ib_mad_recv_buf *seg;
 	size_t skip = 0, part;
-	unsigned int n = 0;
+	int n;
 
-	list_for_each_entry(seg, &kept->segs, list) {
-		part = min_t(size_t, len, kept->seg_size - skip);
-		if (umad_copy_segment(buf, (const u8 *)seg->mad + skip, part))
+	seg = list_first_entry(&kept->segs, struct ib_mad_recv_buf, list);
+	while (len) {
+		if (!user_write_access_begin(buf, len))
 			return -EFAULT;
-		buf += part;
-		len -= part;
-		if (!len)
-			break;
-		skip = kept->skip;
-		if (!(++n % UMAD_YIELD_SEGS) && umad_reader_killed())
+		for (n = 0; len && n < UMAD_YIELD_SEGS; n++) {
+			part = min_t(size_t, len, kept->seg_size - skip);
+			unsafe_copy_to_user(buf, (const char *)seg->mad + skip,
+					    part, fault);
+			buf += part;
+			len -= part;
+			skip = kept->skip;
+			seg = list_next_entry(seg, list);
+		}
+		user_write_access_end();
+		if (umad_reader_killed())
 			return -EINTR;
 	}
 	return 0;
+
+fault:
+	user_write_access_end();
+	return -EFAULT;
 }
 
 static int umad_copy_moved(char __user *buf, const void *copy, size_t len)
@@ -351,7 +350,11 @@ static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
 		return packet->kept;
 	}
 
-	memcpy(umad_packet_mad(packet), mad, len);
+	/* A constant length, as nearly all have it, takes a fraction */
+	if (len == UMAD_MAD_SIZE)
+		memcpy(packet->data + packet->hdr_len, mad, UMAD_MAD_SIZE);
+	else
+		memcpy(packet->data + packet->hdr_len, mad, len);
 	return true;
 }
 

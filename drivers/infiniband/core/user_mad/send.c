@@ -183,8 +183,8 @@ static int umad_send_cmpfn(struct rhashtable_compare_arg *arg, const void *obj)
 	return (key->repeat && !sent->repeat) || !umad_send_same(key, sent);
 }
 
-/* Enough for most programs, which so never wait for it to grow */
-#define UMAD_SENDS_BUCKETS	64
+/* Enough for most programs, and cheap to make for those that send little */
+#define UMAD_SENDS_BUCKETS	16
 
 /*
  * Nobody walks the table without the lock of a bucket, so that a send can be
@@ -195,6 +195,7 @@ static const struct rhashtable_params umad_sends_params = {
 	.hashfn			= umad_send_key_hashfn,
 	.obj_hashfn		= umad_send_key_hashfn,
 	.obj_cmpfn		= umad_send_cmpfn,
+	.nelem_hint		= UMAD_SENDS_BUCKETS / 2,
 	.min_size		= UMAD_SENDS_BUCKETS,
 	.automatic_shrinking	= true,
 };
@@ -210,6 +211,17 @@ int umad_sends_init(struct umad_file *file)
 	spin_lock_init(&file->repeat_lock);
 	get_random_once(&umad_send_seed, sizeof(umad_send_seed));
 	return rhashtable_init(&file->outstanding, &umad_sends_params);
+}
+
+/**
+ * umad_sends_close - prepare for all sends to go
+ * @file: a descriptor that nobody can send with any more
+ *
+ * A table that goes as well need not be made smaller before.
+ */
+void umad_sends_close(struct umad_file *file)
+{
+	file->outstanding.p.automatic_shrinking = false;
 }
 
 /**
@@ -485,12 +497,9 @@ int umad_send_track(struct umad_file *file, struct umad_packet *packet)
 	return ret ? -ENOMEM : 0;
 }
 
-/**
- * umad_send_untrack - undo umad_send_track(), if that was not done yet
- * @file: who sends it
- * @packet: the send
- */
-void umad_send_untrack(struct umad_file *file, struct umad_packet *packet)
+/* Once or twice for each send */
+static __always_inline void umad_send_forget(struct umad_file *file,
+					     struct umad_packet *packet)
 {
 	if (packet->repeat) {
 		umad_send_untrack_repeat(file, packet);
@@ -501,6 +510,16 @@ void umad_send_untrack(struct umad_file *file, struct umad_packet *packet)
 		rhashtable_remove_fast(&file->outstanding, &packet->node,
 				       umad_sends_params);
 	packet->hashed = false;
+}
+
+/**
+ * umad_send_untrack - undo umad_send_track(), if that was not done yet
+ * @file: who sends it
+ * @packet: the send
+ */
+void umad_send_untrack(struct umad_file *file, struct umad_packet *packet)
+{
+	umad_send_forget(file, packet);
 }
 
 /**
@@ -535,7 +554,7 @@ struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
 		if (send_buf->mad_agent->send_handler != umad_send_handler)
 			request = NULL;
 	} else if (ib_response_mad(mad)) {
-		umad_send_untrack(agent->file, request);
+		umad_send_forget(agent->file, request);
 	}
 	return request;
 }
@@ -562,7 +581,7 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 	msg->context[0] = packet;
 	ret = ib_post_send_mad(msg, NULL);
 	if (ret) {
-		umad_send_untrack(file, packet);
+		umad_send_forget(file, packet);
 		/* The device may not like its address any more */
 		umad_ah_drop(agent);
 	}
@@ -835,7 +854,7 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_file *file = agent->file;
 
-	umad_send_untrack(file, packet);
+	umad_send_forget(file, packet);
 	atomic_dec(&file->sends);
 	umad_ah_put(send_wc->send_buf);
 	ib_free_send_mad(send_wc->send_buf);

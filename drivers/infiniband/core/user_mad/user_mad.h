@@ -5,9 +5,9 @@
  *
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
  * -> umad_file.queue_lock -> umad_payer.lock. umad_file.repeat_lock and the list
- * of payers nest in none of these. The xarray and rhashtable of a file lock
- * themselves and are innermost. None of these is ever held across an access to
- * user memory, the resolution of an address or the reclaim of a cgroup's memory.
+ * of payers nest in none of these. The rhashtable of a file locks itself and is
+ * innermost. None of these is ever held across an access to user memory, the
+ * resolution of an address or the reclaim of a cgroup's memory.
  *
  * The handlers that the MAD layer calls take the three spinlocks and the hash
  * bucket locks only. They run in its completion worker, of which a QP has one and
@@ -21,12 +21,12 @@
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/cdev.h>
-#include <linux/completion.h>
 #include <linux/device.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/rwsem.h>
@@ -36,7 +36,6 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-#include <linux/xarray.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_user_mad.h>
 
@@ -139,7 +138,10 @@ struct umad_port {
  * @used: an agent was registered, so the header layout is settled
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
  *	Written with @reg_lock held and @used false, read without a lock
- * @agents: registered agents by id; an id is reserved before its agent exists
+ * @ids: ids that are taken: reserved before their agent exists, and until it is
+ *	gone for good
+ * @agents: registered agents by id. Taken away by xchg(), and who gets it so has
+ *	to destroy it
  * @outstanding: sends that a duplicate would be told by, see umad_send_same()
  * @repeat_lock: protects the rings of sends that are never duplicates themselves
  * @sends: sends that the MAD layer has not completed yet, and writers who are
@@ -170,7 +172,8 @@ struct umad_file {
 	struct mutex		reg_lock;	/* registration */
 	bool			used;
 	u8			hdr_len;
-	struct xarray		agents;
+	DECLARE_BITMAP(ids, UMAD_MAX_AGENTS);
+	struct umad_agent	__rcu *agents[UMAD_MAX_AGENTS];
 
 	struct rhashtable	outstanding;
 	spinlock_t		repeat_lock;	/* umad_packet_ring() */
@@ -201,8 +204,8 @@ struct umad_file {
  * @ah: address handle of the last send, taken and given by xchg(), or NULL
  * @id: the id user space knows it by; immutable
  * @hdr_len: header layout of what it receives; immutable
- * @users: one for the table, one for each writer on its way to the MAD layer
- * @idle: @users dropped to zero
+ * @users: one for the table, one for each writer on its way to the MAD layer;
+ *	who destroys it waits until there are none
  * @list: once it is out of the table, with whoever destroys it
  * @rcu: lookups are lockless
  */
@@ -213,7 +216,6 @@ struct umad_agent {
 	u32			id;
 	u8			hdr_len;
 	refcount_t		users;
-	struct completion	idle;
 	union {
 		struct list_head	list;
 		struct rcu_head		rcu;
@@ -484,6 +486,7 @@ struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
 int umad_send_track(struct umad_file *file, struct umad_packet *packet);
 void umad_send_untrack(struct umad_file *file, struct umad_packet *packet);
 int umad_sends_init(struct umad_file *file);
+void umad_sends_close(struct umad_file *file);
 void umad_sends_exit(struct umad_file *file);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan);
