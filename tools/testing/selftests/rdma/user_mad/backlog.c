@@ -52,7 +52,7 @@ static int smp_window(void)
 #define UMAD_NO_BACKLOG	"the MAD layer of this kernel holds nothing back"
 
 /* What a fault of h1 has done, by how its line in the list begins */
-static long injected(const char *fault)
+static long fault_count(const char *fault)
 {
 	size_t len = strlen(fault);
 	char line[128], *count;
@@ -60,23 +60,24 @@ static long injected(const char *fault)
 	FILE *f;
 
 	f = fopen(UMAD_FABRIC_FAULTS, "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, fault, len) &&
-		    (count = strstr(line, "injected ")))
+	while (f && fgets(line, sizeof(line), f)) {
+		count = strncmp(line, fault, len) ? NULL : strstr(line, "injected ");
+		if (count)
 			n = atol(count + strlen("injected "));
+	}
 	if (f)
 		fclose(f);
 	return n;
 }
 
 /* Exactly this often, and then no more */
-#define expect_injected(count, fault) do {				\
+#define expect_fault_count(count, fault) do {				\
 	long long __end = umad_now_ms() + UMAD_SOON_MS;			\
 									\
-	while (injected(fault) < (count) && umad_now_ms() < __end)	\
+	while (fault_count(fault) < (count) && umad_now_ms() < __end)	\
 		umad_sleep_ms(5);					\
 	umad_sleep_ms(UMAD_QUIET_MS);					\
-	EXPECT_EQ(count, injected(fault));				\
+	EXPECT_EQ(count, fault_count(fault));				\
 } while (0)
 
 /* A program with requests, which have the first transaction IDs there are */
@@ -371,7 +372,7 @@ TEST_F(backlog, refused)
 	umad_read(&self->server, &asked[0]);
 	EXPECT_EQ(window + 1, (int)(__u32)be64toh(asked[0].mad.tid));
 	make_answer(&asked[0]);
-	EXPECT_EQ(1, injected("h1 fail post_send"));
+	EXPECT_EQ(1, fault_count("h1 fail post_send"));
 	ASSERT_TRUE(take_one(self, window + 3, UMAD_SOON_MS));
 	EXPECT_EQ(1, self->answers[0]);
 	EXPECT_FIXED(take_one(self, window + 3, umad_fixed_ms()) &&
@@ -467,7 +468,7 @@ TEST_F_TIMEOUT(backlog, refused_by_queue, 60)
 		while (self->ended < 2 * each &&
 		       take_one(self, 2 * each, 2000))
 			;
-		before = injected("h1 fail post_send");
+		before = fault_count("h1 fail post_send");
 		umad_fabric_fault("h1 fail post_send 0");
 	}
 	ASSERT_EQ(1, before)
@@ -692,7 +693,7 @@ TEST_F_TIMEOUT(wire, at_a_time, 60)
 			umad_write(&self->file, &msg);
 		}
 		/* Each agent for itself */
-		expect_injected(agent * each, "h1 1 drop");
+		expect_fault_count(agent * each, "h1 1 drop");
 	}
 	umad_expect_empty(&self->file);
 	TH_LOG("%ld of %d", each, count);
