@@ -4,8 +4,6 @@
  * notices, over a simulated fabric.
  */
 
-#include <sched.h>
-
 #include "umad_fabric.h"
 #include "umad_trap.h"
 
@@ -425,105 +423,6 @@ TEST_F(smi, refused_address)
 	}
 	EXPECT_EQ(ENOMEM, errno);
 	smi_ask(self, &msg, &got);
-}
-
-/*
- * Requests that are beyond the send queue, or on newer kernels beyond what may
- * wait for a response, are posted after write() has returned. Of one that the
- * device refuses then, the writer has to learn.
- */
-#define MANY_SENDS	160	/* the queue has room for 128 */
-#define REFUSED_TRIES	20
-
-static int be_urgent(bool urgent)
-{
-	struct sched_param param = { .sched_priority = urgent };
-
-	return sched_setscheduler(0, urgent ? SCHED_FIFO : SCHED_OTHER, &param);
-}
-
-/* Whether the fault is still there: then it strikes now */
-#define strikes_now(self, msg) ({					\
-	int __ret = _umad_write(&(self)->file, msg) < 0 ? errno : 0;	\
-									\
-	EXPECT_TRUE(!__ret || __ret == EIO);				\
-	__ret;								\
-})
-
-/*
- * So many are written that the queue is full when the fault comes, unless another
- * CPU empties it meanwhile.
- */
-TEST_F_TIMEOUT(smi, refused_late, 60)
-{
-	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	struct umad_msg msg, got;
-	bool struck = false;
-	__u32 id;
-	int i, j;
-
-	for (i = 0; i < REFUSED_TRIES && !struck; i++) {
-		id = umad_register(&self->file, &reg);
-		msg = umad_msg(&self->fabric.host[0], id, MAD_GET, 0);
-		msg.hdr.grh_present = 0;
-		msg.hdr.lid = htobe16(0x1234);
-		msg.hdr.timeout_ms = 600000;
-		ASSERT_EQ(0, be_urgent(true));
-		for (j = 0; j < MANY_SENDS; j++) {
-			msg.mad.tid = htobe64(j);
-			if (_umad_write(&self->file, &msg) < 0)
-				break;
-		}
-		umad_fabric_put(UMAD_FABRIC_FAULTS, "h1 fail post_send 5");
-		ASSERT_EQ(0, be_urgent(false));
-		ASSERT_EQ(MANY_SENDS, j);
-		umad_sleep_ms(UMAD_QUIET_MS);
-
-		msg.mad.tid = htobe64(j);
-		struck = !strikes_now(self, &msg);
-		if (struck && umad_readable(&self->file, umad_fixed_ms())) {
-			umad_read_timeout(&self->file, &got);
-			EXPECT_GT(MANY_SENDS, (__u32)be64toh(got.mad.tid));
-			umad_expect_empty(&self->file);
-			return;
-		}
-		umad_unregister(&self->file, id);
-	}
-	if (!struck)
-		SKIP(return, "the send queue was never full");
-	EXPECT_FIXED(false, "a request that is refused late ends without a trace");
-}
-
-/* The same with SMPs, whose number is limited on newer kernels */
-TEST_F_TIMEOUT(smi, refused_in_the_backlog, 60)
-{
-	static const struct umad_path nowhere = { 2, { 1, 99 } };
-	struct umad_msg msg = smi_msg(self, &nowhere, 0, MAD_GET, SMP_NODE_INFO);
-	__u8 seen[2 * MANY_SENDS] = {};
-	int i, n = 0, struck;
-	struct umad_msg got;
-	__u32 tid;
-
-	msg.hdr.timeout_ms = 300;
-	for (i = 0; i < 2 * MANY_SENDS; i++) {
-		msg.mad.tid = htobe64(i);
-		umad_write(&self->file, &msg);
-	}
-	umad_fabric_fault("h1 fail post_send 5");
-	while (n < 2 * MANY_SENDS && umad_readable(&self->file, UMAD_SOON_MS)) {
-		umad_read_timeout(&self->file, &got);
-		tid = be64toh(got.mad.tid);
-		ASSERT_GT(ARRAY_SIZE(seen), tid);
-		EXPECT_EQ(0, seen[tid]++);
-		n++;
-	}
-	struck = !strikes_now(self, &msg);
-	TH_LOG("%d records, the fault %s", n, struck ? "struck" : "did not strike");
-	if (struck)
-		EXPECT_FIXED(n == 2 * MANY_SENDS,
-			     "a request that is refused late ends without a trace");
-	else
-		EXPECT_EQ(2 * MANY_SENDS, n);
 }
 
 /* One TID, one request: also when the routes differ, but not the classes */
