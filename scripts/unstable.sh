@@ -55,11 +55,6 @@ unstable_configure()
 	END
 }
 
-unstable_has_lists()
-{
-	unstable_apt apt-cache show linux-source >/dev/null 2>&1
-}
-
 # Have the package lists, not older than a day. Those that are there serve when
 # there is no network.
 unstable_update()
@@ -71,27 +66,41 @@ unstable_update()
 		unstable_configure
 		say "fetching the package lists of Debian unstable"
 		if unstable_apt apt-get -qq update >"$unstable/log" 2>&1 &&
-				unstable_has_lists; then
+				unstable_apt apt-cache show linux-source >/dev/null 2>&1; then
+			rm -rf "$unstable/said"
 			touch "$unstable/updated"
 		fi
 	fi
 	exec 5>&-
-	unstable_has_lists ||
+	[ -e "$unstable/updated" ] ||
 		die "no package lists of Debian unstable: is a mirror reachable, and has it unstable?"
+}
+
+# unstable_ask ARGUMENT ...: what apt-cache says, which takes it a second or two,
+# so that it is asked once for the lists there are
+unstable_ask()
+{
+	local said="$*"
+
+	said=$unstable/said/${said// /_}
+	if [ ! -e "$said" ]; then
+		mkdir -p "$unstable/said"
+		unstable_apt apt-cache "$@" >"$said.$$" 2>/dev/null || true
+		mv "$said.$$" "$said"
+	fi
+	cat "$said"
 }
 
 # unstable_depends PACKAGE PATTERN: the first dependency of this form
 unstable_depends()
 {
-	unstable_apt apt-cache depends "$1" 2>/dev/null |
-		sed -n "s/^ *Depends: \($2\)\$/\1/p" | head -n 1
+	unstable_ask depends "$1" | sed -n "s/^ *Depends: \($2\)\$/\1/p" | head -n 1
 }
 
 # unstable_version PACKAGE
 unstable_version()
 {
-	unstable_apt apt-cache show --no-all-versions "$1" 2>/dev/null |
-		sed -n 's/^Version: //p'
+	unstable_ask show --no-all-versions "$1" | sed -n 's/^Version: //p'
 }
 
 # unstable_release [rt]: the newest kernel's, as `uname -r` says it
