@@ -101,14 +101,14 @@ static struct umad_msg next_head(FIXTURE_DATA(rmpp_fabric) *self, __u8 method)
 		       (self)->tid, &(self)->msg);			\
 } while (0)
 
-TEST_F_TIMEOUT(rmpp_fabric, longest_request, 90)
+TEST_F_TIMEOUT(rmpp_fabric, longest_request, 300)
 {
 	expect_sent(self, LONGEST, 3);
 	umad_expect_empty(&self->server);
 	umad_expect_empty(&self->client);
 }
 
-TEST_F_TIMEOUT(rmpp_fabric, longest_response, 90)
+TEST_F_TIMEOUT(rmpp_fabric, longest_response, 300)
 {
 	expect_answered(self, LONGEST - 1, 3);
 	umad_expect_empty(&self->server);

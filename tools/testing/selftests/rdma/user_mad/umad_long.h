@@ -12,7 +12,7 @@
 #define MAD_CLASS_BIS		0x12
 
 /* What 16 MiB may take on a busy machine before it counts as hanging */
-#define UMAD_LONG_MS		60000
+#define UMAD_LONG_MS		150000
 
 /* So many bytes behind a message must stay as they were */
 #define UMAD_LONG_GUARD		64
