@@ -267,7 +267,7 @@ static long crowd_write(struct umad_call *call)
 		if (writer->silent)
 			msg.hdr.gid[13]++;
 		if (_umad_write(writer->file, &msg) < 0 && errno == EIO)
-			return EIO;
+			return errno;
 		__atomic_add_fetch(&writer->done, 1, __ATOMIC_SEQ_CST);
 	}
 }

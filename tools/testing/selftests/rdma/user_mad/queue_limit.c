@@ -70,10 +70,11 @@ static int pin(void)
 
 static long long close_beside_others(struct umad_file *file, long long *total)
 {
-	volatile struct {
+	struct {
 		int run;
 		long long gap;
 	} *shared;
+	int run;
 	long long last, now;
 	pid_t pid, parent = getpid();
 
@@ -89,22 +90,24 @@ static long long close_beside_others(struct umad_file *file, long long *total)
 		last = now_us();
 		while (getppid() == parent) {
 			now = now_us();
-			if (shared->run && now - last > shared->gap)
+			run = __atomic_load_n(&shared->run, __ATOMIC_ACQUIRE);
+			if (run && now - last > shared->gap)
 				shared->gap = now - last;
 			last = now;
-			if (shared->run < 0)
+			if (run < 0)
 				_exit(0);
-			shared->run = shared->run ?: 1;
+			if (!run)
+				__atomic_store_n(&shared->run, 1, __ATOMIC_RELEASE);
 		}
 		_exit(1);
 	}
-	while (!shared->run)
+	while (!__atomic_load_n(&shared->run, __ATOMIC_ACQUIRE))
 		umad_sleep_ms(1);
 	*total = now_us();
 	umad_close(file);
 	*total = now_us() - *total;
 	umad_sleep_ms(UMAD_QUIET_MS);
-	shared->run = -1;
+	__atomic_store_n(&shared->run, -1, __ATOMIC_RELEASE);
 	waitpid(pid, NULL, 0);
 	return shared->gap;
 }
