@@ -709,7 +709,7 @@ TEST_F_TIMEOUT(removal, busy, 60)
 }
 
 /* A device that comes back is a new one; the old descriptors stay as dead */
-TEST_F(removal, comes_back)
+TEST_F_TIMEOUT(removal, comes_back, 180)
 {
 	struct umad_file old[4];
 	struct umad_msg msg, got;
