@@ -185,6 +185,9 @@ TEST_F_TIMEOUT(pair, close_beside_others, 120)
 	bool yields = false;
 	int i, n;
 
+	if (umad_reference())
+		SKIP(return, "whether the reference lets others run is the kernel's preemption");
+
 	umad_register(&self->client, &fence);
 	for (i = 0; i < CLOSE_TRIES && !yields; i++) {
 		for (n = 0; n < MUCH; n += BATCH)
@@ -199,7 +202,7 @@ TEST_F_TIMEOUT(pair, close_beside_others, 120)
 			      &self->server);
 		umad_register(&self->server, &server);
 	}
-	EXPECT_FIXED(yields, "close() lets nobody run meanwhile");
+	EXPECT_TRUE(yields);
 }
 
 TEST_HARNESS_MAIN

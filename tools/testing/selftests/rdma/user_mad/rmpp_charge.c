@@ -330,6 +330,9 @@ TEST_F_TIMEOUT(rmpp_charge, moved_while_it_is_read, 90)
 	struct umad_msg got;
 	int i;
 
+	if (umad_reference())
+		SKIP(return, "the reference moves nothing");
+
 	for (i = 0; i < 3; i++) {
 		head.mad.tid = htobe64(i);
 		umad_long_write(&self->peer, &head, MB / 2, i, &self->msg);
@@ -338,8 +341,6 @@ TEST_F_TIMEOUT(rmpp_charge, moved_while_it_is_read, 90)
 	settle(self, &self->peer, self->peer_id, &self->file, self->id, MAD_GET);
 	while (umad_cgroup_charged(&self->group) - before < 3 * MB / 2 - SLACK) {
 		umad_err_read(ENOSPC, &self->file);
-		if (umad_reference())
-			break;
 		ASSERT_GT(end, umad_now_ms())
 			TH_LOG("it is not charged");
 	}
@@ -392,6 +393,9 @@ TEST_F_TIMEOUT(rmpp_charge, few_beyond_the_limit_in_all, 90)
 	long unread = 0;
 	int i, j;
 
+	if (umad_reference())
+		SKIP(return, "the reference does not tell what is unread");
+
 	umad_unregister(&self->file, self->id);
 	ASSERT_EQ(0, umad_cgroup_join(&self->group));
 	for (i = 0; i < BEYOND_FILES; i++)
@@ -425,8 +429,7 @@ TEST_F_TIMEOUT(rmpp_charge, few_beyond_the_limit_in_all, 90)
 	}
 	TH_LOG("%ld unread", unread);
 	EXPECT_LE(BEYOND, unread);
-	EXPECT_FIXED(unread <= (BEYOND + SLACK / 4096) * BEYOND_PAGE,
-		     "unread MADs are charged to nobody");
+	EXPECT_GE((BEYOND + SLACK / 4096) * BEYOND_PAGE, unread);
 }
 
 /* What is received for a group that is made to sleep delays nobody else */
