@@ -346,6 +346,7 @@ TEST_F_TIMEOUT(rmpp_charge, moved_while_it_is_read, 90)
 	}
 	for (i = 0; i < 3; i++) {
 		head.mad.tid = htobe64(i);
+		ASSERT_TRUE(umad_readable(&self->file, UMAD_LONG_MS));
 		ASSERT_EQ(-1, read(self->file.fd, self->msg.in,
 				   self->file.hlen + MAD_SIZE));
 		EXPECT_EQ(ENOSPC, errno);
