@@ -250,7 +250,7 @@ static long at_most(long slab)
 	return umad_kernel_has("kasan_report") ? LONG_MAX : slab + NOISE;
 }
 
-TEST_F_TIMEOUT(charge, outstanding_sends, 60)
+TEST_F_TIMEOUT(charge, outstanding_sends, UMAD_HANGS)
 {
 	long limit = at_most(variant->madsim ? SEND_SLAB_IB : SEND_SLAB_ROCE);
 	long memory, all;
@@ -272,7 +272,7 @@ TEST_F_TIMEOUT(charge, outstanding_sends, 60)
 		     "outstanding sends are charged to nobody and large");
 }
 
-TEST_F_TIMEOUT(charge, unread_mads, 60)
+TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
 {
 	struct umad_file file;
 	long memory, all;
@@ -294,7 +294,7 @@ TEST_F_TIMEOUT(charge, unread_mads, 60)
 }
 
 /* The group is charged, and it is the group's MADs that are dropped */
-TEST_F_TIMEOUT(charge, flood_of_unread_mads, 60)
+TEST_F_TIMEOUT(charge, flood_of_unread_mads, UMAD_HANGS)
 {
 	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
 	struct umad_file file;
@@ -332,7 +332,7 @@ TEST_F_TIMEOUT(charge, flood_of_unread_mads, 60)
 }
 
 /* A write is refused, nobody is killed for it, and it works again with room */
-TEST_F_TIMEOUT(charge, flood_of_sends, 60)
+TEST_F_TIMEOUT(charge, flood_of_sends, UMAD_HANGS)
 {
 	struct umad_file file;
 	__u32 id;

@@ -276,7 +276,7 @@ static long long write_ns(FIXTURE_DATA(limits) *self, __u32 *tid, int tries)
 	return best;
 }
 
-TEST_F_TIMEOUT(limits, cost_of_many, 120)
+TEST_F_TIMEOUT(limits, cost_of_many, UMAD_HANGS)
 {
 	long long few, many;
 	__u32 tid = 0;

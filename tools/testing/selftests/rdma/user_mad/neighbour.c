@@ -272,7 +272,7 @@ static long crowd_write(struct umad_call *call)
 	}
 }
 
-TEST_F_TIMEOUT(crowd, removal, 200)
+TEST_F_TIMEOUT(crowd, removal, UMAD_HANGS)
 {
 	struct umad_call removal = {
 		.op = UMAD_CALL_FN,

@@ -703,13 +703,13 @@ static long busy_look(struct umad_call *call)
 	}								\
 } while (0)
 
-TEST_F_TIMEOUT(removal, busy, 60)
+TEST_F_TIMEOUT(removal, busy, UMAD_HANGS)
 {
 	expect_busy(self, &variant->abi, 5);
 }
 
 /* A device that comes back is a new one; the old descriptors stay as dead */
-TEST_F_TIMEOUT(removal, comes_back, 180)
+TEST_F_TIMEOUT(removal, comes_back, UMAD_HANGS)
 {
 	struct umad_file old[4];
 	struct umad_msg msg, got;
@@ -854,7 +854,7 @@ TEST_F(roce, unread)
 }
 
 /* The interface goes, and the kernel takes the device away by itself */
-TEST_F_TIMEOUT(roce, interface, 60)
+TEST_F_TIMEOUT(roce, interface, UMAD_HANGS)
 {
 	self->device.kind = UMAD_RXE_NETDEV;
 	expect_busy(self, &abi_new, 3);

@@ -85,18 +85,22 @@ static struct umad_msg next_head(FIXTURE_DATA(rmpp_charge) *self, __u32 id,
 	return head;
 }
 
-/* A request of one MAD comes after what was sent before it */
+/*
+ * A request of one MAD comes after what was sent before it. The one before may not
+ * have completed: it must not have the same transaction ID.
+ */
 #define settle(self, to, to_id, from, from_id, method) do {		\
+	static __u32 __tid = 0xabcd;					\
 	struct umad_msg __m = umad_msg(&(self)->port, from_id, method,	\
-				       0xabcd);				\
+				       ++__tid);			\
 									\
 	umad_write(from, &__m);						\
 	umad_read(to, &__m);						\
 	EXPECT_EQ(to_id, __m.hdr.id);					\
-	EXPECT_EQ(0xabcd, (__u32)be64toh(__m.mad.tid));			\
+	EXPECT_EQ(__tid, (__u32)be64toh(__m.mad.tid));			\
 } while (0)
 
-TEST_F_TIMEOUT(rmpp_charge, unread_message, 90)
+TEST_F_TIMEOUT(rmpp_charge, unread_message, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 1);
 	long before, unread, after;
@@ -193,7 +197,7 @@ static int write_too_large(FIXTURE_DATA(rmpp_charge) *self)
 	return umad_readable(&file, UMAD_LONG_MS) ? 0 : 6;
 }
 
-TEST_F_TIMEOUT(rmpp_charge, too_large_for_the_group, 90)
+TEST_F_TIMEOUT(rmpp_charge, too_large_for_the_group, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, self->id, MAD_SEND, 1);
 	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
@@ -255,7 +259,7 @@ static int write_too_many(FIXTURE_DATA(rmpp_charge) *self)
 	return 4;
 }
 
-TEST_F_TIMEOUT(rmpp_charge, too_many_for_the_group, 60)
+TEST_F_TIMEOUT(rmpp_charge, too_many_for_the_group, UMAD_HANGS)
 {
 	int status;
 	pid_t pid;
@@ -275,7 +279,7 @@ TEST_F_TIMEOUT(rmpp_charge, too_many_for_the_group, 60)
  * The group has no room: its memory may be full of what others in it have read
  * from files. What its sender was told that it has arrived is there all the same.
  */
-TEST_F_TIMEOUT(rmpp_charge, no_room_to_receive, 90)
+TEST_F_TIMEOUT(rmpp_charge, no_room_to_receive, UMAD_HANGS)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->peer_id, MAD_SEND, 0);
 	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 1);
@@ -300,7 +304,7 @@ TEST_F_TIMEOUT(rmpp_charge, no_room_to_receive, 90)
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 }
 
-TEST_F_TIMEOUT(rmpp_charge, no_room_for_the_response, 90)
+TEST_F_TIMEOUT(rmpp_charge, no_room_for_the_response, UMAD_HANGS)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->id, MAD_GET, 1);
 	struct umad_msg head;
@@ -322,7 +326,7 @@ TEST_F_TIMEOUT(rmpp_charge, no_room_for_the_response, 90)
 }
 
 /* Messages are moved to memory of the group while they wait, and nobody sees it */
-TEST_F_TIMEOUT(rmpp_charge, moved_while_it_is_read, 90)
+TEST_F_TIMEOUT(rmpp_charge, moved_while_it_is_read, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 0);
 	long before = umad_cgroup_charged(&self->group);
@@ -386,7 +390,7 @@ TEST_F(rmpp_charge, few_beyond_the_limit)
 #define BEYOND_FILES	32
 #define BEYOND_PAGE	12
 
-TEST_F_TIMEOUT(rmpp_charge, few_beyond_the_limit_in_all, 90)
+TEST_F_TIMEOUT(rmpp_charge, few_beyond_the_limit_in_all, UMAD_HANGS)
 {
 	struct umad_file file[BEYOND_FILES];
 	struct umad_msg msg;
@@ -434,16 +438,16 @@ TEST_F_TIMEOUT(rmpp_charge, few_beyond_the_limit_in_all, 90)
 }
 
 /* What is received for a group that is made to sleep delays nobody else */
-TEST_F_TIMEOUT(rmpp_charge, throttled_receiver, 90)
+TEST_F_TIMEOUT(rmpp_charge, throttled_receiver, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 1);
 
 	ASSERT_EQ(0, umad_cgroup_throttle(&self->group, 4096));
-	umad_long_write(&self->peer, &head, 4 * MB, 9, &self->msg);
+	umad_long_write(&self->peer, &head, 2 * MB, 9, &self->msg);
 	while (!umad_readable(&self->file, 10))
 		settle(self, &self->peer, self->peer_id, &self->file, self->id,
 		       MAD_GET);
-	umad_long_read(&self->file, self->id, &head, 4 * MB, 9, &self->msg);
+	umad_long_read(&self->file, self->id, &head, 2 * MB, 9, &self->msg);
 }
 
 /* In the group, when told to, to nobody */
@@ -459,7 +463,7 @@ static int write_throttled(FIXTURE_DATA(rmpp_charge) *self, size_t size,
 }
 
 /* A writer who is made to sleep does so with nothing that others wait for */
-TEST_F_TIMEOUT(rmpp_charge, throttled_writer, 90)
+TEST_F_TIMEOUT(rmpp_charge, throttled_writer, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, self->id, 0x10, 1);
 	struct ib_user_mad_reg_req2 reg = { .id = self->id };

@@ -101,14 +101,14 @@ static struct umad_msg next_head(FIXTURE_DATA(rmpp_fabric) *self, __u8 method)
 		       (self)->tid, &(self)->msg);			\
 } while (0)
 
-TEST_F_TIMEOUT(rmpp_fabric, longest_request, 300)
+TEST_F_TIMEOUT(rmpp_fabric, longest_request, UMAD_HANGS)
 {
 	expect_sent(self, LONGEST, 3);
 	umad_expect_empty(&self->server);
 	umad_expect_empty(&self->client);
 }
 
-TEST_F_TIMEOUT(rmpp_fabric, longest_response, 300)
+TEST_F_TIMEOUT(rmpp_fabric, longest_response, UMAD_HANGS)
 {
 	expect_answered(self, LONGEST - 1, 3);
 	umad_expect_empty(&self->server);
@@ -116,7 +116,7 @@ TEST_F_TIMEOUT(rmpp_fabric, longest_response, 300)
 }
 
 /* Both at the same time, of the same class and transaction */
-TEST_F_TIMEOUT(rmpp_fabric, to_and_fro, 90)
+TEST_F_TIMEOUT(rmpp_fabric, to_and_fro, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, MAD_SEND), back = head;
 	struct umad_reg reg = {
@@ -149,7 +149,7 @@ TEST_F_TIMEOUT(rmpp_fabric, to_and_fro, 90)
 }
 
 /* What a fabric may do to a message without harm */
-TEST_F_TIMEOUT(rmpp_fabric, duplicates, 60)
+TEST_F_TIMEOUT(rmpp_fabric, duplicates, UMAD_HANGS)
 {
 	umad_fabric_fault("h1 1 duplicate nth 3");
 	umad_fabric_fault("h2 1 duplicate nth 2");
@@ -165,7 +165,7 @@ TEST_F_TIMEOUT(rmpp_fabric, duplicates, 60)
 	}
 }
 
-TEST_F_TIMEOUT(rmpp_fabric, reordered, 60)
+TEST_F_TIMEOUT(rmpp_fabric, reordered, UMAD_HANGS)
 {
 	umad_fabric_fault("h1 1 reorder nth 5");
 	umad_fabric_fault("h2 1 reorder nth 7");
@@ -175,7 +175,7 @@ TEST_F_TIMEOUT(rmpp_fabric, reordered, 60)
 	umad_expect_empty(&self->client);
 }
 
-TEST_F_TIMEOUT(rmpp_fabric, delayed, 60)
+TEST_F_TIMEOUT(rmpp_fabric, delayed, UMAD_HANGS)
 {
 	umad_fabric_fault("h1 1 delay nth 10");
 	umad_fabric_fault("h2 1 delay nth 2");
@@ -185,7 +185,7 @@ TEST_F_TIMEOUT(rmpp_fabric, delayed, 60)
 	umad_expect_empty(&self->client);
 }
 
-TEST_F_TIMEOUT(rmpp_fabric, lost_segments, 90)
+TEST_F_TIMEOUT(rmpp_fabric, lost_segments, UMAD_HANGS)
 {
 	umad_fabric_fault("h1 1 drop nth 61");
 	expect_sent(self, 150 * SEG_DATA + 100, 10);
@@ -193,7 +193,7 @@ TEST_F_TIMEOUT(rmpp_fabric, lost_segments, 90)
 	umad_expect_empty(&self->client);
 }
 
-TEST_F_TIMEOUT(rmpp_fabric, lost_acknowledgments, 90)
+TEST_F_TIMEOUT(rmpp_fabric, lost_acknowledgments, UMAD_HANGS)
 {
 	umad_fabric_fault("h2 1 drop nth 2");
 	expect_sent(self, 150 * SEG_DATA + 100, 10);
@@ -201,7 +201,7 @@ TEST_F_TIMEOUT(rmpp_fabric, lost_acknowledgments, 90)
 	umad_expect_empty(&self->client);
 }
 
-TEST_F_TIMEOUT(rmpp_fabric, everything_at_once, 120)
+TEST_F_TIMEOUT(rmpp_fabric, everything_at_once, UMAD_HANGS)
 {
 	umad_fabric_fault("h1 1 seed 1");
 	umad_fabric_fault("h1 1 drop permille 15");
@@ -218,7 +218,7 @@ TEST_F_TIMEOUT(rmpp_fabric, everything_at_once, 120)
  * A timeout is for the answer to the message, which must be on its way within 2 s.
  * With less, the kernel's MAD layer does not make up for a loss.
  */
-TEST_F_TIMEOUT(rmpp_fabric, lost_segments_and_a_timeout, 60)
+TEST_F_TIMEOUT(rmpp_fabric, lost_segments_and_a_timeout, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, MAD_SEND), got;
 	const size_t len = 150 * SEG_DATA + 100;
@@ -270,7 +270,7 @@ TEST_F(rmpp_fabric, total_loss)
 }
 
 /* ... also when the peer does not want an answer, and of a response */
-TEST_F_TIMEOUT(rmpp_fabric, total_loss_without_timeout, 60)
+TEST_F_TIMEOUT(rmpp_fabric, total_loss_without_timeout, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, MAD_SEND), got;
 

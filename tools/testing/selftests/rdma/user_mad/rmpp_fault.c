@@ -411,12 +411,12 @@ TEST_F(fault, pages_that_take_turns)
 	munmap(map, 3 * turns.page);
 }
 
-TEST_F_TIMEOUT(fault, race_with_drop, 60)
+TEST_F_TIMEOUT(fault, race_with_drop, UMAD_HANGS)
 {
 	race_pages(self, true);
 }
 
-TEST_F_TIMEOUT(fault, race_with_protect, 60)
+TEST_F_TIMEOUT(fault, race_with_protect, UMAD_HANGS)
 {
 	race_pages(self, false);
 }

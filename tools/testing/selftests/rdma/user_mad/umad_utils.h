@@ -77,6 +77,9 @@
 #define UMAD_QUIET_MS		100
 #define UMAD_FIXED_MS		400
 
+/* Seconds for a test that moves much: what takes longer hangs, on any machine */
+#define UMAD_HANGS		300
+
 struct mad {
 	__u8	base_version;
 	__u8	mgmt_class;

@@ -133,7 +133,7 @@ static struct umad_msg next_head(FIXTURE_DATA(user_rmpp) *self, int from,
 	       (size_t)(len), __rmpp.acks, __rmpp.windows, __rmpp.resent); \
 } while (0)
 
-TEST_F_TIMEOUT(user_rmpp, from_the_kernel, 60)
+TEST_F_TIMEOUT(user_rmpp, from_the_kernel, UMAD_HANGS)
 {
 	expect_received(self, 1, 0);
 	expect_received(self, SEG_DATA - 1, 0);
@@ -146,7 +146,7 @@ TEST_F_TIMEOUT(user_rmpp, from_the_kernel, 60)
 	umad_expect_empty(&self->kernel);
 }
 
-TEST_F_TIMEOUT(user_rmpp, from_the_kernel_with_losses, 90)
+TEST_F_TIMEOUT(user_rmpp, from_the_kernel_with_losses, UMAD_HANGS)
 {
 	expect_received(self, LEN, 1);
 	expect_received(self, LEN, 2);
@@ -155,7 +155,7 @@ TEST_F_TIMEOUT(user_rmpp, from_the_kernel_with_losses, 90)
 	umad_expect_empty(&self->kernel);
 }
 
-TEST_F_TIMEOUT(user_rmpp, to_the_kernel, 60)
+TEST_F_TIMEOUT(user_rmpp, to_the_kernel, UMAD_HANGS)
 {
 	expect_sent(self, 0, 0);
 	expect_sent(self, 1, 0);
@@ -168,7 +168,7 @@ TEST_F_TIMEOUT(user_rmpp, to_the_kernel, 60)
 	umad_expect_empty(&self->kernel);
 }
 
-TEST_F_TIMEOUT(user_rmpp, to_the_kernel_with_losses, 60)
+TEST_F_TIMEOUT(user_rmpp, to_the_kernel_with_losses, UMAD_HANGS)
 {
 	expect_sent(self, LEN, 1);
 	expect_sent(self, LEN, 2);
@@ -179,7 +179,7 @@ TEST_F_TIMEOUT(user_rmpp, to_the_kernel_with_losses, 60)
 }
 
 /* A request by user space that the kernel answers at length, and vice versa */
-TEST_F_TIMEOUT(user_rmpp, responses, 60)
+TEST_F_TIMEOUT(user_rmpp, responses, UMAD_HANGS)
 {
 	struct umad_rmpp rmpp = { .file = &self->user };
 	struct umad_msg head = next_head(self, 1, self->uid, 0, MAD_GET), got;
@@ -318,7 +318,7 @@ static const struct {
 	{ 9, 0, 0, 0, RMPP_STATUS_BADT },
 };
 
-TEST_F_TIMEOUT(user_rmpp, ended_by_the_receiver, 60)
+TEST_F_TIMEOUT(user_rmpp, ended_by_the_receiver, UMAD_HANGS)
 {
 	struct umad_msg head, got, data;
 	size_t i;
@@ -358,7 +358,7 @@ TEST_F_TIMEOUT(user_rmpp, ended_by_the_receiver, 60)
 }
 
 /* ... and one where a response is expected, at once */
-TEST_F_TIMEOUT(user_rmpp, request_ended_by_the_receiver, 60)
+TEST_F_TIMEOUT(user_rmpp, request_ended_by_the_receiver, UMAD_HANGS)
 {
 	struct umad_msg head, got, data;
 	bool all = true, one;
@@ -384,7 +384,7 @@ TEST_F_TIMEOUT(user_rmpp, request_ended_by_the_receiver, 60)
 }
 
 /* The receiver falls silent in the middle: a record, and all is free again */
-TEST_F_TIMEOUT(user_rmpp, silent_receiver, 60)
+TEST_F_TIMEOUT(user_rmpp, silent_receiver, UMAD_HANGS)
 {
 	struct umad_msg head, got, data;
 
@@ -402,7 +402,7 @@ TEST_F_TIMEOUT(user_rmpp, silent_receiver, 60)
 }
 
 /* What a sender may do wrong, and what the kernel says to it */
-TEST_F_TIMEOUT(user_rmpp, ended_by_the_kernel, 60)
+TEST_F_TIMEOUT(user_rmpp, ended_by_the_kernel, UMAD_HANGS)
 {
 	struct umad_msg head, got;
 
