@@ -14,7 +14,8 @@
 # reported as XFAIL.
 #
 # UMAD_TIMEOUT in the environment is how many seconds a program may take, instead
-# of what settings says, for kernels that are slow.
+# of what settings says. UMAD_SLOW_KERNEL=1 makes the longest messages shorter.
+# Both are for kernels with sanitizers.
 #
 # AFTER_EACH in the environment is a command to run after each program, to look
 # for what it did to the kernel. If it fails, so has the program.

@@ -266,6 +266,14 @@ static inline bool umad_reference(void)
 	return env && !strcmp(env, "1");
 }
 
+/* Set by who runs the programs on a kernel with sanitizers */
+static inline bool umad_slow_kernel(void)
+{
+	const char *env = getenv("UMAD_SLOW_KERNEL");
+
+	return env && !strcmp(env, "1");
+}
+
 static inline int umad_fixed_ms(void)
 {
 	return umad_reference() ? UMAD_FIXED_MS : UMAD_SOON_MS;
