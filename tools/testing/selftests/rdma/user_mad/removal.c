@@ -3,6 +3,7 @@
  * The device goes away, whatever its users are doing: they are all told, none
  * of them is waited for, and what comes back is a new device.
  */
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/sysmacros.h>
@@ -858,6 +859,99 @@ TEST_F_TIMEOUT(roce, interface, UMAD_HANGS)
 {
 	self->device.kind = UMAD_RXE_NETDEV;
 	expect_busy(self, &abi_new, 3);
+}
+
+/*
+ * The MAD layer answers with agents of its own, which it frees when it lets go of
+ * a device. A device that hands it a request until then, and does not wait for the
+ * answer, crashes the kernel. The one that we simulate must not.
+ */
+FIXTURE(asked)
+{
+	struct umad_device device;
+	struct umad_call removal;
+};
+
+FIXTURE_VARIANT(asked)
+{
+	enum umad_device_kind kind;
+};
+
+FIXTURE_VARIANT_ADD(asked, madsim)
+{
+	.kind = UMAD_MADSIM,
+};
+
+FIXTURE_VARIANT_ADD(asked, netns)
+{
+	.kind = UMAD_MADSIM_NETNS,
+};
+
+FIXTURE_SETUP(asked)
+{
+	if (!umad_device_possible(variant->kind))
+		SKIP(return, UMAD_NO_DEVICE(variant->kind));
+	ASSERT_EQ(0, umad_device_make(&self->device, variant->kind));
+}
+
+FIXTURE_TEARDOWN(asked)
+{
+	umad_device_free(&self->device);
+}
+
+/* Somebody at the other end of the cable, who asks all the time */
+struct asker {
+	struct umad_call call;
+	struct umad_sm sm;
+	atomic_bool enough;
+	unsigned long answered;
+};
+
+static long ask(struct umad_call *call)
+{
+	static const struct umad_path path = { .hops = 1, .port = { 1 } };
+	struct asker *asker = call->arg;
+	struct umad_msg msg;
+	int i;
+
+	while (!atomic_load(&asker->enough)) {
+		for (i = 0; i < 32; i++) {
+			msg = umad_smp_msg(&asker->sm, &path, 0, MAD_GET,
+					   SMP_NODE_INFO, 0, NULL);
+			msg.hdr.timeout_ms = 50;
+			_umad_write(&asker->sm.file, &msg);
+		}
+		while (_umad_read(&asker->sm.file, &msg) > 0)
+			asker->answered += !msg.hdr.status;
+	}
+	return 0;
+}
+
+TEST_F_TIMEOUT(asked, comes_and_goes, UMAD_HANGS)
+{
+	struct asker asker[3] = {};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(asker); i++) {
+		umad_sm_open(&self->device.fabric.host[1], &asker[i].sm);
+		asker[i].call = (struct umad_call){
+			.op = UMAD_CALL_FN,
+			.fn = ask,
+			.arg = &asker[i],
+		};
+		umad_call_start(&asker[i].call);
+	}
+	for (i = 0; i < 40; i++) {
+		umad_sleep_ms(i % 8 * 5);
+		remove_device(self);
+		return_device(self);
+	}
+	for (i = 0; i < ARRAY_SIZE(asker); i++) {
+		atomic_store(&asker[i].enough, true);
+		umad_call_end(&asker[i].call);
+		EXPECT_LT(0, asker[i].answered);
+		umad_sm_close(&asker[i].sm);
+	}
 }
 
 TEST_HARNESS_MAIN
