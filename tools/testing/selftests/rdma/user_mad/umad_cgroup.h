@@ -20,8 +20,9 @@ static inline int umad_cgroup_put(const char *dir, const char *name,
 	char path[128];
 	int fd, ret;
 
+	/* A limit below what is charged is nobody's out of memory, since 6.16 */
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY);
+	fd = open(path, O_WRONLY | O_NONBLOCK);
 	if (fd < 0)
 		return -1;
 	ret = write(fd, value, strlen(value)) < 0 ? -1 : 0;
