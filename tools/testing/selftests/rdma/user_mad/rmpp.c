@@ -293,7 +293,7 @@ TEST_F(rmpp, long_timeout)
 
 	make_active(&msg);
 	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 20;
+	msg.hdr.timeout_ms = 500;
 	size = pack_long(self, &self->client, &msg, 3 * SEG_DATA);
 	ASSERT_EQ((ssize_t)size, write(self->client.fd, self->out, size));
 	umad_err_write(EINVAL, &self->client, &msg);	/* outstanding */
