@@ -5,7 +5,9 @@
 # prints one KTAP stream: a test for each program, with the program's own tests
 # indented before its result.
 #
-#	run.sh [-n] [-r] DIRECTORY [PROGRAM...]
+#	run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST]...]
+#
+# PROGRAM/TEST: of this program only the tests of this name.
 #
 # -n: native programs only, no 32-bit ones.
 #
@@ -34,7 +36,7 @@ die()
 	exit 2
 }
 
-usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM...]"
+usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST]...]"
 both="device agent send recv poll rmpp smi trace"
 native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
 opa stall neighbour removal issm_removal mix limits charge rmpp_charge
@@ -122,7 +124,7 @@ check='
 /^not ok / { failed++ }
 { print "  " $0; fflush() }
 END {
-	if (plan == "" || done != plan) {
+	if (plan == "" || done != plan || (only != "" && !done)) {
 		printf "  # %s ended after %d of %d tests\n", name, done, plan
 		exit 1
 	}
@@ -144,8 +146,10 @@ number=0
 for name in $programs; do
 	number=$((number + 1))
 	echo "  # program $name"
+	only=
 	case $name in
 	*.sh)	program=$here/$name ;;
+	*/*)	program=$dir/${name%/*} only=${name#*/} ;;
 	*)	program=$dir/$name ;;
 	esac
 	if [ "$name" = 32-bit ]; then
@@ -153,8 +157,9 @@ for name in $programs; do
 	elif [ ! -x "$program" ]; then
 		status=1
 		echo "not ok $number $name # there is no $program"
-	elif timeout --kill-after=5 "${limit:-120}" "$program" 2>&1 |
-			awk -v name="$name" "$check" && after_each; then
+	elif timeout --kill-after=5 "${limit:-120}" \
+			"$program" ${only:+-t "$only"} 2>&1 |
+			awk -v name="$name" -v only="$only" "$check" && after_each; then
 		echo "ok $number $name"
 	else
 		status=1
