@@ -95,8 +95,13 @@ counts()
 check "perfquery: counts what passed" counts
 resets()
 {
+	local data total
 	perfquery $on -R "$l1" 1
 	says "PortXmitPkts:\.*[0-9]$" perfquery $on "$l1" 1
+	total=$(perfquery $on -x "$l1" 1 | sed -n 's/^PortXmitData:\.*//p')
+	data=$(perfquery $on "$l1" 1 | sed -n 's/^PortXmitData:\.*//p')
+	echo "$data since then, $total in all"
+	[ "$data" -lt "$total" ]
 	[ "$(xmit_packets "$l1")" -gt 10 ]
 }
 check "perfquery -R: resets the 32-bit counters alone" resets

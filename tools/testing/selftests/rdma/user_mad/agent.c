@@ -450,6 +450,13 @@ TEST_F(agent, unregister_wrong_id)
 	umad_err_unregister(EINVAL, &self->file, 0x80000000);
 	umad_err_unregister(EINVAL, &self->file, ~0U);
 
+	/* One that cannot be is not taken for another */
+	umad_register(&self->file, &reg);
+	EXPECT_EQ(0, reg.id);
+	umad_err_unregister(EINVAL, &self->file, UMAD_MAX_AGENTS);
+	umad_err_unregister(EINVAL, &self->file, 0x80000000);
+	umad_unregister(&self->file, reg.id);
+
 	/* An id belongs to one descriptor, and can be given up once */
 	umad_register(&self->other, &reg);
 	umad_err_unregister(EINVAL, &self->file, reg.id);

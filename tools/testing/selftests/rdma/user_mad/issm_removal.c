@@ -147,6 +147,20 @@ TEST_F(issm, comes_back)
 	EXPECT_FALSE(is_sm(&issm->device.port));
 }
 
+/* Where nobody holds on to what was removed, its number is free for the next one */
+TEST_F(issm, number_is_used_again)
+{
+	struct umad_issm *issm = &self->issm;
+	char path[sizeof(issm->path)];
+
+	EXPECT_EQ(0, close(issm->holder));
+	issm->holder = -1;
+	memcpy(path, issm->path, sizeof(path));
+	remove_device(issm);
+	return_device(issm);
+	EXPECT_STREQ(path, issm->path);
+}
+
 /* The bit does not stay behind on a device that lives on elsewhere */
 TEST(leaves_no_bit)
 {

@@ -169,6 +169,9 @@ TEST_F(neighbour, removal)
 	EXPECT_EQ(0, removal.ret);
 	ASSERT_TRUE(umad_call_returned(&self->writer, UMAD_SOON_MS));
 	EXPECT_EQ(-1, self->writer.ret);
+	/* The reference says what became of the neighbour */
+	if (!umad_reference())
+		EXPECT_EQ(EIO, self->writer.err);
 	umad_err_read(EIO, &self->file);
 }
 
