@@ -70,6 +70,10 @@ kunit: | python3
 test-race: | python3
 	@scripts/run-tests race
 
+.PHONY: test-mutants
+test-mutants: | python3
+	@scripts/run-tests mutants
+
 .PHONY: fuzz
 fuzz: | python3
 	@scripts/run-tests fuzz
@@ -131,8 +135,9 @@ help:
 	@echo 'make kunit           KUnit alone, by the kernel'\''s kunit.py; make test has the suites, too'
 	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
 	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
+	@echo 'make test-mutants    whether the tests catch bugs planted on purpose; before a release'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
-	@echo '                     (the last five are not a part of make test)'
+	@echo '                     (the last six are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
