@@ -1059,8 +1059,11 @@ static void open_and_close(void)
 	while (getppid() == parent) {
 		fd = open("/dev/infiniband/umad0", O_RDWR);
 		umad_sleep_ms(1);
-		if (fd >= 0)
-			close(fd);
+		if (fd < 0)
+			continue;
+		close(fd);
+		/* Now is the time to unload it */
+		umad_sleep_ms(5);
 	}
 	_exit(0);
 }

@@ -273,10 +273,10 @@ TEST_F(pair, one_queue)
 	for (i = 0; i < 3; i++) {
 		/* To itself, with nobody to answer: first it is received ... */
 		msg = umad_msg(&self->port, self->sid, MAD_SEND, i);
-		msg.hdr.timeout_ms = 1;
+		msg.hdr.timeout_ms = 200;
 		umad_write(&self->server, &msg);
 		/* ... then timed out, and only then comes the next */
-		umad_sleep_ms(500);
+		umad_sleep_ms(700);
 	}
 	for (i = 0; i < 3; i++) {
 		umad_read(&self->server, &got);
