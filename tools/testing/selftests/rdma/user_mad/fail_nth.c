@@ -1050,33 +1050,6 @@ static int unload_module(void)
 	return syscall(SYS_delete_module, "ib_umad", O_NONBLOCK) ? errno : 0;
 }
 
-/* Somebody opens what there is as soon as it is there, as udev does */
-static void open_and_close(void)
-{
-	pid_t parent = getppid();
-	int fd;
-
-	while (getppid() == parent) {
-		fd = open("/dev/infiniband/umad0", O_RDWR);
-		umad_sleep_ms(1);
-		if (fd < 0)
-			continue;
-		close(fd);
-		/* Now is the time to unload it */
-		umad_sleep_ms(5);
-	}
-	_exit(0);
-}
-
-static int unload_between(void)
-{
-	int err;
-
-	while ((err = unload_module()) == EWOULDBLOCK)
-		umad_sleep_ms(1);
-	return err;
-}
-
 /*
  * Making a cache is left out: when it fails the kernel dumps its stack, which
  * looks like a report of a bug, and loses the name of the cache.
@@ -1086,7 +1059,6 @@ TEST_F_TIMEOUT(module, load, SWEEP_TIMEOUT)
 	struct fault fault;
 	__u64 start, end;
 	int err, fd;
-	pid_t pid;
 
 	fault_begin(&fault);
 	ASSERT_EQ(0, find_code(NULL, "do_one_initcall", &start, &end));
@@ -1096,19 +1068,13 @@ TEST_F_TIMEOUT(module, load, SWEEP_TIMEOUT)
 	fd = open(self->path, O_RDONLY);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, unload_module());
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		open_and_close();
 	while (fault_next(&fault)) {
 		err = fault_in(&fault, load_module(fd));
 		fault_expect(&fault, err, 0);
 		if (!err)
-			ASSERT_EQ(0, unload_between());
+			ASSERT_EQ(0, unload_module());
 		EXPECT_NE(0, access("/sys/class/infiniband_mad", F_OK));
 	}
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 	ASSERT_EQ(0, load_module(fd));
 	umad_port(&self->port);
 	fault_end(&fault, 10);
