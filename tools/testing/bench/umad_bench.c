@@ -269,14 +269,18 @@ static void receive_umad(const struct agent *agent, struct umad *umad)
 }
 
 /*
- * A worker that write() wakes may run before write() returns. Not so while we
- * have a realtime priority; then nothing but write() is in the span of it.
+ * A worker that write() wakes may run before write() returns. Not so while we are
+ * SCHED_FIFO; then nothing but write() is in the span of it.
+ *
+ * While we are SCHED_IDLE the worker always goes first, as if it had a processor of
+ * its own. Otherwise it depends on the time that each of us has had before, which
+ * differs from boot to boot.
  */
-static void urgent(bool urgent)
+static void run_as(int policy)
 {
-	struct sched_param param = { .sched_priority = urgent };
+	struct sched_param param = { .sched_priority = policy == SCHED_FIFO };
 
-	if (sched_setscheduler(0, urgent ? SCHED_FIFO : SCHED_OTHER, &param))
+	if (sched_setscheduler(0, policy, &param))
 		err(1, "sched_setscheduler");
 }
 
@@ -307,30 +311,18 @@ static uint64_t exchange(struct agent *agent, enum exchange what,
 	return end - start;
 }
 
-/*
- * Whoever we wake goes first, as if it had a processor of its own, and not by how
- * much of this one it has had lately. That differs from boot to boot.
- */
-static void yielding(bool on)
-{
-	struct sched_param param = {};
-
-	if (sched_setscheduler(0, on ? SCHED_IDLE : SCHED_OTHER, &param))
-		err(1, "sched_setscheduler");
-}
-
 static void exchanges(const char *figure, unsigned int x, struct agent *agent,
 		      enum exchange what, struct agent *server)
 {
 	unsigned int i;
 
-	yielding(true);
+	run_as(SCHED_IDLE);
 	for (i = 0; i < samples_wanted; i++) {
 		if (i % 16 == 0)
 			settle(20);
 		sample(exchange(agent, what, server, false));
 	}
-	yielding(false);
+	run_as(SCHED_OTHER);
 	tell(figure, x);
 }
 
@@ -339,10 +331,10 @@ static void writes(const char *figure, unsigned int x, struct agent *agent,
 {
 	unsigned int i;
 
-	urgent(true);
+	run_as(SCHED_FIFO);
 	for (i = 0; i < samples_wanted; i++)
 		sample(exchange(agent, what, server, true));
-	urgent(false);
+	run_as(SCHED_OTHER);
 	tell(figure, x);
 }
 
