@@ -53,4 +53,13 @@ offer_madsim()
 	export MADSIM_MODULE=$top/build/$KERNEL_RELEASE/ib_madsim.ko
 }
 
+# On a kernel with sanitizers: look at its log after each program, and for leaks only
+# when asked to. On a busy machine a program may take ten times as long as elsewhere.
+watch_kernel()
+{
+	export AFTER_EACH=$top/scripts/guest-check
+	export UMAD_TIMEOUT=1200 UMAD_SLOW_KERNEL=1 MADSIM_CYCLES=30
+	echo scan=off >/sys/kernel/debug/kmemleak
+}
+
 [ "${KERNEL_RELEASE-}" ] || die "this changes the machine: run it by scripts/guest"

@@ -15,7 +15,6 @@ which=$1 programs=$2
 run=$(dirname "$0")/selftests/rdma/user_mad/run.sh
 counters=/sys/kernel/debug/kcsan
 status=0 number=0
-export UMAD_TIMEOUT=600
 
 # result NAME COMMAND ...: a test that passes if the command does
 result()
