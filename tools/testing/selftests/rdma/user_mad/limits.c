@@ -173,7 +173,6 @@ TEST_F(limits, lowered)
 /* A timeout record counts until it is read: nothing else bounds these */
 TEST_F(limits, room_after_timeouts)
 {
-	long long end = umad_now_ms() + UMAD_SOON_MS;
 	struct umad_msg got;
 	int i;
 
@@ -181,10 +180,8 @@ TEST_F(limits, room_after_timeouts)
 		return;
 	set_limit(ROOM);
 	send_many(self, 0, ROOM, 1);
-	while (umad_fdinfo(&self->file, "umad-unread") < ROOM) {
-		ASSERT_GT(end, umad_now_ms());
-		umad_sleep_ms(1);
-	}
+	ASSERT_TRUE(umad_fdinfo_reaches(&self->file, "umad-unread", ROOM,
+					UMAD_SOON_MS));
 	EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-outstanding"));
 	expect_full(self);
 

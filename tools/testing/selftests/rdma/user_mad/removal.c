@@ -739,6 +739,59 @@ TEST_F_TIMEOUT(removal, comes_back, UMAD_HANGS)
 	EXPECT_EQ(2, (__u32)be64toh(got.mad.tid));
 }
 
+/* Somebody at the other end of the cable, who does not wait for answers */
+struct asker {
+	struct umad_call call;
+	struct umad_sm sm;
+	atomic_bool enough;
+};
+
+static const struct umad_path to_victim = { .hops = 1, .port = { 1 } };
+
+static long ask(struct umad_call *call)
+{
+	struct asker *asker = call->arg;
+	struct umad_msg msg;
+
+	while (!atomic_load(&asker->enough)) {
+		msg = umad_smp_msg(&asker->sm, &to_victim, 0, MAD_GET,
+				   SMP_NODE_INFO, 0, NULL);
+		msg.hdr.timeout_ms = 0;
+		_umad_write(&asker->sm.file, &msg);
+	}
+	return 0;
+}
+
+/*
+ * The MAD layer answers with agents of its own, and frees them when it lets go of
+ * a device. A device that hands it a request after that may crash the kernel. The
+ * one that we simulate must not.
+ */
+TEST_F_TIMEOUT(removal, asked, UMAD_HANGS)
+{
+	struct asker asker = { .call = { .op = UMAD_CALL_FN, .fn = ask } };
+	__u8 data[64] = {};
+	int i;
+
+	if (variant->kind != UMAD_MADSIM && variant->kind != UMAD_MADSIM_NETNS)
+		SKIP(return, "the device has no other end that stays");
+
+	umad_sm_open(&self->device.fabric.host[1], &asker.sm);
+	asker.call.arg = &asker;
+	umad_call_start(&asker.call);
+	for (i = 0; i < 10; i++) {
+		umad_sleep_ms(20);
+		remove_device(self);
+		return_device(self);
+	}
+	atomic_store(&asker.enough, true);
+	umad_call_end(&asker.call);
+
+	EXPECT_EQ(0, umad_smp(&asker.sm, &to_victim, 0, MAD_GET, SMP_NODE_INFO,
+			      0, data));
+	umad_sm_close(&asker.sm);
+}
+
 /* The last one to know of a device may be a process that is killed */
 TEST_F(removal, killed)
 {
@@ -859,89 +912,6 @@ TEST_F_TIMEOUT(roce, interface, UMAD_HANGS)
 {
 	self->device.kind = UMAD_RXE_NETDEV;
 	expect_busy(self, &abi_new, 3);
-}
-
-/*
- * The MAD layer answers with agents of its own, and frees them when it lets go of
- * a device. A device that hands it a request after that may crash the kernel. The
- * one that we simulate must not.
- */
-FIXTURE(asked)
-{
-	struct umad_device device;
-	struct umad_call removal;
-};
-
-FIXTURE_VARIANT(asked)
-{
-	enum umad_device_kind kind;
-};
-
-FIXTURE_VARIANT_ADD(asked, madsim)
-{
-	.kind = UMAD_MADSIM,
-};
-
-FIXTURE_VARIANT_ADD(asked, netns)
-{
-	.kind = UMAD_MADSIM_NETNS,
-};
-
-FIXTURE_SETUP(asked)
-{
-	if (!umad_device_possible(variant->kind))
-		SKIP(return, UMAD_NO_DEVICE(variant->kind));
-	ASSERT_EQ(0, umad_device_make(&self->device, variant->kind));
-}
-
-FIXTURE_TEARDOWN(asked)
-{
-	umad_device_free(&self->device);
-}
-
-/* Somebody at the other end of the cable, who does not wait for answers */
-struct asker {
-	struct umad_call call;
-	struct umad_sm sm;
-	atomic_bool enough;
-};
-
-static long ask(struct umad_call *call)
-{
-	static const struct umad_path path = { .hops = 1, .port = { 1 } };
-	struct asker *asker = call->arg;
-	struct umad_msg msg;
-
-	while (!atomic_load(&asker->enough)) {
-		msg = umad_smp_msg(&asker->sm, &path, 0, MAD_GET, SMP_NODE_INFO,
-				   0, NULL);
-		msg.hdr.timeout_ms = 0;
-		_umad_write(&asker->sm.file, &msg);
-	}
-	return 0;
-}
-
-TEST_F_TIMEOUT(asked, comes_and_goes, UMAD_HANGS)
-{
-	struct asker asker = { .call = { .op = UMAD_CALL_FN, .fn = ask } };
-	struct umad_path path = { .hops = 1, .port = { 1 } };
-	__u8 data[64] = {};
-	int i;
-
-	umad_sm_open(&self->device.fabric.host[1], &asker.sm);
-	asker.call.arg = &asker;
-	umad_call_start(&asker.call);
-	for (i = 0; i < 10; i++) {
-		umad_sleep_ms(20);
-		remove_device(self);
-		return_device(self);
-	}
-	atomic_store(&asker.enough, true);
-	umad_call_end(&asker.call);
-
-	EXPECT_EQ(0, umad_smp(&asker.sm, &path, 0, MAD_GET, SMP_NODE_INFO, 0,
-			      data));
-	umad_sm_close(&asker.sm);
 }
 
 TEST_HARNESS_MAIN

@@ -103,17 +103,11 @@ static struct umad_msg next_head(FIXTURE_DATA(rmpp_charge) *self, __u32 id,
 /* Messages that are under way at the same time may overtake each other */
 static bool have_arrived(FIXTURE_DATA(rmpp_charge) *self, long count)
 {
-	long long end = umad_now_ms() + UMAD_LONG_MS;
-
 	/* The reference does not tell how many there are */
 	if (umad_reference())
 		return umad_readable(&self->file, UMAD_LONG_MS);
-	while (umad_fdinfo(&self->file, "umad-unread") < count) {
-		if (umad_now_ms() > end)
-			return false;
-		umad_sleep_ms(10);
-	}
-	return true;
+	return umad_fdinfo_reaches(&self->file, "umad-unread", count,
+				   UMAD_LONG_MS);
 }
 
 TEST_F_TIMEOUT(rmpp_charge, unread_message, UMAD_HANGS)
@@ -506,9 +500,7 @@ TEST_F_TIMEOUT(rmpp_charge, throttled_writer, UMAD_HANGS)
 	ASSERT_EQ(1, read(ready[0], &c, 1));
 	ASSERT_EQ(0, umad_cgroup_throttle(&self->group, 4096));
 	ASSERT_EQ(1, write(go[1], &c, 1));
-	for (i = 0; i < 100 && umad_fdinfo(&self->file, "umad-outstanding") < 1;
-	     i++)
-		umad_sleep_ms(10);
+	umad_fdinfo_reaches(&self->file, "umad-outstanding", 1, 1000);
 
 	umad_call_start(&call);
 	returned = umad_call_returned(&call, UMAD_SOON_MS);

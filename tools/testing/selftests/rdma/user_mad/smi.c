@@ -390,7 +390,6 @@ TEST_F(smi, refused_routes)
 	EXPECT_EQ(2, smp_of(&got)->data[2]);
 }
 
-/* An errno of the driver comes out of write(), and the send is forgotten */
 /*
  * The errno of a write while the device has @fault, or 0. The kernel's SA client
  * has address handles, too, and may be who meets it: then it is tried again.
@@ -413,6 +412,7 @@ static int refused(FIXTURE_DATA(smi) *self, struct umad_msg *msg,
 	return 0;
 }
 
+/* An errno of the driver comes out of write(), and the send is forgotten */
 TEST_F(smi, refused_by_the_device)
 {
 	struct umad_msg msg = smi_msg(self, &to_switch, 0, MAD_GET, SMP_NODE_INFO), got;

@@ -20,7 +20,7 @@ static inline int umad_cgroup_put(const char *dir, const char *name,
 	char path[128];
 	int fd, ret;
 
-	/* A limit below what is charged is nobody's out of memory, since 6.16 */
+	/* Newer kernels kill nobody for a limit that is set with O_NONBLOCK */
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	fd = open(path, O_WRONLY | O_NONBLOCK);
 	if (fd < 0)

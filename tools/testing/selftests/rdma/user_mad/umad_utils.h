@@ -258,20 +258,24 @@ static inline void umad_wait_as_child(pid_t parent)
 	_exit(0);
 }
 
+/* Whether a variable of the environment is 1 */
+static inline bool umad_env(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && !strcmp(value, "1");
+}
+
 /* Set by run.sh when the programs are pointed at the kernel's old module */
 static inline bool umad_reference(void)
 {
-	const char *env = getenv("UMAD_REFERENCE");
-
-	return env && !strcmp(env, "1");
+	return umad_env("UMAD_REFERENCE");
 }
 
 /* Set by who runs the programs on a kernel with sanitizers */
 static inline bool umad_slow_kernel(void)
 {
-	const char *env = getenv("UMAD_SLOW_KERNEL");
-
-	return env && !strcmp(env, "1");
+	return umad_env("UMAD_SLOW_KERNEL");
 }
 
 static inline int umad_fixed_ms(void)
@@ -707,6 +711,20 @@ static inline long umad_fdinfo(const struct umad_file *file, const char *name)
 	if (f)
 		fclose(f);
 	return value;
+}
+
+/* Whether such a value comes up to @least within @ms */
+static inline bool umad_fdinfo_reaches(const struct umad_file *file,
+				       const char *name, long least, int ms)
+{
+	long long end = umad_now_ms() + ms;
+
+	while (umad_fdinfo(file, name) < least) {
+		if (umad_now_ms() > end)
+			return false;
+		umad_sleep_ms(1);
+	}
+	return true;
 }
 
 /* Pages that end where memory ends */
