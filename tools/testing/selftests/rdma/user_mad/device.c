@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/sysmacros.h>
 
+#include "umad_fabric.h"
 #include "umad_netlink.h"
 
 #define UMAD_MAJOR	231
@@ -246,9 +247,8 @@ TEST_F(device, netlink_unknown_client)
 /* Network namespaces */
 
 /* The errno of an open from a new network namespace */
-static int open_from_elsewhere(const struct umad_port *port)
+static int open_from_elsewhere(const char *dev)
 {
-	struct umad_file file;
 	int status;
 	pid_t pid;
 
@@ -258,7 +258,7 @@ static int open_from_elsewhere(const struct umad_port *port)
 	if (!pid) {
 		if (unshare(CLONE_NEWNET))
 			_exit(255);
-		_exit(_umad_open(port, O_RDWR, &file) ? errno : 0);
+		_exit(open(dev, O_RDWR | O_CLOEXEC) < 0 ? errno : 0);
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return -1;
@@ -290,26 +290,58 @@ FIXTURE_TEARDOWN(netns)
 		TH_LOG("RDMA devices are still exclusive to a network namespace");
 }
 
-TEST_F(netns, shared)
-{
-	EXPECT_EQ(0, open_from_elsewhere(&self->port));
-}
-
-TEST_F(netns, exclusive)
+static int make_exclusive(FIXTURE_DATA(netns) *self)
 {
 	long long end = umad_now_ms() + UMAD_SOON_MS;
-	struct umad_file file;
 	int ret;
 
 	while ((ret = nl_set_exclusive(true)) == -EBUSY && umad_now_ms() < end)
 		umad_sleep_ms(10);
+	self->exclusive = !ret;
+	return ret;
+}
+
+#define NOT_EXCLUSIVE	"somebody uses another network namespace"
+
+TEST_F(netns, shared)
+{
+	EXPECT_EQ(0, open_from_elsewhere(self->port.dev));
+}
+
+TEST_F(netns, exclusive)
+{
+	struct umad_file file;
+	int ret = make_exclusive(self);
+
 	if (ret == -EBUSY)
-		SKIP(return, "somebody uses another network namespace");
+		SKIP(return, NOT_EXCLUSIVE);
 	ASSERT_EQ(0, ret);
-	self->exclusive = true;
-	EXPECT_EQ(EPERM, open_from_elsewhere(&self->port));
+	EXPECT_EQ(EPERM, open_from_elsewhere(self->port.dev));
 	umad_open(&self->port, O_RDWR, &file);
 	umad_close(&file);
+}
+
+/* Who is refused does not hold it, either */
+TEST_F(netns, exclusive_issm)
+{
+	struct umad_fabric fabric = { .hosts = 2 };
+	char dev[64];
+	int fd, ret;
+
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	umad_fabric_start(&fabric);
+	umad_issm_dev(&fabric.host[0], dev);
+	EXPECT_EQ(0, open_from_elsewhere(dev));
+	ret = make_exclusive(self);
+	if (ret == -EBUSY)
+		SKIP(return, NOT_EXCLUSIVE);
+	ASSERT_EQ(0, ret);
+	EXPECT_EQ(EPERM, open_from_elsewhere(dev));
+	fd = open(dev, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	EXPECT_LE(0, fd);
+	close(fd);
+	umad_fabric_stop();
 }
 
 /* The module */

@@ -448,6 +448,45 @@ TEST_F_TIMEOUT(pair, response, SWEEP_TIMEOUT)
 	fault_end(&fault, 5);
 }
 
+#define CROWD		64	/* more than a new table of duplicates has room for */
+
+/*
+ * The table of duplicates grows by a worker, or at once in whoever writes faster
+ * than that. Where there is no memory for it, write() waits for the worker.
+ */
+TEST_F_TIMEOUT(pair, crowd, SWEEP_TIMEOUT)
+{
+	unsigned int strikes = 0, tries, i;
+	struct umad_file file;
+	struct fault fault;
+	struct umad_reg reg;
+	struct umad_msg msg;
+	__u64 start, end;
+
+	fault_begin(&fault);
+	ASSERT_EQ(0, find_code(NULL, "rhashtable_insert_slow", &start, &end));
+	for (tries = 0; tries < 100 && strikes < 10; tries++) {
+		umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
+			      &file);
+		reg = umad_reg_send_only(variant->abi.api);
+		umad_register(&file, &reg);
+		ASSERT_EQ(0, fault_within(start, end));
+		for (i = 1; i <= CROWD; i++) {
+			msg = umad_msg(&self->port, reg.id, FREE_METHOD, i);
+			msg.hdr.timeout_ms = 60000;
+			fault.nth = 1;
+			EXPECT_LT(0, fault_in(&fault, _umad_write(&file, &msg)))
+				TH_LOG("write %u: %s", i, strerror(errno));
+			strikes += fault.struck;
+		}
+		ASSERT_EQ(0, fault_anywhere());
+		umad_close(&file);
+	}
+	EXPECT_LT(0U, strikes)
+		TH_LOG("no table grew in write()");
+	close(fault.fd);
+}
+
 /*
  * Long messages. Without a timeout they are done with when they have arrived.
  * The receiver knows a transaction ID for some seconds, so each has one of its

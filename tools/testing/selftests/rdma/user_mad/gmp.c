@@ -326,6 +326,30 @@ TEST_F(gmp, gid)
 	gmp_lost(self, &msg);
 }
 
+/* Whatever came before: a program may answer with the header that it was given */
+TEST_F(gmp, nothing_left_of_another_mad)
+{
+	struct umad_msg msg = gmp_msg(self), seen, answer;
+	struct ib_user_mad_hdr want = { 0 };
+
+	msg.hdr.grh_present = 1;
+	msg.hdr.traffic_class = 0x5a;
+	msg.hdr.flow_label = htobe32(0x12345);
+	gmp_exchange(self, &msg, &seen, &answer);
+	EXPECT_EQ(1, seen.hdr.grh_present);
+
+	msg = gmp_msg(self);
+	gmp_exchange(self, &msg, &seen, &answer);
+	want.id = self->sid;
+	want.length = self->server.hlen + MAD_SIZE;
+	want.qpn = htobe32(1);
+	want.lid = htobe16(self->fabric.lid[0]);
+	EXPECT_EQ(0, memcmp(&want, &seen.hdr, self->server.hlen));
+	want.id = self->cid;
+	want.lid = htobe16(self->fabric.lid[1]);
+	EXPECT_EQ(0, memcmp(&want, &answer.hdr, self->client.hlen));
+}
+
 /* Gives a host another GUID, and waits until the GID is known */
 static int gmp_set_guid(FIXTURE_DATA(gmp) *self, int host, int index, __u8 gid[16])
 {

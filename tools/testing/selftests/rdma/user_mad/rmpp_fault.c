@@ -3,14 +3,19 @@
  * Page faults in the middle of a long message: pages that come late, never, or
  * go away again, and a buffer that somebody changes while it is being sent.
  */
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "umad_long.h"
 #include "umad_trap.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define RACES		50
+#define KILLED_STEP	(2 << 20)
+#define KILLED_SIZE	(umad_slow_kernel() ? 4 * KILLED_STEP : 32 * KILLED_STEP)
 
 FIXTURE(fault)
 {
@@ -230,6 +235,61 @@ TEST_F(fault, header_changed_meanwhile)
 	}
 	umad_expect_empty(&self->server);
 	umad_expect_empty(&self->client);
+}
+
+/* Of one page that is everywhere, behind a head of its own; NULL if there is no room */
+static __u8 *map_long(size_t size)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	int fd = memfd_create("umad", MFD_CLOEXEC);
+	size_t at;
+	__u8 *map;
+
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+	if (fd < 0 || map == MAP_FAILED || ftruncate(fd, KILLED_STEP))
+		return NULL;
+	for (at = page; at + KILLED_STEP <= size; at += KILLED_STEP)
+		if (mmap(map + at, KILLED_STEP, PROT_READ,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+			return NULL;
+	close(fd);
+	return map;
+}
+
+/*
+ * The writer dies while its message is made, which takes long, and nothing of it
+ * is left: the descriptor is ours as well, so that nothing ends with its close.
+ */
+TEST_F_TIMEOUT(fault, killed_while_it_is_copied, UMAD_HANGS)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	const size_t size = page + KILLED_SIZE;
+	struct umad_msg head = next_head(self);
+	int status;
+	__u8 *map;
+	pid_t pid;
+
+	if (umad_reference())
+		SKIP(return, "it does not tell what is outstanding");
+	map = map_long(size);
+	ASSERT_TRUE(map);
+	umad_pack(&self->client, &head, MAD_VENDOR_HDR, map);
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(write(self->client.fd, map, size) == (ssize_t)size ? 0 : 1);
+	EXPECT_TRUE(umad_fdinfo_reaches(&self->client, "umad-outstanding", 1,
+					UMAD_LONG_MS));
+	EXPECT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status))
+		TH_LOG("the writer ended with status %#x before it was killed",
+		       status);
+	EXPECT_EQ(0, umad_fdinfo(&self->client, "umad-outstanding"));
+	munmap(map, size);
+	expect_nothing_sent(self, &head);
 }
 
 /* A file that was mapped and not looked at yet: no page is there */
