@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 10
+plan 12
 
 load topology=fattree:8 devices=4 || bail "cannot load ib_madsim"
 sm_start sm madsim0
@@ -64,6 +64,27 @@ echo "$l3" >"$tmp/own"
 check "the PathRecords from one node" eval '
 	paths "$tmp/some" saquery $on -t 120000 PR --slid $l3
 	diff "$tmp/some" <(wanted "$tmp/own")'
+
+# A container that reads files: whatever else it needs has to be reclaimed first
+group=/sys/fs/cgroup/saquery
+mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup
+in_group()
+{
+	bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' $group "$@"
+}
+filled()
+{
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir $group
+	echo $((64 << 20)) >$group/memory.max
+	in_group sh -c "cat /usr/lib/*/*.so*" >/dev/null
+	[ "$(cat $group/memory.current)" -gt $((56 << 20)) ]
+}
+check "a cgroup of 64 MiB is full of files" filled
+check "all PathRecords, received there" eval '
+	paths "$tmp/full" in_group saquery $on -t 120000 PR
+	diff "$tmp/full" "$tmp/all"'
+rmdir $group
 
 check "a PortInfoRecord of every port" eval '
 	[ "$(saquery $on -t 120000 PIR | grep -c "PortInfoRecord dump")" = $ports ]'
