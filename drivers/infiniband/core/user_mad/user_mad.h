@@ -400,22 +400,11 @@ struct umad_plan {
 	bool	own_rmpp_hdr;
 };
 
-/* main.c */
-extern struct class umad_class;
-dev_t umad_devt(int num);
-dev_t umad_sm_devt(int num);
-DECLARE_TRACEPOINT(ib_umad_write);
-DECLARE_TRACEPOINT(ib_umad_read_recv);
-DECLARE_TRACEPOINT(ib_umad_read_send);
-void umad_trace_write(const struct umad_file *file,
-		      const struct ib_user_mad_hdr *hdr, u8 hdr_len,
-		      const struct ib_mad_hdr *mad);
-void umad_trace_read(const struct umad_file *file, struct umad_packet *packet);
-
 /* port.c */
 struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num);
 void umad_port_remove(struct umad_port *port);
-void umad_port_wait_released(void);
+int umad_ports_init(void);
+void umad_ports_exit(void);
 
 static inline bool umad_port_gone(const struct umad_port *port)
 {
@@ -521,5 +510,14 @@ int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
 extern const struct file_operations umad_sm_fops;
 void umad_sm_init(struct umad_port *port);
 void umad_sm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
+
+/* trace.c */
+DECLARE_TRACEPOINT(ib_umad_write);
+DECLARE_TRACEPOINT(ib_umad_read_recv);
+DECLARE_TRACEPOINT(ib_umad_read_send);
+void umad_trace_write(const struct umad_file *file,
+		      const struct ib_user_mad_hdr *hdr, u8 hdr_len,
+		      const struct ib_mad_hdr *mad);
+void umad_trace_read(const struct umad_file *file, struct umad_packet *packet);
 
 #endif /* UMAD_USER_MAD_H */
