@@ -59,7 +59,7 @@ static int umad_nl_info(struct ib_device *ib_dev, void *client_data,
 	return 0;
 }
 
-static int umad_sm_nl_info(struct ib_device *ib_dev, void *client_data,
+static int umad_issm_nl_info(struct ib_device *ib_dev, void *client_data,
 			   struct ib_client_nl_info *res)
 {
 	struct umad_port *port = umad_nl_port(ib_dev, client_data, res->port);
@@ -70,7 +70,7 @@ static int umad_sm_nl_info(struct ib_device *ib_dev, void *client_data,
 		return -EOPNOTSUPP;
 
 	res->abi = IB_USER_MAD_ABI_VERSION;
-	res->cdev = &port->sm_dev;
+	res->cdev = &port->issm_dev;
 	return 0;
 }
 
@@ -131,17 +131,17 @@ err_free:
  * the first one made: clients are added in the order in which they were
  * registered and removed in the opposite one.
  */
-static int umad_sm_client_add(struct ib_device *ib_dev);
+static int umad_issm_client_add(struct ib_device *ib_dev);
 
-static struct ib_client umad_sm_client = {
+static struct ib_client umad_issm_client = {
 	.name		= "issm",
-	.add		= umad_sm_client_add,
-	.get_nl_info	= umad_sm_nl_info,
+	.add		= umad_issm_client_add,
+	.get_nl_info	= umad_issm_nl_info,
 };
 
-static int umad_sm_client_add(struct ib_device *ib_dev)
+static int umad_issm_client_add(struct ib_device *ib_dev)
 {
-	ib_set_client_data(ib_dev, &umad_sm_client,
+	ib_set_client_data(ib_dev, &umad_issm_client,
 			   ib_get_client_data(ib_dev, &umad_client));
 	return 0;
 }
@@ -166,7 +166,7 @@ static int __init umad_init(void)
 	if (ret)
 		goto err_ports;
 
-	ret = ib_register_client(&umad_sm_client);
+	ret = ib_register_client(&umad_issm_client);
 	if (ret)
 		goto err_client;
 
@@ -186,7 +186,7 @@ module_init(umad_init);
 
 static void __exit umad_exit(void)
 {
-	ib_unregister_client(&umad_sm_client);
+	ib_unregister_client(&umad_issm_client);
 	ib_unregister_client(&umad_client);
 	umad_ports_exit();
 	umad_payers_exit();

@@ -36,7 +36,7 @@ static dev_t umad_devt(int num)
 	return umad_dynamic + num - UMAD_FIXED_PORTS;
 }
 
-static dev_t umad_sm_devt(int num)
+static dev_t umad_issm_devt(int num)
 {
 	if (num < UMAD_FIXED_PORTS)
 		return umad_fixed + UMAD_FIXED_PORTS + num;
@@ -110,9 +110,9 @@ static void umad_port_release(struct device *dev)
 		wake_up_var(&umad_ports);
 }
 
-static void umad_port_sm_release(struct device *dev)
+static void umad_port_issm_release(struct device *dev)
 {
-	struct umad_port *port = container_of(dev, struct umad_port, sm_dev);
+	struct umad_port *port = container_of(dev, struct umad_port, issm_dev);
 
 	put_device(&port->dev);
 }
@@ -149,7 +149,7 @@ static void umad_port_disassociate(struct umad_port *port)
 	up_write(&port->dev_lock);
 
 	umad_ah_unwatch(port);
-	umad_sm_disassociate(port, ib_dev);
+	umad_issm_disassociate(port, ib_dev);
 	umad_files_disassociate(port);
 	/* Descriptors being closed may still be busy with theirs */
 	wait_var_event(&port->agents, !atomic_read(&port->agents));
@@ -186,7 +186,7 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	port->has_smi = rdma_cap_ib_smi(ib_dev, port_num);
 	init_rwsem(&port->dev_lock);
 	port->ib_dev = ib_dev;
-	umad_sm_init(port);
+	umad_issm_init(port);
 	mutex_init(&port->files_lock);
 	INIT_LIST_HEAD(&port->files);
 
@@ -196,8 +196,8 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	device_initialize(&port->dev);
 	port->dev.release = umad_port_release;
 	if (port->has_smi) {
-		device_initialize(&port->sm_dev);
-		port->sm_dev.release = umad_port_sm_release;
+		device_initialize(&port->issm_dev);
+		port->issm_dev.release = umad_port_issm_release;
 		get_device(&port->dev);
 	}
 
@@ -207,9 +207,10 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 		goto err_put;
 
 	if (port->has_smi) {
-		ret = umad_port_add_dev(port, &port->sm_dev, &port->sm_cdev,
-					umad_sm_devt(port->num), "issm",
-					&umad_sm_fops);
+		ret = umad_port_add_dev(port, &port->issm_dev,
+					&port->issm_cdev,
+					umad_issm_devt(port->num), "issm",
+					&umad_issm_fops);
 		if (ret)
 			goto err_del;
 	}
@@ -221,7 +222,7 @@ err_del:
 err_put:
 	umad_port_disassociate(port);
 	if (port->has_smi)
-		put_device(&port->sm_dev);
+		put_device(&port->issm_dev);
 	put_device(&port->dev);
 	return ERR_PTR(ret);
 }
@@ -238,13 +239,13 @@ err_put:
 void umad_port_remove(struct umad_port *port)
 {
 	if (port->has_smi)
-		cdev_device_del(&port->sm_cdev, &port->sm_dev);
+		cdev_device_del(&port->issm_cdev, &port->issm_dev);
 	cdev_device_del(&port->cdev, &port->dev);
 
 	umad_port_disassociate(port);
 
 	if (port->has_smi)
-		put_device(&port->sm_dev);
+		put_device(&port->issm_dev);
 	put_device(&port->dev);
 }
 

@@ -76,8 +76,8 @@ struct umad_ah;
  * struct umad_port - a port that speaks MADs, with its two character devices
  * @dev: device of umadN; its last reference frees the port
  * @cdev: umadN
- * @sm_dev: device of issmN, initialised if @has_smi; holds a reference to @dev
- * @sm_cdev: issmN
+ * @issm_dev: device of issmN, with a reference to @dev; initialised if @has_smi
+ * @issm_cdev: issmN
  * @num: the N of both names; immutable
  * @port_num: number of the port on its device; immutable
  * @dev_index: index of the ib_device, for traces; immutable
@@ -85,11 +85,11 @@ struct umad_ah;
  * @dev_lock: held for read by those who use @ib_dev, for write to disassociate
  * @ib_dev: the device, NULL once it is gone. May be read without @dev_lock
  *	only to see whether it is NULL
- * @sm_set: the IsSM capability bit was set through us. Written by the holder
- *	of the issm device with @dev_lock held for read, or with it held for
- *	write by the one who disassociates
- * @sm_busy: bit 0 is set while issmN is open
- * @sm_wait: openers in line for issmN
+ * @issm_set: the IsSM capability bit was set through us. The holder of issmN
+ *	writes it with @dev_lock held for read, a disassociation with @dev_lock
+ *	held for write
+ * @issm_busy: bit 0 is set while issmN is open
+ * @issm_wait: openers in line for issmN
  * @files_lock: protects @files
  * @files: open descriptors, by umad_file.port_list
  * @agents: agents known to the MAD layer on any of @files; a disassociation
@@ -100,8 +100,8 @@ struct umad_ah;
 struct umad_port {
 	struct device		dev;
 	struct cdev		cdev;
-	struct device		sm_dev;
-	struct cdev		sm_cdev;
+	struct device		issm_dev;
+	struct cdev		issm_cdev;
 	int			num;
 	u32			port_num;
 	u32			dev_index;
@@ -110,9 +110,9 @@ struct umad_port {
 	struct rw_semaphore	dev_lock;	/* @ib_dev */
 	struct ib_device	*ib_dev;
 
-	bool			sm_set;
-	unsigned long		sm_busy;
-	wait_queue_head_t	sm_wait;
+	bool			issm_set;
+	unsigned long		issm_busy;
+	wait_queue_head_t	issm_wait;
 
 	struct mutex		files_lock;	/* @files */
 	struct list_head	files;
@@ -507,9 +507,9 @@ int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
 		     struct ib_user_mad_hdr *hdr);
 
 /* issm.c */
-extern const struct file_operations umad_sm_fops;
-void umad_sm_init(struct umad_port *port);
-void umad_sm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
+extern const struct file_operations umad_issm_fops;
+void umad_issm_init(struct umad_port *port);
+void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
 
 /* trace.c */
 DECLARE_TRACEPOINT(ib_umad_write);
