@@ -20,6 +20,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
+#include <linux/build_bug.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/gfp.h>
@@ -65,6 +66,43 @@ struct umad_ah;
 /* What most clients write and read at a time, and the record of a timeout */
 #define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
 #define UMAD_TIMEOUT_LEN	(sizeof(struct ib_user_mad_hdr) + IB_MGMT_MAD_HDR)
+
+/*
+ * Header: in front of each MAD that is written or read. There are two layouts,
+ * of which the old one has no P_Key index and ends there.
+ */
+static_assert(sizeof(struct ib_user_mad_hdr_old) == 56);
+static_assert(sizeof(struct ib_user_mad_hdr) == 64);
+static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) ==
+	      sizeof(struct ib_user_mad_hdr_old));
+static_assert(offsetof(struct ib_user_mad_hdr, flow_label) ==
+	      offsetof(struct ib_user_mad_hdr_old, flow_label));
+
+/**
+ * umad_hdr_pkey_index - P_Key index of a user header
+ * @hdr: the header
+ * @hdr_len: its length, 56 or 64
+ *
+ * Return: the index; 0 if the layout has none.
+ */
+static inline u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr,
+				      u8 hdr_len)
+{
+	return hdr_len < sizeof(*hdr) ? 0 : hdr->pkey_index;
+}
+
+/**
+ * umad_hdr_set_pkey_index - note the P_Key index in a user header
+ * @hdr: the header
+ * @hdr_len: its length, 56 or 64; the shorter one has no place for it
+ * @pkey_index: the index
+ */
+static inline void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr,
+					   u8 hdr_len, u16 pkey_index)
+{
+	if (hdr_len == sizeof(*hdr))
+		hdr->pkey_index = pkey_index;
+}
 
 /*
  * Port: born when a device is added, dies with the last reference to @dev.
@@ -416,16 +454,13 @@ extern const struct file_operations umad_fops;
 void umad_file_put(struct umad_file *file);
 void umad_files_disassociate(struct umad_port *port);
 
-/* abi.c */
+/* ioctl.c */
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 long umad_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
 		   struct umad_reg *reg);
 int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 		   struct umad_reg *reg);
-u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr, u8 hdr_len);
-void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr, u8 hdr_len,
-			     u16 pkey_index);
 
 /* agent.c */
 int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
