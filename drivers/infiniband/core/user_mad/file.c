@@ -35,13 +35,7 @@ static int umad_file_join(struct umad_file *file)
 	return ret;
 }
 
-/**
- * umad_file_put - drop a reference to a file
- * @file: the file; not to be touched any more
- *
- * Context: process context.
- */
-void umad_file_put(struct umad_file *file)
+static void umad_file_put(struct umad_file *file)
 {
 	if (!refcount_dec_and_test(&file->refs))
 		return;
@@ -91,6 +85,19 @@ static int umad_open(struct inode *inode, struct file *filp)
 
 	filp->private_data = file;
 	return stream_open(inode, filp);
+}
+
+/* Those who send with them do so side by side, as none of them can start again */
+static void umad_agents_destroy(struct list_head *agents)
+{
+	struct umad_agent *agent, *next;
+
+	list_for_each_entry_safe(agent, next, agents, list) {
+		struct umad_file *file = agent->file;
+
+		umad_agent_destroy(agent);
+		umad_file_put(file);
+	}
 }
 
 static int umad_release(struct inode *inode, struct file *filp)

@@ -91,7 +91,8 @@ int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 static int umad_register(struct umad_file *file, const struct umad_reg *reg,
 			 u32 __user *uid, u32 old_id)
 {
-	int ret = umad_agent_register(file, reg, uid);
+	int ret = umad_agent_register(file, reg, umad_send_handler,
+				      umad_recv_handler, uid);
 
 	if (ret)
 		put_user(old_id, uid);

@@ -451,7 +451,6 @@ static inline bool umad_port_gone(const struct umad_port *port)
 
 /* file.c */
 extern const struct file_operations umad_fops;
-void umad_file_put(struct umad_file *file);
 void umad_files_disassociate(struct umad_port *port);
 
 /* ioctl.c */
@@ -464,10 +463,11 @@ int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 
 /* agent.c */
 int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
-			u32 __user *uid);
+			ib_mad_send_handler send_handler,
+			ib_mad_recv_handler recv_handler, u32 __user *uid);
 int umad_agent_unregister(struct umad_file *file, u32 id);
 void umad_agents_detach(struct umad_file *file, struct list_head *agents);
-void umad_agents_destroy(struct list_head *agents);
+void umad_agent_destroy(struct umad_agent *agent);
 struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
 void umad_agent_put(struct umad_agent *agent);
 
