@@ -8,166 +8,11 @@
  * and its buffer given back. A message stays in its buffers until it is read.
  */
 #include <linux/fs.h>
-#include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
-
-/**
- * umad_queue_init - prepare a descriptor for receiving
- * @file: the descriptor
- */
-void umad_queue_init(struct umad_file *file)
-{
-	spin_lock_init(&file->queue_lock);
-	file->queue_end = &file->queue;
-	init_waitqueue_head(&file->wait);
-}
-
-/**
- * umad_queue_exit - free what was never read
- * @file: a descriptor without agents, which nobody reads any more
- */
-void umad_queue_exit(struct umad_file *file)
-{
-	struct umad_packet *packet;
-
-	while ((packet = file->queue)) {
-		file->queue = packet->next;
-		umad_packet_free(file, packet);
-		cond_resched();
-	}
-}
-
-/* Readers wait exclusively: one packet wakes one of them, and every poller */
-static void umad_queue_wake(struct umad_file *file)
-{
-	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
-}
-
-/* Others look at these numbers without the lock */
-static void umad_queue_count(struct umad_file *file,
-			     const struct umad_packet *packet, int change)
-{
-	lockdep_assert_held(&file->queue_lock);
-	WRITE_ONCE(file->unread, file->unread + change);
-	if (packet->sent)
-		WRITE_ONCE(file->timeouts, file->timeouts + change);
-}
-
-static void umad_queue_add(struct umad_file *file, struct umad_packet *packet)
-{
-	packet->next = NULL;
-	WRITE_ONCE(*file->queue_end, packet);
-	file->queue_end = &packet->next;
-	umad_queue_count(file, packet, 1);
-}
-
-static bool umad_queue_add_recv(struct umad_file *file,
-				struct umad_packet *packet)
-{
-	bool full;
-
-	spin_lock(&file->queue_lock);
-	full = file->unread > UMAD_MAX_UNREAD;
-	if (!full) {
-		if (packet->kept)
-			umad_payer_offer(file->payer, packet);
-		umad_queue_add(file, packet);
-	}
-	spin_unlock(&file->queue_lock);
-
-	if (!full)
-		umad_queue_wake(file);
-	return !full;
-}
-
-/**
- * umad_queue_timeout - queue the timeout record of a send
- * @file: who sent it
- * @packet: the send, no longer outstanding; owned by the queue from now on
- *
- * Context: a send handler.
- */
-void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet)
-{
-	packet->length = packet->hdr_len + IB_MGMT_MAD_HDR;
-	packet->first_len = packet->length;
-	umad_packet_hdr(packet)->status = ETIMEDOUT;
-
-	spin_lock(&file->queue_lock);
-	umad_queue_add(file, packet);
-	spin_unlock(&file->queue_lock);
-
-	umad_queue_wake(file);
-}
-
-/*
- * Give back a packet that could not be read. The reader may have been the one
- * that was woken for it, so another one has to know.
- */
-static void umad_queue_restore(struct umad_file *file,
-			       struct umad_packet *packet)
-{
-	spin_lock(&file->queue_lock);
-	packet->next = file->queue;
-	if (!packet->next)
-		file->queue_end = &packet->next;
-	WRITE_ONCE(file->queue, packet);
-	umad_queue_count(file, packet, 1);
-	spin_unlock(&file->queue_lock);
-
-	umad_queue_wake(file);
-}
-
-/* The first packet, or NULL; -EINVAL if it does not fit and was left alone */
-static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
-{
-	struct umad_packet *packet;
-
-	spin_lock(&file->queue_lock);
-	packet = file->queue;
-	if (packet) {
-		if (count < packet->first_len) {
-			packet = ERR_PTR(-EINVAL);
-		} else {
-			WRITE_ONCE(file->queue, packet->next);
-			if (!packet->next)
-				file->queue_end = &file->queue;
-			umad_queue_count(file, packet, -1);
-		}
-	}
-	spin_unlock(&file->queue_lock);
-
-	if (IS_ERR(packet))
-		umad_queue_wake(file);
-	return packet;
-}
-
-static struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
-					   bool nonblock)
-{
-	struct umad_packet *packet;
-
-	for (;;) {
-		if (umad_port_gone(file->port))
-			return ERR_PTR(-EIO);
-
-		packet = umad_queue_take(file, count);
-		if (packet)
-			return packet;
-
-		if (nonblock)
-			return ERR_PTR(-EAGAIN);
-
-		if (wait_event_interruptible_exclusive(file->wait,
-						       READ_ONCE(file->queue) ||
-						       umad_port_gone(file->port)))
-			return ERR_PTR(-ERESTARTSYS);
-	}
-}
 
 /* A constant length needs no check against the size of the packet */
 static unsigned long umad_copy_data(char __user *buf, const u8 *data,
@@ -425,13 +270,6 @@ static bool umad_queue_recv(struct umad_agent *agent,
 	return queued;
 }
 
-static void umad_count_drop(struct umad_file *file)
-{
-	spin_lock(&file->queue_lock);
-	file->dropped++;
-	spin_unlock(&file->queue_lock);
-}
-
 /**
  * umad_recv_handler - the MAD layer has received a MAD or message
  * @mad_agent: the agent it is for
@@ -455,7 +293,7 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 	request = umad_send_answered(mad_agent, send_buf,
 				     &recv_wc->recv_buf.mad->mad_hdr);
 	if (!umad_queue_recv(agent, mad_agent, recv_wc))
-		umad_count_drop(agent->file);
+		umad_queue_count_drop(agent->file);
 	else if (request)
 		request->settled = true;
 }

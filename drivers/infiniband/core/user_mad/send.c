@@ -860,7 +860,7 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	ib_free_send_mad(send_wc->send_buf);
 
 	if (umad_send_lost(agent, packet, send_wc->status))
-		umad_queue_timeout(file, packet);
+		umad_queue_add_timeout(file, packet);
 	else
 		umad_packet_free(file, packet);
 }

@@ -524,9 +524,16 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_buf *send_buf,
 		       struct ib_mad_recv_wc *recv_wc);
 bool umad_recv_len_valid(int mad_len, u8 hdr_len);
+
+/* queue.c */
 void umad_queue_init(struct umad_file *file);
 void umad_queue_exit(struct umad_file *file);
-void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet);
+bool umad_queue_add_recv(struct umad_file *file, struct umad_packet *packet);
+void umad_queue_add_timeout(struct umad_file *file, struct umad_packet *packet);
+void umad_queue_restore(struct umad_file *file, struct umad_packet *packet);
+struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
+				    bool nonblock);
+void umad_queue_count_drop(struct umad_file *file);
 
 /* ah.c */
 int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
