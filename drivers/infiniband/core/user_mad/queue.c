@@ -73,7 +73,7 @@ bool umad_queue_add_recv(struct umad_file *file,
 	spin_lock(&file->queue_lock);
 	full = file->unread > UMAD_MAX_UNREAD;
 	if (!full) {
-		if (packet->kept)
+		if (packet->rmpp)
 			umad_payer_offer(file->payer, packet);
 		umad_queue_add(file, packet);
 	}

@@ -28,91 +28,14 @@ static unsigned long umad_copy_data(char __user *buf, const u8 *data,
 	}
 }
 
-/* Lets others run: there may be 2 GiB to be copied */
-static bool umad_reader_killed(void)
-{
-	cond_resched();
-	return fatal_signal_pending(current);
-}
-
-/*
- * Segments are short, and there may be millions of them: user memory is opened
- * for many at a time.
- */
-static int umad_copy_segments(char __user *buf, const struct umad_kept *kept,
-			      size_t len)
-{
-	const struct ib_mad_recv_buf *seg;
-	size_t skip = 0, part;
-	int n;
-
-	seg = list_first_entry(&kept->segs, struct ib_mad_recv_buf, list);
-	while (len) {
-		if (!user_write_access_begin(buf, len))
-			return -EFAULT;
-		for (n = 0; len && n < UMAD_YIELD_SEGS; n++) {
-			part = min_t(size_t, len, kept->seg_size - skip);
-			unsafe_copy_to_user(buf, (const char *)seg->mad + skip,
-					    part, fault);
-			buf += part;
-			len -= part;
-			skip = kept->skip;
-			seg = list_next_entry(seg, list);
-		}
-		user_write_access_end();
-		if (umad_reader_killed())
-			return -EINTR;
-	}
-	return 0;
-
-fault:
-	user_write_access_end();
-	return -EFAULT;
-}
-
-static int umad_copy_moved(char __user *buf, const void *copy, size_t len)
-{
-	size_t at, part;
-
-	for (at = 0; at < len; at += part) {
-		part = min(len - at, UMAD_YIELD_LEN);
-		if (copy_to_user(buf + at, copy + at, part))
-			return -EFAULT;
-		if (umad_reader_killed())
-			return -EINTR;
-	}
-	return 0;
-}
-
-static int umad_copy_kept(struct umad_packet *packet, char __user *buf,
-			  size_t len)
-{
-	const struct umad_kept *kept = umad_packet_kept(packet);
-	u8 hdr_len = packet->hdr_len;
-
-	if (copy_to_user(buf, packet->data, hdr_len))
-		return -EFAULT;
-	if (kept->copy)
-		return umad_copy_moved(buf + hdr_len, kept->copy, len - hdr_len);
-	return umad_copy_segments(buf + hdr_len, kept, len - hdr_len);
-}
-
 static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
 			    char __user *buf, size_t count)
 {
 	size_t len = count < packet->length ? packet->first_len : packet->length;
-	int ret;
 
-	if (!packet->kept)
-		return umad_copy_data(buf, packet->data, len) ? -EFAULT : 0;
-
-	umad_payer_read(file->payer, packet, true);
-	ret = umad_copy_kept(packet, buf, len);
-	if (!ret && len < packet->length)
-		ret = -ENOSPC;
-	if (ret)
-		umad_payer_read(file->payer, packet, false);
-	return ret;
+	if (packet->rmpp)
+		return umad_rmpp_read(file->payer, packet, buf, len);
+	return umad_copy_data(buf, packet->data, len) ? -EFAULT : 0;
 }
 
 /**
@@ -191,8 +114,8 @@ static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
 
 	packet->first_len = packet->hdr_len + min(len, recv_wc->mad_seg_size);
 	if (len > UMAD_MAD_SIZE) {
-		packet->kept = umad_payer_keep(file->payer, packet, recv_wc);
-		return packet->kept;
+		packet->rmpp = umad_rmpp_keep(file->payer, packet, recv_wc);
+		return packet->rmpp;
 	}
 
 	/* A constant length, as nearly all have it, takes a fraction */
@@ -255,17 +178,17 @@ static bool umad_queue_recv(struct umad_agent *agent,
 {
 	struct umad_file *file = agent->file;
 	struct umad_packet *packet;
-	bool kept, queued;
+	bool rmpp, queued;
 
 	packet = umad_recv_packet(agent, mad_agent, recv_wc);
-	kept = packet && packet->kept;
+	rmpp = packet && packet->rmpp;
 	queued = packet && umad_queue_add_recv(file, packet);
 
-	if (kept && !queued)
-		umad_payer_give_back(file->payer, packet, recv_wc);
+	if (rmpp && !queued)
+		umad_rmpp_give_back(file->payer, packet, recv_wc);
 	if (packet && !queued)
 		umad_packet_free(file, packet);
-	if (!kept || !queued)
+	if (!rmpp || !queued)
 		umad_free_recv(recv_wc);
 	return queued;
 }

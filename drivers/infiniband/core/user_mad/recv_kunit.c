@@ -199,8 +199,8 @@ static struct umad_packet *umad_test_keep(struct kunit *test, int len)
 	packet = umad_packet_alloc_recv(&t->file, t->agent.hdr_len, len);
 	KUNIT_ASSERT_NOT_NULL(test, packet);
 	t->recv_wc.mad_len = len;
-	packet->kept = umad_payer_keep(t->file.payer, packet, &t->recv_wc);
-	if (packet->kept)
+	packet->rmpp = umad_rmpp_keep(t->file.payer, packet, &t->recv_wc);
+	if (packet->rmpp)
 		return packet;
 	umad_packet_free(&t->file, packet);
 	return NULL;

@@ -59,6 +59,14 @@ struct umad_ah;
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
 
+/*
+ * What the MAD layer's buffers of all messages may take, which is about three
+ * times their length. A message is accepted if it is the only one, whatever its
+ * length: the MAD layer has all of it already. Beyond half of the budget moving
+ * begins at once.
+ */
+#define UMAD_BUDGET_RMPP	SZ_32M
+
 /* How much of a message is copied before others may run: segments, and bytes */
 #define UMAD_YIELD_SEGS		1024
 #define UMAD_YIELD_LEN		SZ_1M
@@ -296,7 +304,7 @@ struct umad_reg {
  * @repeat: never refused as a duplicate, see umad_packet_ring()
  * @settled: no record is due when it completes: no response is expected, or the
  *	response has been queued, or who serves the request has got it
- * @kept: received, and too long for @data: see umad_packet_kept()
+ * @rmpp: received, and too long for @data: see umad_packet_rmpp()
  * @beyond: charged beyond the limit of the payer
  * @data: the user header, and behind it the MAD. Of a send, the header as it
  *	was written and the MAD header as it was posted
@@ -321,7 +329,7 @@ struct umad_packet {
 	bool			sent	: 1;
 	bool			repeat	: 1;
 	bool			settled	: 1;
-	bool			kept	: 1;
+	bool			rmpp	: 1;
 	bool			beyond	: 1;
 	u8			data[] __aligned(8);
 };
@@ -343,11 +351,11 @@ static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
 }
 
 /**
- * struct umad_kept - a message that is too long for a packet
+ * struct umad_rmpp - a message that is too long for a packet
  * @segs: the MAD layer's buffers that it came in, until it is moved
  * @copy: all of it, once it was moved, or NULL
  * @size: what it takes of the payer's budget
- * @entry: in umad_payer.kept, while it can be moved
+ * @entry: in umad_payer.messages, while it can be moved
  * @seg_size: length of a segment; immutable
  * @skip: how much of a segment is headers, which only the first one keeps;
  *	immutable
@@ -355,11 +363,11 @@ static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
  * @reading: it is being read, and stays as it is
  * @dead: it was freed while it was being moved
  *
- * In the place of the MAD of a packet with umad_packet.kept. Changed with
+ * In the place of the MAD of a packet with umad_packet.rmpp. Changed with
  * umad_payer.lock held. Who reads it, or moves it, relies on @segs without: they
  * are taken away only by who moves, and not while it is being read.
  */
-struct umad_kept {
+struct umad_rmpp {
 	struct list_head	segs;
 	void			*copy;
 	size_t			size;
@@ -371,27 +379,27 @@ struct umad_kept {
 	bool			dead;
 };
 
-static inline struct umad_kept *umad_packet_kept(struct umad_packet *packet)
+static inline struct umad_rmpp *umad_packet_rmpp(struct umad_packet *packet)
 {
 	return (void *)(packet->data + sizeof(struct ib_user_mad_hdr));
 }
 
-static inline struct umad_packet *umad_kept_packet(struct umad_kept *kept)
+static inline struct umad_packet *umad_rmpp_packet(struct umad_rmpp *rmpp)
 {
-	return (void *)kept - offsetof(struct umad_packet, data) -
+	return (void *)rmpp - offsetof(struct umad_packet, data) -
 	       sizeof(struct ib_user_mad_hdr);
 }
 
 static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
 {
-	struct umad_kept *kept = umad_packet_kept(packet);
+	struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
 	struct ib_mad_recv_buf *first;
 
-	if (!packet->kept)
+	if (!packet->rmpp)
 		return (void *)(packet->data + packet->hdr_len);
-	if (kept->copy)
-		return kept->copy;
-	first = list_first_entry(&kept->segs, struct ib_mad_recv_buf, list);
+	if (rmpp->copy)
+		return rmpp->copy;
+	first = list_first_entry(&rmpp->segs, struct ib_mad_recv_buf, list);
 	return &first->mad->mad_hdr;
 }
 
@@ -406,8 +414,8 @@ static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
  * @refs: one for each descriptor, one for @work while it is pending or runs
  * @memcg: the cgroup; immutable
  * @beyond: packets that were charged beyond its limit
- * @lock: protects @kept, @used and struct umad_kept
- * @kept: messages that can be moved to memory of the cgroup, the oldest first
+ * @lock: protects @messages, @used and struct umad_rmpp
+ * @messages: what can be moved to memory of the cgroup, the oldest first
  * @used: what all messages that were not moved take of the budget
  * @work: moves messages
  */
@@ -418,7 +426,7 @@ struct umad_payer {
 	atomic_t		beyond;
 
 	spinlock_t		lock;	/* messages */
-	struct list_head	kept;
+	struct list_head	messages;
 	size_t			used;
 	struct delayed_work	work;
 };
@@ -476,15 +484,7 @@ int umad_payers_init(void);
 void umad_payers_exit(void);
 struct umad_payer *umad_payer_get(void);
 void umad_payer_put(struct umad_payer *payer);
-bool umad_payer_beyond(struct umad_payer *payer);
-bool umad_payer_keep(struct umad_payer *payer, struct umad_packet *packet,
-		     struct ib_mad_recv_wc *recv_wc);
-void umad_payer_give_back(struct umad_payer *payer, struct umad_packet *packet,
-			  struct ib_mad_recv_wc *recv_wc);
 void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet);
-void umad_payer_read(struct umad_payer *payer, struct umad_packet *packet,
-		     bool reading);
-bool umad_payer_release(struct umad_payer *payer, struct umad_packet *packet);
 void umad_segments_drop(struct list_head *segs);
 
 /* packet.c */
@@ -493,11 +493,21 @@ void umad_packet_exit(void);
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len);
-void umad_packet_put(struct umad_payer *payer, struct umad_packet *packet);
+void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet);
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet);
-void umad_segments_copy(void *to, const struct umad_kept *kept, size_t len);
-void umad_segments_free(struct list_head *segs);
 void umad_packet_drain(struct umad_file *file);
+
+/* rmpp.c */
+bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
+		    struct ib_mad_recv_wc *recv_wc);
+void umad_rmpp_give_back(struct umad_payer *payer, struct umad_packet *packet,
+			 struct ib_mad_recv_wc *recv_wc);
+bool umad_rmpp_release(struct umad_payer *payer, struct umad_packet *packet);
+int umad_rmpp_read(struct umad_payer *payer, struct umad_packet *packet,
+		   char __user *buf, size_t len);
+bool umad_rmpp_move(struct umad_payer *payer, struct umad_packet *packet,
+		    void *copy);
+void umad_segments_free(struct list_head *segs);
 
 /* send.c */
 ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
