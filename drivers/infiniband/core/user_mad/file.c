@@ -42,7 +42,7 @@ static void umad_file_put(struct umad_file *file)
 
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	umad_sends_exit(file);
+	umad_transactions_exit(file);
 	WARN_ON(!bitmap_empty(file->ids, UMAD_MAX_AGENTS));
 	mutex_destroy(&file->reg_lock);
 	umad_payer_put(file->payer);
@@ -64,7 +64,7 @@ static int umad_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	}
 
-	ret = umad_sends_init(file);
+	ret = umad_transactions_init(file);
 	if (ret) {
 		umad_payer_put(file->payer);
 		kfree(file);
@@ -109,7 +109,7 @@ static int umad_release(struct inode *inode, struct file *filp)
 	list_del(&file->port_list);
 	mutex_unlock(&file->port->files_lock);
 
-	umad_sends_close(file);
+	umad_transactions_close(file);
 	umad_agents_detach(file, &agents);
 	umad_agents_destroy(&agents);
 	umad_file_put(file);

@@ -213,7 +213,7 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		return;
 	}
 
-	request = umad_send_answered(mad_agent, send_buf,
+	request = umad_transaction_response(mad_agent, send_buf,
 				     &recv_wc->recv_buf.mad->mad_hdr);
 	if (!umad_queue_recv(agent, mad_agent, recv_wc))
 		umad_queue_count_drop(agent->file);

@@ -10,10 +10,8 @@
  * so what was checked is what is sent.
  */
 #include <linux/fs.h>
-#include <linux/jhash.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
-#include <linux/once.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -106,132 +104,6 @@ static const struct ib_user_mad_hdr *umad_message_hdr(const struct umad_message 
 static const struct umad_rmpp_mad *umad_message_mad(const struct umad_message *m)
 {
 	return (const void *)m->head + m->hdr_len;
-}
-
-/**
- * umad_send_hash - hash of what makes a send a duplicate of another
- * @packet: the send
- * @seed: a random number, the same for all sends of a table
- *
- * Return: the hash; the same for any two sends of which umad_send_same().
- */
-u32 umad_send_hash(struct umad_packet *packet, u32 seed)
-{
-	const struct ib_user_mad_hdr *hdr = umad_packet_hdr(packet);
-	const struct ib_mad_hdr *mad = umad_packet_mad(packet);
-	u64 tid = (__force u64)mad->tid;
-	u32 class = mad->mgmt_class;
-
-	if (ib_response_mad(mad))
-		class |= hdr->grh_present ?
-			 jhash(hdr->gid, sizeof(hdr->gid), seed) << 8 :
-			 (__force u16)hdr->lid << 8;
-
-	return jhash_3words(lower_32_bits(tid), upper_32_bits(tid), class,
-			    seed);
-}
-
-/**
- * umad_send_same - whether two sends belong to the same transaction
- * @a: a send
- * @b: a send of the same descriptor
- *
- * Requests are told apart by transaction ID and management class, wherever
- * they go: this is stricter than the specification asks for, and what clients
- * were written against. Responses to different destinations are different.
- *
- * Return: true if only one of the two can be outstanding.
- */
-bool umad_send_same(struct umad_packet *a, struct umad_packet *b)
-{
-	const struct ib_user_mad_hdr *ahdr = umad_packet_hdr(a);
-	const struct ib_user_mad_hdr *bhdr = umad_packet_hdr(b);
-	const struct ib_mad_hdr *amad = umad_packet_mad(a);
-	const struct ib_mad_hdr *bmad = umad_packet_mad(b);
-
-	if (amad->tid != bmad->tid || amad->mgmt_class != bmad->mgmt_class)
-		return false;
-	if (!ib_response_mad(amad) || !ib_response_mad(bmad))
-		return !ib_response_mad(amad) == !ib_response_mad(bmad);
-	if (!ahdr->grh_present != !bhdr->grh_present)
-		return false;
-	if (ahdr->grh_present)
-		return !memcmp(ahdr->gid, bhdr->gid, sizeof(ahdr->gid));
-	return ahdr->lid == bhdr->lid;
-}
-
-/* So that nobody can choose transaction IDs that fall into one bucket */
-static u32 umad_send_seed __read_mostly;
-
-/*
- * The hash is taken once: jhash() is most of what it costs to forget a send,
- * and the table would take it again whenever it grows. The table's own seed is
- * of no use then: it would help when chains grow long by bad luck, which a seed
- * of all tables makes no likelier.
- */
-static u32 umad_send_key_hashfn(const void *key, u32 len, u32 seed)
-{
-	return ((const struct umad_packet *)key)->hash;
-}
-
-/* What is never refused itself has others refused all the same */
-static int umad_send_cmpfn(struct rhashtable_compare_arg *arg, const void *obj)
-{
-	struct umad_packet *key = (struct umad_packet *)arg->key;
-	struct umad_packet *sent = (struct umad_packet *)obj;
-
-	return (key->repeat && !sent->repeat) || !umad_send_same(key, sent);
-}
-
-/* Enough for most programs, and cheap to make for those that send little */
-#define UMAD_SENDS_BUCKETS	16
-
-/*
- * Nobody walks the table without the lock of a bucket, so that a send can be
- * freed as soon as it has been removed.
- */
-static const struct rhashtable_params umad_sends_params = {
-	.head_offset		= offsetof(struct umad_packet, node),
-	.hashfn			= umad_send_key_hashfn,
-	.obj_hashfn		= umad_send_key_hashfn,
-	.obj_cmpfn		= umad_send_cmpfn,
-	.nelem_hint		= UMAD_SENDS_BUCKETS / 2,
-	.min_size		= UMAD_SENDS_BUCKETS,
-	.automatic_shrinking	= true,
-};
-
-/**
- * umad_sends_init - prepare a descriptor for sending
- * @file: the descriptor
- *
- * Return: 0 or -ENOMEM.
- */
-int umad_sends_init(struct umad_file *file)
-{
-	spin_lock_init(&file->repeat_lock);
-	get_random_once(&umad_send_seed, sizeof(umad_send_seed));
-	return rhashtable_init(&file->outstanding, &umad_sends_params);
-}
-
-/**
- * umad_sends_close - prepare for all sends to go
- * @file: a descriptor that nobody can send with any more
- *
- * A table that goes as well need not be made smaller before.
- */
-void umad_sends_close(struct umad_file *file)
-{
-	file->outstanding.p.automatic_shrinking = false;
-}
-
-/**
- * umad_sends_exit - undo umad_sends_init()
- * @file: a descriptor without agents, so that no send is outstanding
- */
-void umad_sends_exit(struct umad_file *file)
-{
-	WARN_ON(atomic_read(&file->sends));
-	rhashtable_destroy(&file->outstanding);
 }
 
 /**
@@ -422,143 +294,6 @@ static bool umad_send_may_repeat(struct umad_agent *agent,
 	       umad_rmpp_active(mad);
 }
 
-/* The first of its transaction stands in the table for those that follow */
-static int umad_send_track_repeat(struct umad_file *file,
-				  struct umad_packet *packet)
-{
-	struct umad_packet *first;
-
-	INIT_LIST_HEAD(umad_packet_ring(packet));
-
-	spin_lock(&file->repeat_lock);
-	first = rhashtable_lookup_get_insert_key(&file->outstanding, packet,
-						 &packet->node,
-						 umad_sends_params);
-	packet->hashed = !first;
-	if (!IS_ERR_OR_NULL(first))
-		list_add_tail(umad_packet_ring(packet), umad_packet_ring(first));
-	spin_unlock(&file->repeat_lock);
-
-	return IS_ERR(first) ? -ENOMEM : 0;
-}
-
-/* Lists do not tell where they are */
-static struct umad_packet *umad_ring_packet(struct list_head *ring)
-{
-	return (void *)ring - offsetof(struct umad_packet, data) -
-	       UMAD_TIMEOUT_LEN;
-}
-
-/* ... and when it is over another one does */
-static void umad_send_untrack_repeat(struct umad_file *file,
-				     struct umad_packet *packet)
-{
-	struct list_head *ring = umad_packet_ring(packet);
-
-	spin_lock(&file->repeat_lock);
-	if (packet->hashed && list_empty(ring)) {
-		rhashtable_remove_fast(&file->outstanding, &packet->node,
-				       umad_sends_params);
-	} else if (packet->hashed) {
-		struct umad_packet *next = umad_ring_packet(ring->next);
-
-		WARN_ON(rhashtable_replace_fast(&file->outstanding,
-						&packet->node, &next->node,
-						umad_sends_params));
-		next->hashed = true;
-	}
-	packet->hashed = false;
-	list_del_init(ring);
-	spin_unlock(&file->repeat_lock);
-}
-
-/**
- * umad_send_track - have the duplicates of a send refused
- * @file: who sends it
- * @packet: the send. One with umad_packet.repeat is no duplicate itself,
- *	whatever is outstanding
- *
- * Return: 0, -EINVAL if @packet is a duplicate, or -ENOMEM if the table has no
- * room at the moment, which may be for want of time, too.
- */
-int umad_send_track(struct umad_file *file, struct umad_packet *packet)
-{
-	int ret;
-
-	packet->hash = umad_send_hash(packet, umad_send_seed);
-	if (packet->repeat)
-		return umad_send_track_repeat(file, packet);
-
-	ret = rhashtable_lookup_insert_key(&file->outstanding, packet,
-					   &packet->node, umad_sends_params);
-	packet->hashed = !ret;
-	if (ret == -EEXIST)
-		return -EINVAL;
-	return ret ? -ENOMEM : 0;
-}
-
-/* Once or twice for each send */
-static __always_inline void umad_send_forget(struct umad_file *file,
-					     struct umad_packet *packet)
-{
-	if (packet->repeat) {
-		umad_send_untrack_repeat(file, packet);
-		return;
-	}
-
-	if (packet->hashed)
-		rhashtable_remove_fast(&file->outstanding, &packet->node,
-				       umad_sends_params);
-	packet->hashed = false;
-}
-
-/**
- * umad_send_untrack - undo umad_send_track(), if that was not done yet
- * @file: who sends it
- * @packet: the send
- */
-void umad_send_untrack(struct umad_file *file, struct umad_packet *packet)
-{
-	umad_send_forget(file, packet);
-}
-
-/**
- * umad_send_answered - something has come that a send may have been waiting for
- * @mad_agent: the agent that received it
- * @send_buf: what the MAD layer says it belongs to, or NULL
- * @mad: header of what has come
- *
- * The MAD layer completes the request after it has delivered the response. Who
- * has read the response may well use the transaction ID again, so forget it
- * before there is anything to read.
- *
- * An SMP that the port answers itself, or hands to another agent of the port,
- * comes with the send that it was, whoever sent it.
- *
- * Context: a receive handler; @send_buf is completed after it returns.
- * Return: the send that needs no record once @mad is in the queue, or NULL.
- */
-struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
-				       struct ib_mad_send_buf *send_buf,
-				       const struct ib_mad_hdr *mad)
-{
-	struct umad_agent *agent = mad_agent->context;
-	struct umad_packet *request;
-
-	if (!send_buf)
-		return NULL;
-
-	request = send_buf->context[0];
-	if (send_buf->mad_agent != mad_agent) {
-		/* Not one of ours, perhaps */
-		if (send_buf->mad_agent->send_handler != umad_send_handler)
-			request = NULL;
-	} else if (ib_response_mad(mad)) {
-		umad_send_forget(agent->file, request);
-	}
-	return request;
-}
-
 /* @packet and @msg are the MAD layer's on success, and the caller's if not */
 static int umad_post(struct umad_agent *agent, struct umad_message *m,
 		     struct umad_packet *packet, struct ib_mad_send_buf *msg)
@@ -571,7 +306,7 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 	umad_set_tid(agent, umad_packet_mad(packet));
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 
-	ret = umad_send_track(file, packet);
+	ret = umad_transaction_begin(file, packet);
 	if (ret == -ENOMEM)
 		m->lack = UMAD_LACK_TABLE;
 	if (ret)
@@ -581,7 +316,7 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 	msg->context[0] = packet;
 	ret = ib_post_send_mad(msg, NULL);
 	if (ret) {
-		umad_send_forget(file, packet);
+		umad_transaction_end(file, packet);
 		/* The device may not like its address any more */
 		umad_ah_drop(agent);
 	}
@@ -854,7 +589,7 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_file *file = agent->file;
 
-	umad_send_forget(file, packet);
+	umad_transaction_end(file, packet);
 	atomic_dec(&file->sends);
 	umad_ah_put(send_wc->send_buf);
 	ib_free_send_mad(send_wc->send_buf);

@@ -188,7 +188,8 @@ struct umad_port {
  *	gone for good
  * @agents: registered agents by id. Taken away by xchg(), and who gets it so has
  *	to destroy it
- * @outstanding: sends that a duplicate would be told by, see umad_send_same()
+ * @outstanding: sends whose duplicates are refused, see
+ *	umad_transaction_duplicate()
  * @repeat_lock: protects the rings of sends that are never duplicates themselves
  * @sends: sends that the MAD layer has not completed yet, and writers who are
  *	about to give it one
@@ -295,7 +296,7 @@ struct umad_reg {
  * @next: the packet behind it in umad_file.queue
  * @node: entry in umad_file.outstanding, if @hashed
  * @length: length of header and MAD together, of what is in the queue
- * @hash: umad_send_hash(), of what is outstanding
+ * @hash: umad_transaction_hash(), of what is outstanding
  * @first_len: how much of @length a reader must have room for at least: all of
  *	it, or the header and the first segment of an RMPP message
  * @hashed: found in umad_file.outstanding, of what is outstanding
@@ -514,18 +515,37 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		   loff_t *pos);
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc);
-struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
-				       struct ib_mad_send_buf *send_buf,
-				       const struct ib_mad_hdr *mad);
-int umad_send_track(struct umad_file *file, struct umad_packet *packet);
-void umad_send_untrack(struct umad_file *file, struct umad_packet *packet);
-int umad_sends_init(struct umad_file *file);
-void umad_sends_close(struct umad_file *file);
-void umad_sends_exit(struct umad_file *file);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan);
-bool umad_send_same(struct umad_packet *a, struct umad_packet *b);
-u32 umad_send_hash(struct umad_packet *packet, u32 seed);
+
+/* transaction.c */
+int umad_transactions_init(struct umad_file *file);
+void umad_transactions_close(struct umad_file *file);
+void umad_transactions_exit(struct umad_file *file);
+int umad_transaction_begin(struct umad_file *file, struct umad_packet *packet);
+void __umad_transaction_end(struct umad_file *file, struct umad_packet *packet);
+struct umad_packet *
+umad_transaction_response(struct ib_mad_agent *mad_agent,
+			  struct ib_mad_send_buf *send_buf,
+			  const struct ib_mad_hdr *mad);
+bool umad_transaction_duplicate(struct umad_packet *a, struct umad_packet *b);
+u32 umad_transaction_hash(struct umad_packet *packet, u32 seed);
+
+/**
+ * umad_transaction_end - undo umad_transaction_begin(), if that is still to be done
+ * @file: who sent it
+ * @packet: the send
+ *
+ * Most have ended with their response when their sends are complete.
+ *
+ * Context: process context.
+ */
+static inline void umad_transaction_end(struct umad_file *file,
+					struct umad_packet *packet)
+{
+	if (packet->hashed || packet->repeat)
+		__umad_transaction_end(file, packet);
+}
 
 /* recv.c */
 ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
