@@ -2,108 +2,34 @@
 /*
  * Sending: from write() to the completion by the MAD layer.
  *
- * User memory is read, and memory waited for, with nothing held. What a plain
- * MAD consists of is copied at once; of a longer message that is its beginning,
- * and the rest is copied straight into the MAD layer's segments with page faults
- * off, after it was faulted in. Should an attempt lack something, it is undone
- * and made again with that provided. The beginning is never read a second time,
- * so what was checked is what is sent.
+ * User memory is read, and memory waited for, with nothing held. So an attempt to
+ * send waits for neither. If it lacks something it is undone, the writer provides
+ * what it lacked, and makes another attempt.
  */
 #include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
-#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
-#include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
 
 /*
- * Far beyond what a subnet manager or a tool that asks a whole fabric at once
- * has on the wire, and an end to what a program that has lost control can pile
- * up where no cgroup limits it: about 80 MB. A message of many segments counts
- * once, so only a cgroup limits those.
+ * A limit for programs that have lost control and are in no cgroup with a limit:
+ * so many sends take about 80 MB. A subnet manager that asks a whole fabric at
+ * once has far fewer outstanding. An RMPP message counts once, however long it is:
+ * only a cgroup limits the memory that those take.
  */
 static unsigned int umad_max_sends = 65536;
 module_param_named(max_sends, umad_max_sends, uint, 0644);
 MODULE_PARM_DESC(max_sends,
 		 "How many sends may be outstanding or timed out and unread, for each descriptor");
 
-/* What the MAD layer needs to see of a MAD to decide what becomes of it */
-struct umad_rmpp_mad {
-	struct ib_mad_hdr	mad_hdr;
-	struct ib_rmpp_hdr	rmpp_hdr;
-} __packed;
-
-static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
-
-/* Memory may well be refused to a writer, but nobody gets killed for it */
-#define UMAD_GFP_WRITER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-
-/* How often room is made for one message that others take away again */
-#define UMAD_MAKE_ROOM	3
-
-/* What a worker is given to make a larger table, each time */
-#define UMAD_TABLE_PATIENCE	(HZ / 50 + 1)
-
-/**
- * enum umad_lack - what an attempt to send failed for, and another may have
- * @UMAD_LACK_NONE: nothing that could be helped
- * @UMAD_LACK_PAGES: pages of user memory
- * @UMAD_LACK_ROOM: memory, or the permission of the cgroup to have it
- * @UMAD_LACK_TABLE: a larger table of duplicates, which a worker makes
- */
-enum umad_lack {
-	UMAD_LACK_NONE,
-	UMAD_LACK_PAGES,
-	UMAD_LACK_ROOM,
-	UMAD_LACK_TABLE,
-};
-
-/**
- * struct umad_message - a message being written
- * @rest: the MAD in user memory
- * @copy: a copy of what is not in @head, made only once it was faulted in, or
- *	NULL
- * @len: length of the MAD
- * @head_len: how much of its beginning is in @head
- * @lack: what the last attempt failed for
- * @faulted: what is not in @head was faulted in, which helps only once
- * @rooms: how often room was made
- * @hdr_len: length of the user header
- * @head: user header and beginning of the MAD
- */
-struct umad_message {
-	const char __user	*rest;
-	void			*copy;
-	size_t			len;
-	size_t			head_len;
-	enum umad_lack		lack;
-	bool			faulted;
-	u8			rooms;
-	u8			hdr_len;
-	u8			head[sizeof(struct ib_user_mad_hdr) +
-				     UMAD_MAD_SIZE] __aligned(8);
-};
-
 static bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
 {
 	/* ib_get_rmpp_flags() only reads, though it does not say so */
 	return ib_get_rmpp_flags((struct ib_rmpp_hdr *)&mad->rmpp_hdr) &
 	       IB_MGMT_RMPP_FLAG_ACTIVE;
-}
-
-static const struct ib_user_mad_hdr *umad_message_hdr(const struct umad_message *m)
-{
-	return (const void *)m->head;
-}
-
-static const struct umad_rmpp_mad *umad_message_mad(const struct umad_message *m)
-{
-	return (const void *)m->head + m->hdr_len;
 }
 
 /**
@@ -139,104 +65,11 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	return 0;
 }
 
-/*
- * fault_in_readable() has checked the address. A constant length, as most
- * segments have it, needs no check against the size of the segment.
- */
-static unsigned long umad_copy_segment(void *to, const char __user *from,
-				       size_t len)
-{
-	switch (len) {
-	case IB_MGMT_SA_DATA:
-		return __copy_from_user_inatomic(to, from, IB_MGMT_SA_DATA);
-	case IB_MGMT_VENDOR_DATA:
-		return __copy_from_user_inatomic(to, from, IB_MGMT_VENDOR_DATA);
-	default:
-		return __copy_from_user_inatomic(to, from, len);
-	}
-}
-
-/* Of a MAD behind its header, with or without that of RMPP */
-static void umad_copy_rest(void *to, const void *from, size_t len)
-{
-	switch (len) {
-	case UMAD_MAD_SIZE - IB_MGMT_MAD_HDR:
-		memcpy(to, from, UMAD_MAD_SIZE - IB_MGMT_MAD_HDR);
-		break;
-	case UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR:
-		memcpy(to, from, UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR);
-		break;
-	default:
-		memcpy(to, from, len);
-	}
-}
-
-/* A page that had been faulted in may not be there any more */
-static int umad_message_copy(struct umad_message *m, void *to, size_t from,
-			     size_t len)
-{
-	unsigned long left;
-	size_t head = 0;
-
-	if (from < m->head_len) {
-		head = min(len, m->head_len - from);
-		umad_copy_rest(to, m->head + m->hdr_len + from, head);
-		if (head == len)
-			return 0;
-	}
-
-	from += head;
-	to += head;
-	len -= head;
-	if (m->copy) {
-		memcpy(to, m->copy + from - m->head_len, len);
-		return 0;
-	}
-
-	pagefault_disable();
-	left = umad_copy_segment(to, m->rest + from, len);
-	pagefault_enable();
-	if (!left)
-		return 0;
-	m->lack = UMAD_LACK_PAGES;
-	return -EFAULT;
-}
-
-/* Lets others run. There may be 2 GiB to be copied */
-static bool umad_writer_killed(void)
-{
-	cond_resched();
-	return fatal_signal_pending(current);
-}
-
-static int umad_fill_send_mad(struct ib_mad_send_buf *msg,
-			      struct umad_message *m,
-			      const struct umad_plan *plan)
-{
-	size_t from = plan->own_rmpp_hdr ? IB_MGMT_RMPP_HDR : IB_MGMT_MAD_HDR;
-	int left, seg, ret;
-
-	memcpy(msg->mad, umad_message_mad(m), IB_MGMT_MAD_HDR);
-
-	if (!plan->rmpp)
-		return umad_message_copy(m, msg->mad + from, from,
-					 m->len - from);
-
-	ret = umad_message_copy(m, msg->mad + from, from, plan->hdr_len - from);
-	from = plan->hdr_len;
-	for (seg = 1, left = plan->data_len; !ret && left > 0;
-	     seg++, left -= msg->seg_size, from += msg->seg_size) {
-		ret = umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
-					min(left, msg->seg_size));
-		if (!(seg % UMAD_YIELD_SEGS) && umad_writer_killed())
-			ret = -EINTR;
-	}
-	return ret;
-}
-
-static struct ib_mad_send_buf *
-umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
-		     const struct umad_plan *plan)
+/* Returns 0, a negative errno or enum umad_lack, as all parts of an attempt */
+static int umad_create_send_mad(struct umad_agent *agent,
+				struct umad_message *m,
+				const struct umad_plan *plan,
+				struct ib_mad_send_buf **result)
 {
 	const struct ib_user_mad_hdr *hdr = umad_message_hdr(m);
 	struct ib_mad_send_buf *msg;
@@ -250,21 +83,19 @@ umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
 				 UMAD_GFP_CHARGED,
 				 umad_message_mad(m)->mad_hdr.base_version);
 	set_active_memcg(old);
-	if (IS_ERR(msg)) {
-		if (PTR_ERR(msg) == -ENOMEM)
-			m->lack = UMAD_LACK_ROOM;
-		return msg;
-	}
+	if (IS_ERR(msg))
+		return PTR_ERR(msg) == -ENOMEM ? UMAD_LACK_ROOM : PTR_ERR(msg);
 
-	ret = umad_fill_send_mad(msg, m, plan);
+	ret = umad_message_fill(m, plan, msg);
 	if (ret) {
 		ib_free_send_mad(msg);
-		return ERR_PTR(ret);
+		return ret;
 	}
 
 	msg->timeout_ms = hdr->timeout_ms;
 	msg->retries = hdr->retries;
-	return msg;
+	*result = msg;
+	return 0;
 }
 
 /*
@@ -307,10 +138,8 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 
 	ret = umad_transaction_begin(file, packet);
-	if (ret == -ENOMEM)
-		m->lack = UMAD_LACK_TABLE;
 	if (ret)
-		return ret;
+		return ret == -ENOMEM ? UMAD_LACK_TABLE : ret;
 
 	packet->settled = !msg->timeout_ms;
 	msg->context[0] = packet;
@@ -324,8 +153,8 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 }
 
 /*
- * A send that was not answered counts until its timeout record is read, as no
- * other limit applies to that.
+ * A send without response counts until its timeout record is read, as no other
+ * limit applies to that.
  */
 static bool umad_send_room(struct umad_file *file)
 {
@@ -350,16 +179,13 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	repeat = umad_send_may_repeat(agent, umad_message_mad(m));
 	packet = umad_packet_alloc_send(file, repeat);
 	if (!packet) {
-		m->lack = UMAD_LACK_ROOM;
-		ret = -ENOMEM;
+		ret = UMAD_LACK_ROOM;
 		goto err_count;
 	}
 
-	msg = umad_create_send_mad(agent, m, plan);
-	if (IS_ERR(msg)) {
-		ret = PTR_ERR(msg);
+	ret = umad_create_send_mad(agent, m, plan, &msg);
+	if (ret)
 		goto err_packet;
-	}
 
 	ret = umad_ah_get(agent, umad_message_hdr(m), msg);
 	if (ret)
@@ -398,108 +224,27 @@ static int umad_plan_message(struct umad_agent *agent,
 }
 
 /*
- * One attempt. The agent is looked up anew for each: it may be another one by
- * the time that what was lacking is there.
+ * One attempt. Returns 0, a negative errno, or enum umad_lack if another one may
+ * succeed. Each looks up the agent anew, as it may be another one by then.
  */
-static int umad_message_send(struct umad_file *file, struct umad_message *m)
+static int umad_attempt(struct umad_file *file, struct umad_message *m)
 {
 	struct umad_agent *agent;
 	struct umad_plan plan;
 	int ret;
 
-	m->lack = UMAD_LACK_NONE;
 	agent = umad_agent_get(file, umad_message_hdr(m)->id);
 	if (!agent)
 		return -EIO;
 
 	ret = umad_plan_message(agent, m, &plan);
-	if (!ret && m->head_len < m->len && !m->faulted) {
-		m->lack = UMAD_LACK_PAGES;
-		ret = -EFAULT;
-	}
+	if (!ret && m->head_len < m->len && !m->faulted)
+		ret = UMAD_LACK_PAGES;
 	if (!ret)
 		ret = umad_send(agent, m, &plan);
 
 	umad_agent_put(agent);
 	return ret;
-}
-
-/* With nothing held: this may reclaim at length, and be made to sleep */
-static void *umad_writer_alloc(struct umad_file *file, size_t len)
-{
-	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
-	void *memory = __vmalloc(len, UMAD_GFP_WRITER);
-
-	set_active_memcg(old);
-	return memory;
-}
-
-/* A part of what is not in the head: faulted in, or copied */
-static int umad_message_fetch_part(struct umad_message *m, size_t at, size_t len)
-{
-	const char __user *from = m->rest + m->head_len + at;
-
-	if (m->copy ? copy_from_user(m->copy + at, from, len) :
-		      fault_in_readable(from, len))
-		return -EFAULT;
-	return umad_writer_killed() ? -EINTR : 0;
-}
-
-/* Pages that do not stay where they are for an attempt are copied */
-static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
-{
-	size_t len = m->len - m->head_len;
-	size_t at, part;
-	int ret = 0;
-
-	if (m->faulted) {
-		m->copy = umad_writer_alloc(file, len);
-		if (!m->copy)
-			return -ENOMEM;
-	}
-	m->faulted = true;
-
-	for (at = 0; !ret && at < len; at += part) {
-		part = min(len - at, UMAD_YIELD_LEN);
-		ret = umad_message_fetch_part(m, at, part);
-	}
-	return ret;
-}
-
-/*
- * Have as much memory as the next attempt may need reclaimed, by the writer and
- * from its cgroup: the segments of a message are a third larger than it is.
- */
-static int umad_make_room(struct umad_file *file, struct umad_message *m)
-{
-	void *room;
-
-	room = umad_writer_alloc(file, m->len + m->len / 2 + PAGE_SIZE);
-	vfree(room);
-	return room ? 0 : -ENOMEM;
-}
-
-/* Returns 0 if another attempt has what the last one lacked */
-static int umad_message_help(struct umad_file *file, struct umad_message *m)
-{
-	if (fatal_signal_pending(current))
-		return -EINTR;
-	if (m->lack == UMAD_LACK_PAGES)
-		return umad_message_fetch(file, m);
-	if (m->rooms++ == UMAD_MAKE_ROOM)
-		return -ENOMEM;
-	if (m->lack == UMAD_LACK_TABLE)
-		schedule_timeout_killable(UMAD_TABLE_PATIENCE);
-	return umad_make_room(file, m);
-}
-
-/* A constant length needs no check against the size of the buffer */
-static unsigned long umad_copy_head(struct umad_message *m,
-				    const char __user *buf)
-{
-	if (m->hdr_len + m->head_len == sizeof(m->head))
-		return copy_from_user(m->head, buf, sizeof(m->head));
-	return copy_from_user(m->head, buf, m->hdr_len + m->head_len);
 }
 
 /**
@@ -525,37 +270,30 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 {
 	struct umad_file *file = filp->private_data;
 	const struct ib_user_mad_hdr *hdr;
+	u8 hdr_len = READ_ONCE(file->hdr_len);
 	struct umad_message m;
 	int ret;
 
-	m.hdr_len = READ_ONCE(file->hdr_len);
-	if (count < m.hdr_len + IB_MGMT_RMPP_HDR)
+	if (count < hdr_len + IB_MGMT_RMPP_HDR)
 		return -EINVAL;
 
-	m.rest = buf + m.hdr_len;
-	m.copy = NULL;
-	m.len = count - m.hdr_len;
-	m.head_len = min(m.len, UMAD_MAD_SIZE);
-	m.faulted = false;
-	m.rooms = 0;
-	if (umad_copy_head(&m, buf))
-		return -EFAULT;
+	ret = umad_message_init(&m, buf, count - hdr_len, hdr_len);
+	if (ret)
+		return ret;
 
 	hdr = umad_message_hdr(&m);
 	if (hdr->id >= UMAD_MAX_AGENTS)
 		return -EINVAL;
 
 	if (tracepoint_enabled(ib_umad_write))
-		umad_trace_write(file, hdr, m.hdr_len,
+		umad_trace_write(file, hdr, hdr_len,
 				 &umad_message_mad(&m)->mad_hdr);
 
 	do {
-		ret = umad_message_send(file, &m);
-	} while (m.lack != UMAD_LACK_NONE &&
-		 !(ret = umad_message_help(file, &m)));
+		ret = umad_attempt(file, &m);
+	} while (ret > 0 && !(ret = umad_message_provide(file, &m, ret)));
 
-	if (m.faulted)
-		vfree(m.copy);
+	umad_message_exit(&m);
 	return ret ?: count;
 }
 

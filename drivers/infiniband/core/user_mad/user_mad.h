@@ -432,13 +432,76 @@ struct umad_payer {
 	struct delayed_work	work;
 };
 
+/*
+ * Message: what one write() sends, a MAD or an RMPP message. It lives on the stack
+ * of the writer.
+ */
+
+/* What the MAD layer needs to see of a MAD to decide what becomes of it */
+struct umad_rmpp_mad {
+	struct ib_mad_hdr	mad_hdr;
+	struct ib_rmpp_hdr	rmpp_hdr;
+} __packed;
+
+static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
+
+/**
+ * enum umad_lack - what an attempt to send lacked, and another may have
+ * @UMAD_LACK_PAGES: pages of user memory
+ * @UMAD_LACK_ROOM: memory, or the permission of the cgroup to have it
+ * @UMAD_LACK_TABLE: a larger table of duplicates, which a worker makes
+ *
+ * Positive, so that a function returns one of these or a negative errno.
+ */
+enum umad_lack {
+	UMAD_LACK_PAGES = 1,
+	UMAD_LACK_ROOM,
+	UMAD_LACK_TABLE,
+};
+
+/**
+ * struct umad_message - a message being written
+ * @rest: the MAD in user memory
+ * @copy: a copy of what is not in @head, made only once it was faulted in, or
+ *	NULL
+ * @len: length of the MAD
+ * @head_len: how much of its beginning is in @head
+ * @faulted: what is not in @head was faulted in, which helps only once
+ * @rooms: how often room was made
+ * @hdr_len: length of the user header
+ * @head: user header and beginning of the MAD
+ */
+struct umad_message {
+	const char __user	*rest;
+	void			*copy;
+	size_t			len;
+	size_t			head_len;
+	bool			faulted;
+	u8			rooms;
+	u8			hdr_len;
+	u8			head[UMAD_PACKET_LEN] __aligned(8);
+};
+
+static inline const struct ib_user_mad_hdr *
+umad_message_hdr(const struct umad_message *m)
+{
+	return (const void *)m->head;
+}
+
+static inline const struct umad_rmpp_mad *
+umad_message_mad(const struct umad_message *m)
+{
+	return (const void *)m->head + m->hdr_len;
+}
+
 /**
  * struct umad_plan - how a written MAD is handed to the MAD layer
  * @hdr_len: length of the headers in front of the data, by management class
  * @data_len: length of what follows them
  * @rmpp: the kernel cuts the data into segments
- * @own_rmpp_hdr: the MAD layer fills in the RMPP header; what the writer put
- *	there is not sent
+ * @own_rmpp_hdr: the agent leaves RMPP to the kernel, for this class. The MAD
+ *	layer makes the RMPP header then, and what the writer put there is not
+ *	sent. Otherwise it is data like what follows
  */
 struct umad_plan {
 	int	hdr_len;
@@ -517,6 +580,15 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan);
+
+/* message.c */
+int umad_message_init(struct umad_message *m, const char __user *buf,
+		      size_t len, u8 hdr_len);
+void umad_message_exit(struct umad_message *m);
+int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
+		      struct ib_mad_send_buf *msg);
+int umad_message_provide(struct umad_file *file, struct umad_message *m,
+			 enum umad_lack lack);
 
 /* transaction.c */
 int umad_transactions_init(struct umad_file *file);
