@@ -46,10 +46,8 @@ int umad_message_init(struct umad_message *m, const char __user *buf,
 	m->faulted = false;
 	m->rooms = 0;
 
-	/* A constant length needs no check against the size of the buffer */
-	if (hdr_len + m->head_len == sizeof(m->head))
-		return copy_from_user(m->head, buf, sizeof(m->head)) ? -EFAULT : 0;
-	return copy_from_user(m->head, buf, hdr_len + m->head_len) ? -EFAULT : 0;
+	return umad_copy(copy_from_user, &m->head[0], buf, hdr_len + m->head_len,
+			 UMAD_PACKET_LEN, UMAD_PACKET_LEN) ? -EFAULT : 0;
 }
 
 /**
@@ -62,38 +60,6 @@ void umad_message_exit(struct umad_message *m)
 		vfree(m->copy);
 }
 
-/*
- * fault_in_readable() has checked the address. A constant length, as most
- * segments have it, needs no check against the size of the segment.
- */
-static unsigned long umad_copy_segment(void *to, const char __user *from,
-				       size_t len)
-{
-	switch (len) {
-	case IB_MGMT_SA_DATA:
-		return __copy_from_user_inatomic(to, from, IB_MGMT_SA_DATA);
-	case IB_MGMT_VENDOR_DATA:
-		return __copy_from_user_inatomic(to, from, IB_MGMT_VENDOR_DATA);
-	default:
-		return __copy_from_user_inatomic(to, from, len);
-	}
-}
-
-/* Of a MAD behind its header, with or without that of RMPP */
-static void umad_copy_rest(void *to, const void *from, size_t len)
-{
-	switch (len) {
-	case UMAD_MAD_SIZE - IB_MGMT_MAD_HDR:
-		memcpy(to, from, UMAD_MAD_SIZE - IB_MGMT_MAD_HDR);
-		break;
-	case UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR:
-		memcpy(to, from, UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR);
-		break;
-	default:
-		memcpy(to, from, len);
-	}
-}
-
 /* A page that was faulted in may not be there any more */
 static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 			     size_t len)
@@ -103,7 +69,10 @@ static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 
 	if (from < m->head_len) {
 		head = min(len, m->head_len - from);
-		umad_copy_rest(to, m->head + m->hdr_len + from, head);
+		/* All behind the MAD header, or behind that of RMPP */
+		umad_copy(memcpy, to, m->head + m->hdr_len + from, head,
+			  UMAD_MAD_SIZE - IB_MGMT_MAD_HDR,
+			  UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR);
 		if (head == len)
 			return 0;
 	}
@@ -116,8 +85,10 @@ static int umad_message_copy(struct umad_message *m, void *to, size_t from,
 		return 0;
 	}
 
+	/* fault_in_readable() has checked the address */
 	pagefault_disable();
-	left = umad_copy_segment(to, m->rest + from, len);
+	left = umad_copy(__copy_from_user_inatomic, to, m->rest + from, len,
+			 IB_MGMT_SA_DATA, IB_MGMT_VENDOR_DATA);
 	pagefault_enable();
 	return left ? UMAD_LACK_PAGES : 0;
 }

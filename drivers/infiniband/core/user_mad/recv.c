@@ -14,20 +14,6 @@
 
 #include "user_mad.h"
 
-/* A constant length needs no check against the size of the packet */
-static unsigned long umad_copy_data(char __user *buf, const u8 *data,
-				    size_t len)
-{
-	switch (len) {
-	case UMAD_PACKET_LEN:
-		return copy_to_user(buf, data, UMAD_PACKET_LEN);
-	case UMAD_TIMEOUT_LEN:
-		return copy_to_user(buf, data, UMAD_TIMEOUT_LEN);
-	default:
-		return copy_to_user(buf, data, len);
-	}
-}
-
 static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
 			    char __user *buf, size_t count)
 {
@@ -35,7 +21,8 @@ static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
 
 	if (packet->rmpp)
 		return umad_rmpp_read(file->payer, packet, buf, len);
-	return umad_copy_data(buf, packet->data, len) ? -EFAULT : 0;
+	return umad_copy(copy_to_user, buf, &packet->data[0], len,
+			 UMAD_PACKET_LEN, UMAD_TIMEOUT_LEN) ? -EFAULT : 0;
 }
 
 /**
@@ -118,11 +105,8 @@ static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
 		return packet->rmpp;
 	}
 
-	/* A constant length, as nearly all have it, takes a fraction */
-	if (len == UMAD_MAD_SIZE)
-		memcpy(packet->data + packet->hdr_len, mad, UMAD_MAD_SIZE);
-	else
-		memcpy(packet->data + packet->hdr_len, mad, len);
+	umad_copy(memcpy, packet->data + packet->hdr_len, mad, len,
+		  UMAD_MAD_SIZE, UMAD_MAD_SIZE);
 	return true;
 }
 

@@ -230,21 +230,6 @@ int umad_rmpp_read(struct umad_payer *payer, struct umad_packet *packet,
 	return ret;
 }
 
-/* What most messages consist of is worth a length that the compiler knows */
-static void umad_copy_segment(void *to, const void *data, size_t len)
-{
-	switch (len) {
-	case IB_MGMT_SA_DATA:
-		memcpy(to, data, IB_MGMT_SA_DATA);
-		break;
-	case IB_MGMT_VENDOR_DATA:
-		memcpy(to, data, IB_MGMT_VENDOR_DATA);
-		break;
-	default:
-		memcpy(to, data, len);
-	}
-}
-
 /* The first segment is taken whole, with its headers; of the others only the data */
 static void umad_segments_copy(void *to, const struct umad_rmpp *rmpp, size_t len)
 {
@@ -253,7 +238,8 @@ static void umad_segments_copy(void *to, const struct umad_rmpp *rmpp, size_t le
 
 	list_for_each_entry(seg, &rmpp->segs, list) {
 		part = min_t(size_t, len, rmpp->seg_size - skip);
-		umad_copy_segment(to, (const u8 *)seg->mad + skip, part);
+		umad_copy(memcpy, to, (const u8 *)seg->mad + skip, part,
+			  IB_MGMT_SA_DATA, IB_MGMT_VENDOR_DATA);
 		to += part;
 		len -= part;
 		skip = rmpp->skip;

@@ -75,6 +75,34 @@ struct umad_ah;
 #define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
 #define UMAD_TIMEOUT_LEN	(sizeof(struct ib_user_mad_hdr) + IB_MGMT_MAD_HDR)
 
+/**
+ * umad_copy - copy, where nearly all that is copied has one of two lengths
+ * @copy: memcpy(), or a function that copies from or to user space
+ * @to: where to
+ * @from: where from
+ * @len: how much
+ * @usual: a length that is usual, known to the compiler
+ * @other: another one, or the same
+ *
+ * A length that the compiler knows is cheaper. memcpy() of it becomes a few
+ * instructions, and hardened usercopy has nothing to look up: whether it is within
+ * the object was checked when this was compiled.
+ *
+ * Return: what @copy returns.
+ */
+#define umad_copy(copy, to, from, len, usual, other)			\
+({									\
+	typeof(copy) *__fn = (copy);					\
+	typeof(to) __to = (to);						\
+	typeof(from) __from = (from);					\
+	const size_t __usual = (usual), __other = (other);		\
+	size_t __len = (len);						\
+									\
+	__len == __usual ? __fn(__to, __from, __usual) :		\
+	__len == __other ? __fn(__to, __from, __other) :		\
+			   __fn(__to, __from, __len);			\
+})
+
 /*
  * Header: in front of each MAD that is written or read. There are two layouts,
  * of which the old one has no P_Key index and ends there.
