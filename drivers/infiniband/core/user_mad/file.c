@@ -87,7 +87,7 @@ static int umad_open(struct inode *inode, struct file *filp)
 	return stream_open(inode, filp);
 }
 
-/* Those who send with them do so side by side, as none of them can start again */
+/* Nobody starts to send with them any more, and those who do end side by side */
 static void umad_agents_destroy(struct list_head *agents)
 {
 	struct umad_agent *agent, *next;
@@ -120,12 +120,12 @@ static int umad_release(struct inode *inode, struct file *filp)
  * umad_files_disassociate - tell all descriptors of a port that it is over
  * @port: a port whose device nobody can get any more
  *
- * All agents of all descriptors are taken away before any of them is waited for:
- * on RoCE a writer may need a second to find its destination, and so those who
- * are at it end together.
+ * All agents of all descriptors are taken away before the first of them is waited
+ * for. On RoCE a writer may need a second to find its destination. So all who do
+ * need one second together.
  *
- * Descriptors that are being closed meanwhile, or that UNREGISTER_AGENT is called
- * on, may have agents in their hands that are not seen here.
+ * Agents that are being unregistered already, by UNREGISTER_AGENT or as their
+ * descriptor is being closed, are not seen here.
  *
  * Context: process context; takes umad_port.files_lock, and lets it go before it
  * waits.

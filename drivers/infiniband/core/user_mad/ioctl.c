@@ -84,9 +84,9 @@ int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 }
 
 /*
- * The id is stored before the outcome is known. A request that is refused after
- * all shall look as it did; a page that cannot be written any more keeps what
- * it has.
+ * The new id is stored before the outcome is known. If the request is refused after
+ * all, the old one is stored again. If the page cannot be written any more, it
+ * keeps the new one.
  */
 static int umad_register(struct umad_file *file, const struct umad_reg *reg,
 			 u32 __user *uid, u32 old_id)

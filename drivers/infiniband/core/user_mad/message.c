@@ -19,10 +19,10 @@
 /* Memory may well be refused to a writer, but nobody gets killed for it */
 #define UMAD_GFP_WRITER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* How often room is made for one message that others take away again */
+/* How often room is made for one message. Others may take it each time */
 #define UMAD_MAKE_ROOM	3
 
-/* What a worker is given to make a larger table, each time */
+/* How long the worker may need that makes the table larger */
 #define UMAD_TABLE_PATIENCE	(HZ / 50 + 1)
 
 /**
@@ -133,7 +133,7 @@ int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
 	return ret;
 }
 
-/* With nothing held: this may reclaim at length, and be made to sleep */
+/* This may reclaim at length, and be made to sleep, with nothing held */
 static void *umad_writer_alloc(struct umad_file *file, size_t len)
 {
 	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);

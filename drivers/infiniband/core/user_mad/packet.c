@@ -111,8 +111,8 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 	return packet;
 }
 
-/* Within the limit of the payer if that can be, and if not a little beyond */
-static struct umad_packet *umad_packet_alloc_within(struct umad_file *file)
+/* Beyond the limit of the payer only if there is no memory within */
+static struct umad_packet *umad_packet_alloc_beyond(struct umad_file *file)
 {
 	struct umad_packet *packet;
 
@@ -136,10 +136,10 @@ static struct umad_packet *umad_packet_alloc_within(struct umad_file *file)
  * umad_packet_alloc_recv - memory for something received
  * @file: who receives, and pays
  * @hdr_len: length of the user header
- * @mad_len: length of the MAD or message
+ * @mad_len: length of the MAD or RMPP message
  *
  * The caller is a worker that other MADs of the port wait for, so nothing can be
- * reclaimed: some packets are charged to a cgroup even beyond its limit.
+ * reclaimed. A few packets are charged beyond the limit of the cgroup instead.
  *
  * Context: a receive handler; does not sleep.
  * Return: a packet with a user header of zeros, and room for a MAD behind
@@ -151,7 +151,7 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
 	struct umad_packet *packet;
 
-	packet = umad_packet_alloc_within(file);
+	packet = umad_packet_alloc_beyond(file);
 	set_active_memcg(old);
 	if (!packet)
 		return NULL;
@@ -190,7 +190,7 @@ void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet)
  * @file: who paid for it, and may need one like it soon
  * @packet: a packet that is neither queued nor outstanding
  *
- * Context: process context; may sleep if it has a message.
+ * Context: process context; may sleep if it is an RMPP message.
  */
 void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
@@ -208,7 +208,7 @@ void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 }
 
 /**
- * umad_packet_drain - free what umad_packet_free() kept
+ * umad_packet_drain - free what umad_packet_free() left to be used again
  * @file: a descriptor that nobody sends or receives on any more
  */
 void umad_packet_drain(struct umad_file *file)

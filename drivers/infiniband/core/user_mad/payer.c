@@ -85,7 +85,7 @@ void umad_payer_put(struct umad_payer *payer)
 	mutex_unlock(&umad_payers_lock);
 }
 
-/* Returns the first message to be moved, which cannot be freed until it was */
+/* Returns the first message to be moved. Nobody frees it until it was */
 static struct umad_packet *umad_payer_take(struct umad_payer *payer)
 {
 	struct umad_rmpp *rmpp;

@@ -2,10 +2,10 @@
 /*
  * Receiving: from the MAD layer's handler to read().
  *
- * The user header is filled in when a MAD or message arrives. Nothing could be
- * taken from ib_mad_recv_wc.wc later: for SMPs that the port answers itself it
- * points to the stack of the one who called the handler. A MAD is copied at once,
- * and its buffer given back. A message stays in its buffers until it is read.
+ * The user header is filled in when something arrives, as ib_mad_recv_wc.wc does
+ * not live longer: for SMPs that the port answers itself, it is on the stack of
+ * whoever called the handler. A MAD is copied at once, and its buffer given back.
+ * An RMPP message stays in its buffers until it is read.
  */
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
@@ -26,7 +26,7 @@ static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
 }
 
 /**
- * umad_read - read a received MAD or message, or the record of a timeout
+ * umad_read - read a received MAD or RMPP message, or the record of a timeout
  * @filp: descriptor of umadN
  * @buf: room for user header and MAD
  * @count: how much room
@@ -35,8 +35,8 @@ static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
  * Context: process context; nothing is held while user memory is written.
  * Return: length of what was read, or
  *  * -EINVAL: no room for one MAD; the packet waits for a better read
- *  * -ENOSPC: no room for the whole message; header and first MAD were
- *    written, and the message waits for a better read
+ *  * -ENOSPC: no room for the whole message; header and first segment
+ *    were written, and the message waits for a better read
  *  * -EFAULT: bad pointer; the packet waits for a better read
  *  * -EINTR: the reader is being killed; the packet stays
  *  * -EAGAIN: nothing there, and the descriptor is non-blocking
@@ -82,7 +82,7 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	hdr->id = agent->id;
 	hdr->length = packet->length;
 	hdr->qpn = cpu_to_be32(wc->src_qp);
-	/* Of an OPA LID the lower half; clients learn the rest otherwise */
+	/* Only the lower half of an OPA LID; clients have other ways to the rest */
 	hdr->lid = cpu_to_be16(wc->slid);
 	hdr->sl = wc->sl;
 	hdr->path_bits = wc->dlid_path_bits;
@@ -92,7 +92,7 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	return hdr->grh_present ? umad_grh_from_wc(mad_agent, recv_wc, hdr) : 0;
 }
 
-/* A MAD is copied, anything longer stays where it is; false if there is no room */
+/* Returns false if there is no room for an RMPP message, which is not copied */
 static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
 			  struct ib_mad_recv_wc *recv_wc)
 {
@@ -112,7 +112,7 @@ static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
 
 /**
  * umad_recv_len_valid - whether something of this length can be received
- * @mad_len: length of the MAD or message, as the MAD layer has counted it
+ * @mad_len: length of the MAD or RMPP message, as the MAD layer has counted it
  * @hdr_len: length of the user header
  *
  * The MAD layer adds up the segments of a message in int, and whoever sends them
@@ -155,7 +155,7 @@ static void umad_free_recv(struct ib_mad_recv_wc *recv_wc)
 		umad_segments_drop(&recv_wc->rmpp_list);
 }
 
-/* What was kept is the reader's as soon as it is in the queue, @recv_wc included */
+/* Once it is in the queue, an RMPP message is the reader's, and with it @recv_wc */
 static bool umad_queue_recv(struct umad_agent *agent,
 			    const struct ib_mad_agent *mad_agent,
 			    struct ib_mad_recv_wc *recv_wc)
@@ -178,9 +178,9 @@ static bool umad_queue_recv(struct umad_agent *agent,
 }
 
 /**
- * umad_recv_handler - the MAD layer has received a MAD or message
+ * umad_recv_handler - the MAD layer has received a MAD or RMPP message
  * @mad_agent: the agent it is for
- * @send_buf: the request it answers, if any
+ * @send_buf: the send it came with, see umad_transaction_response(), or NULL
  * @recv_wc: what was received; owned by us
  *
  * Context: a worker of the MAD layer.

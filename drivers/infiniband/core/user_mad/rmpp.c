@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Received RMPP messages: what read() hands out and is too long for a packet.
+ * Received RMPP messages, and OPA MADs: all that is too long for a packet.
  *
  * The MAD layer hands a message over in segments, the buffers that its MADs came
  * in. It stays in them, within a budget of the payer, until it is read or moved
@@ -14,7 +14,7 @@
 
 #include "user_mad.h"
 
-/* ib_mad_private is not ours to know; this is what it adds to a MAD and its GRH */
+/* What struct ib_mad_private, which is not ours to know, adds to a MAD and its GRH */
 #define UMAD_SEGMENT_OVERHEAD	SZ_256
 
 /* So many buffers of a message are freed at a time */
@@ -54,10 +54,10 @@ static size_t umad_rmpp_size(const struct umad_rmpp *rmpp, size_t len)
 }
 
 /**
- * umad_rmpp_keep - keep a message in the buffers it came in
+ * umad_rmpp_keep - leave a message in the segments it came in
  * @payer: who pays
- * @packet: what is to have it; its lengths are known
- * @recv_wc: the message; its buffers are the packet's on success
+ * @packet: what gets the message; its lengths are known
+ * @recv_wc: the message; its segments are the packet's on success
  *
  * Context: a receive handler; the time does not depend on the length.
  * Return: true, or false if the budget is spent.
@@ -91,8 +91,8 @@ bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
 /**
  * umad_rmpp_give_back - undo umad_rmpp_keep()
  * @payer: who pays
- * @packet: what has the message, and was not offered
- * @recv_wc: gets its buffers back
+ * @packet: the message, which umad_payer_offer() has not seen
+ * @recv_wc: gets its segments back
  */
 void umad_rmpp_give_back(struct umad_payer *payer, struct umad_packet *packet,
 			 struct ib_mad_recv_wc *recv_wc)
@@ -103,7 +103,7 @@ void umad_rmpp_give_back(struct umad_payer *payer, struct umad_packet *packet,
 }
 
 /**
- * umad_rmpp_release - give back what a kept message takes of the budget
+ * umad_rmpp_release - give back what a message takes of the budget
  * @payer: who pays
  * @packet: the message, owned by the caller
  *
@@ -182,7 +182,7 @@ static int umad_copy_moved(char __user *buf, const void *copy, size_t len)
 	return 0;
 }
 
-/* Whoever wants to move it has to leave it as it is meanwhile */
+/* Nobody moves a message while it is being read */
 static void umad_rmpp_set_reading(struct umad_payer *payer,
 				  struct umad_rmpp *rmpp, bool reading)
 {

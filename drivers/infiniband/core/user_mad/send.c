@@ -114,8 +114,8 @@ static void umad_set_tid(struct umad_agent *agent, struct ib_mad_hdr *mad)
 }
 
 /*
- * RMPP packets of a user space implementation repeat their transaction ID by
- * nature and are never refused for that. While they are outstanding others are.
+ * RMPP packets of an implementation in user space share one transaction ID, and are
+ * never refused for that. Other sends are, while such packets are outstanding.
  */
 static bool umad_send_may_repeat(struct umad_agent *agent,
 				 const struct umad_rmpp_mad *mad)
@@ -248,7 +248,7 @@ static int umad_attempt(struct umad_file *file, struct umad_message *m)
 }
 
 /**
- * umad_write - send a MAD, or a message that the kernel cuts into MADs
+ * umad_write - send a MAD, or an RMPP message that the kernel cuts into MADs
  * @filp: descriptor of umadN
  * @buf: user header and MAD
  * @count: length of both
@@ -300,9 +300,8 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 /*
  * Whoever waits for a response has to learn that there will be none: that none
  * came, that there was no room for it, or that the request failed after write()
- * had returned. A message in segments can time out without expecting a response.
- * The agent is not in use any more if it is being unregistered, and then nobody
- * waits.
+ * had returned. An RMPP message can time out although no response is expected.
+ * Nobody waits if the agent is being unregistered, and has no users any more.
  */
 static bool umad_send_lost(const struct umad_agent *agent,
 			   const struct umad_packet *packet,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Everything the files of ib_umad share: port, file, agent, packet, in the
- * order in which one holds the next.
+ * Everything the files of ib_umad share. First the objects: port, file, agent and
+ * packet, in the order in which one holds the next. Then the functions, by file: no
+ * file calls one that stands above its own.
  *
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
  * -> umad_file.queue_lock -> umad_payer.lock. umad_file.repeat_lock and the list
@@ -9,11 +10,12 @@
  * innermost. None of these is ever held across an access to user memory, the
  * resolution of an address or the reclaim of a cgroup's memory.
  *
- * The handlers that the MAD layer calls take the three spinlocks and the hash
- * bucket locks only. They run in its completion worker, of which a QP has one and
- * which the kernel's own MAD clients need as well; in the port's timeout queue;
- * and in whoever unregisters an agent: those of one file may run at the same
- * time.
+ * The MAD layer calls the handlers
+ *  - in the worker that completes the work of a QP. There is one for each QP, and
+ *    the kernel's own MAD clients need it as well;
+ *  - in the timeout queue of a port;
+ *  - in whoever unregisters an agent.
+ * So handlers of one file may run at the same time. They take spinlocks only.
  */
 #ifndef UMAD_USER_MAD_H
 #define UMAD_USER_MAD_H
@@ -50,9 +52,9 @@ struct umad_ah;
 #define UMAD_MAX_UNREAD		200000
 
 /*
- * For what is charged while others wait for us: the port's receivers, or who
- * removes a device that has an agent in use. It must not reclaim memory of a
- * cgroup over its limit, or sleep for one that is over memory.high.
+ * For memory that is charged while others wait for us: all who receive on the
+ * port, or who removes a device that has an agent in use. So nothing is reclaimed
+ * for a cgroup at its limit, and nobody is made to sleep for one above memory.high.
  */
 #define UMAD_GFP_CHARGED	(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
 
@@ -60,14 +62,14 @@ struct umad_ah;
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
 
 /*
- * What the MAD layer's buffers of all messages may take, which is about three
- * times their length. A message is accepted if it is the only one, whatever its
- * length: the MAD layer has all of it already. Beyond half of the budget moving
- * begins at once.
+ * What the MAD layer's buffers of all RMPP messages of a payer may take, which is
+ * about three times the length of the messages. If there is no other one, a message
+ * of any length is accepted: the MAD layer has all of it already. Above half of the
+ * budget messages are moved at once.
  */
 #define UMAD_BUDGET_RMPP	SZ_32M
 
-/* How much of a message is copied before others may run: segments, and bytes */
+/* How much of an RMPP message is copied before others may run: segments, bytes */
 #define UMAD_YIELD_SEGS		1024
 #define UMAD_YIELD_LEN		SZ_1M
 
@@ -76,17 +78,17 @@ struct umad_ah;
 #define UMAD_TIMEOUT_LEN	(sizeof(struct ib_user_mad_hdr) + IB_MGMT_MAD_HDR)
 
 /**
- * umad_copy - copy, where nearly all that is copied has one of two lengths
+ * umad_copy - copy what nearly always has one of two lengths
  * @copy: memcpy(), or a function that copies from or to user space
  * @to: where to
  * @from: where from
  * @len: how much
- * @usual: a length that is usual, known to the compiler
+ * @usual: a usual length, which the compiler knows
  * @other: another one, or the same
  *
- * A length that the compiler knows is cheaper. memcpy() of it becomes a few
- * instructions, and hardened usercopy has nothing to look up: whether it is within
- * the object was checked when this was compiled.
+ * A length that the compiler knows is cheaper. memcpy() becomes a few instructions.
+ * Copies from and to user space do without the search for the object they are in,
+ * which hardened usercopy makes for all other lengths.
  *
  * Return: what @copy returns.
  */
@@ -104,8 +106,8 @@ struct umad_ah;
 })
 
 /*
- * Header: in front of each MAD that is written or read. There are two layouts,
- * of which the old one has no P_Key index and ends there.
+ * Header: stands before each MAD that is written or read. The old layout ends
+ * where the current one has the P_Key index.
  */
 static_assert(sizeof(struct ib_user_mad_hdr_old) == 56);
 static_assert(sizeof(struct ib_user_mad_hdr) == 64);
@@ -212,13 +214,13 @@ struct umad_port {
  * @used: an agent was registered, so the header layout is settled
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
  *	Written with @reg_lock held and @used false, read without a lock
- * @ids: ids that are taken: reserved before their agent exists, and until it is
- *	gone for good
- * @agents: registered agents by id. Taken away by xchg(), and who gets it so has
- *	to destroy it
+ * @ids: ids that are taken, from before their agent exists until it is gone for
+ *	good
+ * @agents: registered agents by id. Whoever takes one away, by xchg(), has to
+ *	destroy it
  * @outstanding: sends whose duplicates are refused, see
  *	umad_transaction_duplicate()
- * @repeat_lock: protects the rings of sends that are never duplicates themselves
+ * @repeat_lock: protects the rings of sends with umad_packet.repeat
  * @sends: sends that the MAD layer has not completed yet, and writers who are
  *	about to give it one
  * @spare: a free packet of each kind, as most packets live for a short time and
@@ -266,9 +268,8 @@ struct umad_file {
 };
 
 /*
- * Agent: born and died by ioctl, or dies with its file or its device. It is
- * the context the MAD layer hands to the handlers, which so find file and id
- * without a search.
+ * Agent: born and died by ioctl, or dies with its file or its device. The MAD
+ * layer hands it to the handlers, so that they need not search for file and id.
  */
 
 /**
@@ -315,8 +316,8 @@ struct umad_reg {
 
 /*
  * Packet: a send while it is outstanding, and anything that read() hands out:
- * a received MAD, or a send that got no answer. A send turns into its own
- * timeout record, so that no lack of memory can lose one.
+ * a received MAD, or a send without response. A send turns into its own timeout
+ * record, so that no lack of memory can lose one.
  */
 
 /**
@@ -369,9 +370,9 @@ static inline struct ib_user_mad_hdr *umad_packet_hdr(struct umad_packet *packet
 }
 
 /*
- * Behind a send with @repeat: a ring of all those outstanding that belong to the
- * same transaction, of which one is @hashed for the others. Protected by
- * umad_file.repeat_lock, and so is @hashed of such a send.
+ * Behind a send with @repeat: a ring of all outstanding sends of its transaction.
+ * One of them is @hashed and stands for the others. umad_file.repeat_lock protects
+ * the ring, and @hashed of the sends in it.
  */
 static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
 {
@@ -380,7 +381,7 @@ static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
 }
 
 /**
- * struct umad_rmpp - a message that is too long for a packet
+ * struct umad_rmpp - a received message that is too long for a packet
  * @segs: the MAD layer's buffers that it came in, until it is moved
  * @copy: all of it, once it was moved, or NULL
  * @size: what it takes of the payer's budget
@@ -392,9 +393,12 @@ static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
  * @reading: it is being read, and stays as it is
  * @dead: it was freed while it was being moved
  *
- * In the place of the MAD of a packet with umad_packet.rmpp. Changed with
- * umad_payer.lock held. Who reads it, or moves it, relies on @segs without: they
- * are taken away only by who moves, and not while it is being read.
+ * This is an RMPP message, or an OPA MAD, which looks like one of a single segment.
+ * It stands where other packets have the MAD, in those with umad_packet.rmpp.
+ *
+ * All of it is written with umad_payer.lock held. @segs is read without, by a
+ * reader after @reading was set, and by a mover after @moving was set. Only the
+ * mover takes segments away, and not if @reading is set.
  */
 struct umad_rmpp {
 	struct list_head	segs;
@@ -461,8 +465,8 @@ struct umad_payer {
 };
 
 /*
- * Message: what one write() sends, a MAD or an RMPP message. It lives on the stack
- * of the writer.
+ * Message: a MAD or an RMPP message while it is being written, on the stack of the
+ * writer.
  */
 
 /* What the MAD layer needs to see of a MAD to decide what becomes of it */
@@ -477,7 +481,7 @@ static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
  * enum umad_lack - what an attempt to send lacked, and another may have
  * @UMAD_LACK_PAGES: pages of user memory
  * @UMAD_LACK_ROOM: memory, or the permission of the cgroup to have it
- * @UMAD_LACK_TABLE: a larger table of duplicates, which a worker makes
+ * @UMAD_LACK_TABLE: a larger table of transactions, which a worker makes
  *
  * Positive, so that a function returns one of these or a negative errno.
  */
@@ -490,11 +494,11 @@ enum umad_lack {
 /**
  * struct umad_message - a message being written
  * @rest: the MAD in user memory
- * @copy: a copy of what is not in @head, made only once it was faulted in, or
- *	NULL
+ * @copy: a copy of what is not in @head, or NULL. Made if it does not help to
+ *	fault it in
  * @len: length of the MAD
  * @head_len: how much of its beginning is in @head
- * @faulted: what is not in @head was faulted in, which helps only once
+ * @faulted: what is not in @head was faulted in, which is done once
  * @rooms: how often room was made
  * @hdr_len: length of the user header
  * @head: user header and beginning of the MAD
@@ -553,6 +557,11 @@ static inline bool umad_port_gone(const struct umad_port *port)
 extern const struct file_operations umad_fops;
 void umad_files_disassociate(struct umad_port *port);
 
+/* issm.c */
+extern const struct file_operations umad_issm_fops;
+void umad_issm_init(struct umad_port *port);
+void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
+
 /* ioctl.c */
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 long umad_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
@@ -560,6 +569,22 @@ int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
 		   struct umad_reg *reg);
 int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 		   struct umad_reg *reg);
+
+/* send.c */
+ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
+		   loff_t *pos);
+void umad_send_handler(struct ib_mad_agent *mad_agent,
+		       struct ib_mad_send_wc *send_wc);
+int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
+		   size_t mad_size, struct umad_plan *plan);
+
+/* recv.c */
+ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
+		  loff_t *pos);
+void umad_recv_handler(struct ib_mad_agent *mad_agent,
+		       struct ib_mad_send_buf *send_buf,
+		       struct ib_mad_recv_wc *recv_wc);
+bool umad_recv_len_valid(int mad_len, u8 hdr_len);
 
 /* agent.c */
 int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
@@ -570,44 +595,6 @@ void umad_agents_detach(struct umad_file *file, struct list_head *agents);
 void umad_agent_destroy(struct umad_agent *agent);
 struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
 void umad_agent_put(struct umad_agent *agent);
-
-/* payer.c */
-int umad_payers_init(void);
-void umad_payers_exit(void);
-struct umad_payer *umad_payer_get(void);
-void umad_payer_put(struct umad_payer *payer);
-void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet);
-void umad_segments_drop(struct list_head *segs);
-
-/* packet.c */
-int umad_packet_init(void);
-void umad_packet_exit(void);
-struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
-struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
-					   size_t mad_len);
-void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet);
-void umad_packet_free(struct umad_file *file, struct umad_packet *packet);
-void umad_packet_drain(struct umad_file *file);
-
-/* rmpp.c */
-bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
-		    struct ib_mad_recv_wc *recv_wc);
-void umad_rmpp_give_back(struct umad_payer *payer, struct umad_packet *packet,
-			 struct ib_mad_recv_wc *recv_wc);
-bool umad_rmpp_release(struct umad_payer *payer, struct umad_packet *packet);
-int umad_rmpp_read(struct umad_payer *payer, struct umad_packet *packet,
-		   char __user *buf, size_t len);
-bool umad_rmpp_move(struct umad_payer *payer, struct umad_packet *packet,
-		    void *copy);
-void umad_segments_free(struct list_head *segs);
-
-/* send.c */
-ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
-		   loff_t *pos);
-void umad_send_handler(struct ib_mad_agent *mad_agent,
-		       struct ib_mad_send_wc *send_wc);
-int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
-		   size_t mad_size, struct umad_plan *plan);
 
 /* message.c */
 int umad_message_init(struct umad_message *m, const char __user *buf,
@@ -647,14 +634,6 @@ static inline void umad_transaction_end(struct umad_file *file,
 		__umad_transaction_end(file, packet);
 }
 
-/* recv.c */
-ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
-		  loff_t *pos);
-void umad_recv_handler(struct ib_mad_agent *mad_agent,
-		       struct ib_mad_send_buf *send_buf,
-		       struct ib_mad_recv_wc *recv_wc);
-bool umad_recv_len_valid(int mad_len, u8 hdr_len);
-
 /* queue.c */
 void umad_queue_init(struct umad_file *file);
 void umad_queue_exit(struct umad_file *file);
@@ -678,10 +657,35 @@ int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
 		     const struct ib_mad_recv_wc *recv_wc,
 		     struct ib_user_mad_hdr *hdr);
 
-/* issm.c */
-extern const struct file_operations umad_issm_fops;
-void umad_issm_init(struct umad_port *port);
-void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
+/* payer.c */
+int umad_payers_init(void);
+void umad_payers_exit(void);
+struct umad_payer *umad_payer_get(void);
+void umad_payer_put(struct umad_payer *payer);
+void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet);
+void umad_segments_drop(struct list_head *segs);
+
+/* packet.c */
+int umad_packet_init(void);
+void umad_packet_exit(void);
+struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
+struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
+					   size_t mad_len);
+void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet);
+void umad_packet_free(struct umad_file *file, struct umad_packet *packet);
+void umad_packet_drain(struct umad_file *file);
+
+/* rmpp.c */
+bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
+		    struct ib_mad_recv_wc *recv_wc);
+void umad_rmpp_give_back(struct umad_payer *payer, struct umad_packet *packet,
+			 struct ib_mad_recv_wc *recv_wc);
+bool umad_rmpp_release(struct umad_payer *payer, struct umad_packet *packet);
+int umad_rmpp_read(struct umad_payer *payer, struct umad_packet *packet,
+		   char __user *buf, size_t len);
+bool umad_rmpp_move(struct umad_payer *payer, struct umad_packet *packet,
+		    void *copy);
+void umad_segments_free(struct list_head *segs);
 
 /* trace.c */
 DECLARE_TRACEPOINT(ib_umad_write);
