@@ -68,14 +68,6 @@ static struct kmem_cache *umad_packet_cache(bool sent)
 	return sent ? umad_send_cache : umad_recv_cache;
 }
 
-static struct umad_packet *umad_packet_alloc(struct umad_file *file, bool sent,
-					     gfp_t gfp)
-{
-	struct umad_packet *packet = xchg(&file->spare[sent], NULL);
-
-	return packet ?: kmem_cache_alloc(umad_packet_cache(sent), gfp);
-}
-
 /* Rare, and larger than what is in the cache */
 static struct umad_packet *umad_packet_alloc_repeat(void)
 {
@@ -93,12 +85,17 @@ static struct umad_packet *umad_packet_alloc_repeat(void)
  */
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 {
-	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
-	struct umad_packet *packet;
+	struct umad_packet *packet = NULL;
 
-	packet = repeat ? umad_packet_alloc_repeat() :
-			  umad_packet_alloc(file, true, UMAD_GFP_CHARGED);
-	set_active_memcg(old);
+	if (!repeat)
+		packet = xchg(&file->spare[true], NULL);
+	if (!packet) {
+		struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
+
+		packet = repeat ? umad_packet_alloc_repeat() :
+				  kmem_cache_alloc(umad_send_cache, UMAD_GFP_CHARGED);
+		set_active_memcg(old);
+	}
 	if (!packet)
 		return NULL;
 
@@ -116,7 +113,7 @@ static struct umad_packet *umad_packet_alloc_beyond(struct umad_file *file)
 {
 	struct umad_packet *packet;
 
-	packet = umad_packet_alloc(file, false, UMAD_GFP_CHARGED);
+	packet = kmem_cache_alloc(umad_recv_cache, UMAD_GFP_CHARGED);
 	if (packet) {
 		packet->beyond = false;
 		return packet;
@@ -148,11 +145,15 @@ static struct umad_packet *umad_packet_alloc_beyond(struct umad_file *file)
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len)
 {
-	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
-	struct umad_packet *packet;
+	/* Never one that is @beyond */
+	struct umad_packet *packet = xchg(&file->spare[false], NULL);
 
-	packet = umad_packet_alloc_beyond(file);
-	set_active_memcg(old);
+	if (!packet) {
+		struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
+
+		packet = umad_packet_alloc_beyond(file);
+		set_active_memcg(old);
+	}
 	if (!packet)
 		return NULL;
 
@@ -186,25 +187,16 @@ void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet)
 }
 
 /**
- * umad_packet_free - free a packet
- * @file: who paid for it, and may need one like it soon
- * @packet: a packet that is neither queued nor outstanding
+ * __umad_packet_free - the part of umad_packet_free() that is not inline
+ * @file: who paid for it
+ * @packet: the packet, which is not left to be used again
  *
  * Context: process context; may sleep if it is an RMPP message.
  */
-void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
+void __umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	if (unlikely(packet->rmpp || packet->beyond || packet->repeat)) {
-		if (!packet->rmpp || umad_rmpp_release(file->payer, packet))
-			umad_packet_destroy(file->payer, packet);
-		return;
-	}
-
-	/* KASAN can only tell of memory that is really freed */
-	if (IS_ENABLED(CONFIG_KASAN) ||
-	    READ_ONCE(file->spare[packet->sent]) ||
-	    cmpxchg(&file->spare[packet->sent], NULL, packet))
-		kmem_cache_free(umad_packet_cache(packet->sent), packet);
+	if (!packet->rmpp || umad_rmpp_release(file->payer, packet))
+		umad_packet_destroy(file->payer, packet);
 }
 
 /**

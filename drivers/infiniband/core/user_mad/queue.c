@@ -106,7 +106,7 @@ void umad_queue_add_timeout(struct umad_file *file, struct umad_packet *packet)
 
 /**
  * umad_queue_restore - give back a packet that could not be read
- * @file: where umad_queue_wait() took it from
+ * @file: where umad_queue_take() took it from
  * @packet: the packet, which becomes the first again
  *
  * The reader may have been the one that was woken for it, so another one is.
@@ -127,10 +127,22 @@ void umad_queue_restore(struct umad_file *file,
 	umad_queue_wake(file);
 }
 
-/* The first packet, or NULL; -EINVAL if it does not fit and was left alone */
-static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
+/**
+ * umad_queue_take - take the first packet
+ * @file: who reads
+ * @count: for how much there is room
+ *
+ * Context: process context; does not sleep.
+ * Return: the packet, which is the caller's; NULL if there is none; or an ERR_PTR():
+ *  * -EINVAL: there is no room for the first packet, which stays
+ *  * -EIO: the device is gone
+ */
+struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 {
 	struct umad_packet *packet;
+
+	if (umad_port_gone(file->port))
+		return ERR_PTR(-EIO);
 
 	spin_lock(&file->queue_lock);
 	packet = file->queue;
@@ -146,45 +158,24 @@ static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 	}
 	spin_unlock(&file->queue_lock);
 
+	/* The reader may have been the one that was woken for it */
 	if (IS_ERR(packet))
 		umad_queue_wake(file);
 	return packet;
 }
 
 /**
- * umad_queue_wait - take the first packet, or wait for one
+ * umad_queue_wait - wait until there is something to take, or the device is gone
  * @file: who reads
- * @count: for how much there is room
- * @nonblock: do not wait
  *
  * Context: process context.
- * Return: the packet, which is the caller's, or an ERR_PTR():
- *  * -EINVAL: the first packet has no room in @count and stays
- *  * -EAGAIN: there is none, and @nonblock
- *  * -EIO: the device is gone
- *  * -ERESTARTSYS: a signal came first
+ * Return: 0, or -ERESTARTSYS if a signal came first.
  */
-struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
-				    bool nonblock)
+int umad_queue_wait(struct umad_file *file)
 {
-	struct umad_packet *packet;
-
-	for (;;) {
-		if (umad_port_gone(file->port))
-			return ERR_PTR(-EIO);
-
-		packet = umad_queue_take(file, count);
-		if (packet)
-			return packet;
-
-		if (nonblock)
-			return ERR_PTR(-EAGAIN);
-
-		if (wait_event_interruptible_exclusive(file->wait,
-						       READ_ONCE(file->queue) ||
-						       umad_port_gone(file->port)))
-			return ERR_PTR(-ERESTARTSYS);
-	}
+	return wait_event_interruptible_exclusive(file->wait,
+						  READ_ONCE(file->queue) ||
+						  umad_port_gone(file->port));
 }
 
 /**

@@ -53,7 +53,13 @@ ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 	if (count < READ_ONCE(file->hdr_len))
 		return -EINVAL;
 
-	packet = umad_queue_wait(file, count, filp->f_flags & O_NONBLOCK);
+	while (!(packet = umad_queue_take(file, count))) {
+		if (filp->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		ret = umad_queue_wait(file);
+		if (ret)
+			return ret;
+	}
 	if (IS_ERR(packet))
 		return PTR_ERR(packet);
 

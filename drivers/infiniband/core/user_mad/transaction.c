@@ -214,23 +214,31 @@ int umad_transaction_begin(struct umad_file *file, struct umad_packet *packet)
 	return ret ? -ENOMEM : 0;
 }
 
-/**
- * __umad_transaction_end - the part of umad_transaction_end() that is not inline
- * @file: who sent it
- * @packet: a send that is in the table, or in a ring
- *
- * Context: process context.
- */
-void __umad_transaction_end(struct umad_file *file, struct umad_packet *packet)
+/* Once for each send */
+static __always_inline void umad_transaction_forget(struct umad_file *file,
+						    struct umad_packet *packet)
 {
 	if (packet->repeat) {
 		umad_transaction_end_repeat(file, packet);
 		return;
 	}
 
-	rhashtable_remove_fast(&file->outstanding, &packet->node,
-			       umad_transaction_params);
+	if (packet->hashed)
+		rhashtable_remove_fast(&file->outstanding, &packet->node,
+				       umad_transaction_params);
 	packet->hashed = false;
+}
+
+/**
+ * __umad_transaction_end - the part of umad_transaction_end() that is not inline
+ * @file: who sent it
+ * @packet: the send
+ *
+ * Context: process context.
+ */
+void __umad_transaction_end(struct umad_file *file, struct umad_packet *packet)
+{
+	umad_transaction_forget(file, packet);
 }
 
 /**
@@ -267,7 +275,7 @@ umad_transaction_response(struct ib_mad_agent *mad_agent,
 		if (send_buf->mad_agent->send_handler != mad_agent->send_handler)
 			request = NULL;
 	} else if (ib_response_mad(mad)) {
-		umad_transaction_end(agent->file, request);
+		umad_transaction_forget(agent->file, request);
 	}
 	return request;
 }

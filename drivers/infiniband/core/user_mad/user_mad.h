@@ -640,8 +640,8 @@ void umad_queue_exit(struct umad_file *file);
 bool umad_queue_add_recv(struct umad_file *file, struct umad_packet *packet);
 void umad_queue_add_timeout(struct umad_file *file, struct umad_packet *packet);
 void umad_queue_restore(struct umad_file *file, struct umad_packet *packet);
-struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
-				    bool nonblock);
+struct umad_packet *umad_queue_take(struct umad_file *file, size_t count);
+int umad_queue_wait(struct umad_file *file);
 void umad_queue_count_drop(struct umad_file *file);
 
 /* ah.c */
@@ -672,8 +672,26 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len);
 void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet);
-void umad_packet_free(struct umad_file *file, struct umad_packet *packet);
+void __umad_packet_free(struct umad_file *file, struct umad_packet *packet);
 void umad_packet_drain(struct umad_file *file);
+
+/**
+ * umad_packet_free - free a packet
+ * @file: who paid for it, and may need one like it soon
+ * @packet: a packet that is neither queued nor outstanding
+ *
+ * Context: process context; may sleep if it is an RMPP message.
+ */
+static inline void umad_packet_free(struct umad_file *file,
+				    struct umad_packet *packet)
+{
+	/* KASAN can only tell of memory that is really freed */
+	if (IS_ENABLED(CONFIG_KASAN) ||
+	    packet->rmpp || packet->beyond || packet->repeat ||
+	    READ_ONCE(file->spare[packet->sent]) ||
+	    cmpxchg(&file->spare[packet->sent], NULL, packet))
+		__umad_packet_free(file, packet);
+}
 
 /* rmpp.c */
 bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
