@@ -60,7 +60,7 @@ static int umad_nl_info(struct ib_device *ib_dev, void *client_data,
 }
 
 static int umad_issm_nl_info(struct ib_device *ib_dev, void *client_data,
-			   struct ib_client_nl_info *res)
+			     struct ib_client_nl_info *res)
 {
 	struct umad_port *port = umad_nl_port(ib_dev, client_data, res->port);
 

@@ -65,8 +65,7 @@ static void umad_queue_add(struct umad_file *file, struct umad_packet *packet)
  * Context: a receive handler.
  * Return: true, and @packet is the queue's; or false if there is too much unread.
  */
-bool umad_queue_add_recv(struct umad_file *file,
-				struct umad_packet *packet)
+bool umad_queue_add_recv(struct umad_file *file, struct umad_packet *packet)
 {
 	bool full;
 
@@ -113,8 +112,7 @@ void umad_queue_add_timeout(struct umad_file *file, struct umad_packet *packet)
  *
  * Context: process context.
  */
-void umad_queue_restore(struct umad_file *file,
-			       struct umad_packet *packet)
+void umad_queue_restore(struct umad_file *file, struct umad_packet *packet)
 {
 	spin_lock(&file->queue_lock);
 	packet->next = file->queue;

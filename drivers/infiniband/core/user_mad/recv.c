@@ -204,7 +204,7 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 	}
 
 	request = umad_transaction_response(mad_agent, send_buf,
-				     &recv_wc->recv_buf.mad->mad_hdr);
+					    &recv_wc->recv_buf.mad->mad_hdr);
 	if (!umad_queue_recv(agent, mad_agent, recv_wc))
 		umad_queue_count_drop(agent->file);
 	else if (request)
