@@ -195,7 +195,9 @@ void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet)
  */
 void __umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	if (!packet->rmpp || umad_rmpp_release(file->payer, packet))
+	if (likely(!packet->rmpp && !packet->beyond && !packet->repeat))
+		kmem_cache_free(umad_packet_cache(packet->sent), packet);
+	else if (!packet->rmpp || umad_rmpp_release(file->payer, packet))
 		umad_packet_destroy(file->payer, packet);
 }
 

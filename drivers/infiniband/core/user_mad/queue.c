@@ -144,21 +144,20 @@ struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
 
 	spin_lock(&file->queue_lock);
 	packet = file->queue;
+	if (packet && count < packet->first_len) {
+		spin_unlock(&file->queue_lock);
+		/* The reader may have been the one that was woken for it */
+		umad_queue_wake(file);
+		return ERR_PTR(-EINVAL);
+	}
 	if (packet) {
-		if (count < packet->first_len) {
-			packet = ERR_PTR(-EINVAL);
-		} else {
-			WRITE_ONCE(file->queue, packet->next);
-			if (!packet->next)
-				file->queue_end = &file->queue;
-			umad_queue_count(file, packet, -1);
-		}
+		WRITE_ONCE(file->queue, packet->next);
+		if (!packet->next)
+			file->queue_end = &file->queue;
+		umad_queue_count(file, packet, -1);
 	}
 	spin_unlock(&file->queue_lock);
 
-	/* The reader may have been the one that was woken for it */
-	if (IS_ERR(packet))
-		umad_queue_wake(file);
 	return packet;
 }
 
