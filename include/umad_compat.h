@@ -15,8 +15,8 @@
 #endif
 
 /*
- * Allocation by type is of 7.0, and long-term kernels take it over: 6.12 has it
- * since one of its updates. As there, who does not give flags means GFP_KERNEL.
+ * Allocation by type came with 7.0, and with updates of long-term kernels such as
+ * 6.12. As there, the flags are GFP_KERNEL if none are given.
  */
 #ifndef kmalloc_obj
 #define umad_second(first, second, ...) second
@@ -42,8 +42,8 @@
 #endif
 
 /*
- * The callbacks of a class had arguments that were not const. These macros
- * apply where a function of that name is defined, and not where it is used.
+ * The callbacks of a class had arguments that were not const. These macros change
+ * the definitions. Other uses of the names have no parentheses, and stay.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define umad_devnode(dev_, mode_) \

@@ -4,9 +4,9 @@
  * by.
  *
  * Registering reserves an id, tells it to user space, registers with the MAD
- * layer and publishes the agent, in this order: what may fault comes before
- * there is anything that a vanishing device would have to wait for, and the
- * last step cannot fail.
+ * layer and publishes the agent, in this order. The access to user memory comes
+ * before there is anything that the removal of the device would have to wait
+ * for. The last step cannot fail.
  */
 #include <linux/bitmap.h>
 #include <linux/nospec.h>
@@ -26,7 +26,9 @@ static void umad_warn_old_layout(struct umad_file *file)
 
 /* Under reg_lock the header layout is settled by the first to succeed */
 static int umad_agent_publish(struct umad_agent *agent,
-			      const struct umad_reg *reg)
+			      const struct umad_reg *reg,
+			      ib_mad_send_handler send_handler,
+			      ib_mad_recv_handler recv_handler)
 {
 	struct umad_file *file = agent->file;
 	struct umad_port *port = file->port;
@@ -47,8 +49,8 @@ static int umad_agent_publish(struct umad_agent *agent,
 	mad_agent = ib_register_mad_agent(port->ib_dev, port->port_num,
 					  reg->qp_type,
 					  req.mgmt_class ? &req : NULL,
-					  reg->rmpp_version, umad_send_handler,
-					  umad_recv_handler, agent, reg->flags);
+					  reg->rmpp_version, send_handler,
+					  recv_handler, agent, reg->flags);
 	if (IS_ERR(mad_agent))
 		return PTR_ERR(mad_agent);
 
@@ -86,6 +88,8 @@ static void umad_id_release(struct umad_file *file, u32 id)
  * umad_agent_register - register an agent
  * @file: whose it will be
  * @reg: the request
+ * @send_handler: what the MAD layer calls for each send that is complete
+ * @recv_handler: what it calls for each MAD or message it has received
  * @uid: where user space wants to find the id. It is written before the
  *	outcome is known
  *
@@ -98,7 +102,8 @@ static void umad_id_release(struct umad_file *file, u32 id)
  *    -EPROTONOSUPPORT for a QP the port does not have
  */
 int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
-			u32 __user *uid)
+			ib_mad_send_handler send_handler,
+			ib_mad_recv_handler recv_handler, u32 __user *uid)
 {
 	struct umad_agent *agent;
 	int ret;
@@ -121,7 +126,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 
 	mutex_lock(&file->reg_lock);
 	down_read(&file->port->dev_lock);
-	ret = umad_agent_publish(agent, reg);
+	ret = umad_agent_publish(agent, reg, send_handler, recv_handler);
 	up_read(&file->port->dev_lock);
 	mutex_unlock(&file->reg_lock);
 	if (ret)
@@ -176,9 +181,8 @@ void umad_agent_put(struct umad_agent *agent)
 }
 
 /*
- * Have nobody find the agent any more; who gets it here has to destroy it. The
- * id stays reserved, as it may be from the start, until nothing that comes by it
- * can be queued any more.
+ * Nobody finds the agent any more, and the caller has to destroy it. Its id stays
+ * reserved until then: MADs with this id may still be queued.
  */
 static struct umad_agent *umad_agent_detach(struct umad_file *file, u32 id)
 {
@@ -190,7 +194,16 @@ static struct umad_agent *umad_agent_detach(struct umad_file *file, u32 id)
 	return agent;
 }
 
-static void umad_agent_destroy(struct umad_agent *agent)
+/**
+ * umad_agent_destroy - unregister an agent
+ * @agent: what umad_agents_detach() found; not to be touched any more
+ *
+ * Those who are sending with it are waited for.
+ *
+ * Context: process context; sleeps until the MAD layer is done with the agent.
+ * The caller drops the agent's reference to its file afterwards.
+ */
+void umad_agent_destroy(struct umad_agent *agent)
 {
 	struct umad_file *file = agent->file;
 	struct umad_port *port = file->port;
@@ -202,7 +215,6 @@ static void umad_agent_destroy(struct umad_agent *agent)
 	ib_unregister_mad_agent(agent->mad_agent);
 	umad_id_release(file, agent->id);
 	kfree_rcu(agent, rcu);
-	umad_file_put(file);
 
 	if (atomic_dec_and_test(&port->agents))
 		wake_up_var(&port->agents);
@@ -231,13 +243,15 @@ int umad_agent_unregister(struct umad_file *file, u32 id)
 		return -EINVAL;
 
 	umad_agent_destroy(agent);
+	/* Never the last one: the descriptor has a reference, too */
+	refcount_dec(&file->refs);
 	return 0;
 }
 
 /**
  * umad_agents_detach - take all agents away from a descriptor
  * @file: the descriptor
- * @agents: list they are added to, for umad_agents_destroy()
+ * @agents: list they are added to. The caller destroys each of them
  *
  * Nobody can start to send with any of them after this. Others may be
  * unregistering agents of @file at the same time, and finish later.
@@ -256,22 +270,4 @@ void umad_agents_detach(struct umad_file *file, struct list_head *agents)
 		if (agent)
 			list_add_tail(&agent->list, agents);
 	}
-}
-
-/**
- * umad_agents_destroy - unregister agents
- * @agents: what umad_agents_detach() made
- *
- * Those who are sending with them are waited for. They do so side by side, as
- * none of them can start again.
- *
- * Context: process context; sleeps until the MAD layer is done with the agents.
- * Their descriptors may be closed meanwhile.
- */
-void umad_agents_destroy(struct list_head *agents)
-{
-	struct umad_agent *agent, *next;
-
-	list_for_each_entry_safe(agent, next, agents, list)
-		umad_agent_destroy(agent);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Address handles. Most programs send many MADs to one destination before they
- * turn to the next, a subnet manager with its directed routes to nowhere else,
- * so an agent keeps the handle that it used last.
+ * turn to the next. To a subnet manager all directed routes are one destination.
+ * So an agent keeps the handle that it used last.
  *
- * That is done for destinations without GRH only, which a LID, SL and path bits
- * tell entirely. Behind a GRH may be a neighbour of which nobody tells us that
- * it moved, and the handle would hold on to an entry of the GID table. Whatever
- * happens to the device makes all kept handles stale.
+ * This is for destinations without GRH only. LID, SL and path bits are all there
+ * is to know of them. A neighbour behind a GRH may get another address, and nobody
+ * would tell us. Its handle would also keep an entry of the GID table in use. Any
+ * event of the device makes all kept handles stale.
  */
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
@@ -34,7 +34,7 @@ struct umad_ah {
 
 /*
  * On RoCE this resolves the destination, and may wait a second for it. Whoever
- * removes the device waits for that, so nobody shall begin when it is gone.
+ * removes the device waits for that, so nobody begins once it is gone.
  */
 static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 				    const struct ib_user_mad_hdr *hdr)

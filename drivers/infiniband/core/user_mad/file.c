@@ -35,20 +35,14 @@ static int umad_file_join(struct umad_file *file)
 	return ret;
 }
 
-/**
- * umad_file_put - drop a reference to a file
- * @file: the file; not to be touched any more
- *
- * Context: process context.
- */
-void umad_file_put(struct umad_file *file)
+static void umad_file_put(struct umad_file *file)
 {
 	if (!refcount_dec_and_test(&file->refs))
 		return;
 
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	umad_sends_exit(file);
+	umad_transactions_exit(file);
 	WARN_ON(!bitmap_empty(file->ids, UMAD_MAX_AGENTS));
 	mutex_destroy(&file->reg_lock);
 	umad_payer_put(file->payer);
@@ -70,7 +64,7 @@ static int umad_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	}
 
-	ret = umad_sends_init(file);
+	ret = umad_transactions_init(file);
 	if (ret) {
 		umad_payer_put(file->payer);
 		kfree(file);
@@ -93,6 +87,19 @@ static int umad_open(struct inode *inode, struct file *filp)
 	return stream_open(inode, filp);
 }
 
+/* Nobody starts to send with them any more, and those who do end side by side */
+static void umad_agents_destroy(struct list_head *agents)
+{
+	struct umad_agent *agent, *next;
+
+	list_for_each_entry_safe(agent, next, agents, list) {
+		struct umad_file *file = agent->file;
+
+		umad_agent_destroy(agent);
+		umad_file_put(file);
+	}
+}
+
 static int umad_release(struct inode *inode, struct file *filp)
 {
 	struct umad_file *file = filp->private_data;
@@ -102,7 +109,7 @@ static int umad_release(struct inode *inode, struct file *filp)
 	list_del(&file->port_list);
 	mutex_unlock(&file->port->files_lock);
 
-	umad_sends_close(file);
+	umad_transactions_close(file);
 	umad_agents_detach(file, &agents);
 	umad_agents_destroy(&agents);
 	umad_file_put(file);
@@ -113,12 +120,12 @@ static int umad_release(struct inode *inode, struct file *filp)
  * umad_files_disassociate - tell all descriptors of a port that it is over
  * @port: a port whose device nobody can get any more
  *
- * All agents of all descriptors are taken away before any of them is waited for:
- * on RoCE a writer may need a second to find its destination, and so those who
- * are at it end together.
+ * All agents of all descriptors are taken away before the first of them is waited
+ * for. On RoCE a writer may need a second to find its destination. So all who do
+ * need one second together.
  *
- * Descriptors that are being closed meanwhile, or that UNREGISTER_AGENT is called
- * on, may have agents in their hands that are not seen here.
+ * Agents that are being unregistered already, by UNREGISTER_AGENT or as their
+ * descriptor is being closed, are not seen here.
  *
  * Context: process context; takes umad_port.files_lock, and lets it go before it
  * waits.

@@ -3,10 +3,9 @@
  * What a received GRH says about the way back.
  *
  * ib_init_ah_attr_from_wc() knows, but on RoCE it also resolves the sender's
- * Ethernet address, which may take a second and which nobody here asks for:
- * whoever replies has it resolved when the reply is sent. The worker that all
- * MADs of the QP come through must not wait for that, so on RoCE we look for
- * ourselves.
+ * Ethernet address, which may take a second. Nobody needs that here: it happens
+ * again when a response is sent. The worker that all MADs of the QP come through
+ * must not wait for it, so on RoCE we look for ourselves.
  */
 #include <linux/ip.h>
 #include <rdma/ib_cache.h>

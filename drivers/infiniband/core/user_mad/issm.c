@@ -11,47 +11,47 @@
 
 #include "user_mad.h"
 
-#define UMAD_SM_BUSY	0	/* bit of umad_port.sm_busy */
+#define UMAD_ISSM_BUSY	0	/* bit of umad_port.issm_busy */
 
 /**
- * umad_sm_init - prepare a port for its issm device
+ * umad_issm_init - prepare a port for its issm device
  * @port: a port nobody else sees yet
  */
-void umad_sm_init(struct umad_port *port)
+void umad_issm_init(struct umad_port *port)
 {
-	init_waitqueue_head(&port->sm_wait);
+	init_waitqueue_head(&port->issm_wait);
 }
 
 /* 1: the port's issm is ours; 0: somebody else's; or there will never be one */
-static int umad_sm_try(struct umad_port *port)
+static int umad_issm_try(struct umad_port *port)
 {
 	if (umad_port_gone(port))
 		return -ENXIO;
-	return !test_and_set_bit_lock(UMAD_SM_BUSY, &port->sm_busy);
+	return !test_and_set_bit_lock(UMAD_ISSM_BUSY, &port->issm_busy);
 }
 
-static int umad_sm_acquire(struct umad_port *port, bool nonblock)
+static int umad_issm_acquire(struct umad_port *port, bool nonblock)
 {
-	int got = umad_sm_try(port);
+	int got = umad_issm_try(port);
 	int ret = 0;
 
 	if (!got && nonblock)
 		return -EAGAIN;
 	if (!got)
-		ret = wait_event_interruptible_exclusive(port->sm_wait,
-							 (got = umad_sm_try(port)));
+		ret = wait_event_interruptible_exclusive(port->issm_wait,
+							 (got = umad_issm_try(port)));
 	if (ret)
 		return ret;
 	return got < 0 ? got : 0;
 }
 
-static void umad_sm_unlock(struct umad_port *port)
+static void umad_issm_unlock(struct umad_port *port)
 {
-	clear_bit_unlock(UMAD_SM_BUSY, &port->sm_busy);
-	wake_up_interruptible(&port->sm_wait);
+	clear_bit_unlock(UMAD_ISSM_BUSY, &port->issm_busy);
+	wake_up_interruptible(&port->issm_wait);
 }
 
-static int umad_sm_set(struct umad_port *port)
+static int umad_issm_set(struct umad_port *port)
 {
 	struct ib_port_modify set = { .set_port_cap_mask = IB_PORT_SM };
 	int ret;
@@ -64,35 +64,35 @@ static int umad_sm_set(struct umad_port *port)
 		ret = -EPERM;
 	} else {
 		ret = ib_modify_port(port->ib_dev, port->port_num, 0, &set);
-		port->sm_set = !ret;
+		port->issm_set = !ret;
 	}
 	up_read(&port->dev_lock);
 
 	return ret;
 }
 
-static void umad_sm_clear(struct umad_port *port, struct ib_device *ib_dev)
+static void umad_issm_clear(struct umad_port *port, struct ib_device *ib_dev)
 {
 	struct ib_port_modify clear = { .clr_port_cap_mask = IB_PORT_SM };
 
-	if (port->sm_set)
+	if (port->issm_set)
 		ib_modify_port(ib_dev, port->port_num, 0, &clear);
-	port->sm_set = false;
+	port->issm_set = false;
 }
 
-static int umad_sm_open(struct inode *inode, struct file *filp)
+static int umad_issm_open(struct inode *inode, struct file *filp)
 {
 	struct umad_port *port = container_of(inode->i_cdev, struct umad_port,
-					      sm_cdev);
+					      issm_cdev);
 	int ret;
 
-	ret = umad_sm_acquire(port, filp->f_flags & O_NONBLOCK);
+	ret = umad_issm_acquire(port, filp->f_flags & O_NONBLOCK);
 	if (ret)
 		return ret;
 
-	ret = umad_sm_set(port);
+	ret = umad_issm_set(port);
 	if (ret) {
-		umad_sm_unlock(port);
+		umad_issm_unlock(port);
 		return ret;
 	}
 
@@ -100,38 +100,38 @@ static int umad_sm_open(struct inode *inode, struct file *filp)
 	return nonseekable_open(inode, filp);
 }
 
-static int umad_sm_release(struct inode *inode, struct file *filp)
+static int umad_issm_release(struct inode *inode, struct file *filp)
 {
 	struct umad_port *port = filp->private_data;
 
 	down_read(&port->dev_lock);
 	if (port->ib_dev)
-		umad_sm_clear(port, port->ib_dev);
+		umad_issm_clear(port, port->ib_dev);
 	up_read(&port->dev_lock);
 
-	umad_sm_unlock(port);
+	umad_issm_unlock(port);
 	return 0;
 }
 
 /**
- * umad_sm_disassociate - send the openers in line home, and clear the bit
+ * umad_issm_disassociate - send the openers in line home, and clear the bit
  * @port: a port whose device nobody can get any more
  * @ib_dev: that device. It may live on without us, in another network
  *	namespace for one, and shall not claim a subnet manager there
  *
  * Context: process context.
  */
-void umad_sm_disassociate(struct umad_port *port, struct ib_device *ib_dev)
+void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev)
 {
 	down_write(&port->dev_lock);
-	umad_sm_clear(port, ib_dev);
+	umad_issm_clear(port, ib_dev);
 	up_write(&port->dev_lock);
 
-	wake_up_all(&port->sm_wait);
+	wake_up_all(&port->issm_wait);
 }
 
-const struct file_operations umad_sm_fops = {
+const struct file_operations umad_issm_fops = {
 	.owner		= THIS_MODULE,
-	.open		= umad_sm_open,
-	.release	= umad_sm_release,
+	.open		= umad_issm_open,
+	.release	= umad_issm_release,
 };

@@ -11,10 +11,12 @@
 
 #include "user_mad.h"
 
-/* So many buffers of a message are freed at a time */
-#define UMAD_FREE_SEGS	64
-
-static_assert(sizeof(struct umad_kept) <= UMAD_MAD_SIZE);
+/*
+ * How many packets may be charged beyond the limit of a payer. Each of them may
+ * have the kernel charge a new page, so this is 1 MiB at most. Further packets
+ * from the same page are within what was charged, and do not count.
+ */
+#define UMAD_BUDGET_BEYOND	256
 
 static struct kmem_cache *umad_send_cache;
 static struct kmem_cache *umad_recv_cache;
@@ -66,14 +68,6 @@ static struct kmem_cache *umad_packet_cache(bool sent)
 	return sent ? umad_send_cache : umad_recv_cache;
 }
 
-static struct umad_packet *umad_packet_get(struct umad_file *file, bool sent,
-					   gfp_t gfp)
-{
-	struct umad_packet *packet = xchg(&file->spare[sent], NULL);
-
-	return packet ?: kmem_cache_alloc(umad_packet_cache(sent), gfp);
-}
-
 /* Rare, and larger than what is in the cache */
 static struct umad_packet *umad_packet_alloc_repeat(void)
 {
@@ -91,12 +85,17 @@ static struct umad_packet *umad_packet_alloc_repeat(void)
  */
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 {
-	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
-	struct umad_packet *packet;
+	struct umad_packet *packet = NULL;
 
-	packet = repeat ? umad_packet_alloc_repeat() :
-			  umad_packet_get(file, true, UMAD_GFP_CHARGED);
-	set_active_memcg(old);
+	if (!repeat)
+		packet = xchg(&file->spare[true], NULL);
+	if (!packet) {
+		struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
+
+		packet = repeat ? umad_packet_alloc_repeat() :
+				  kmem_cache_alloc(umad_send_cache, UMAD_GFP_CHARGED);
+		set_active_memcg(old);
+	}
 	if (!packet)
 		return NULL;
 
@@ -104,23 +103,23 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 	packet->repeat = repeat;
 	packet->hashed = false;
 	packet->settled = false;
-	packet->kept = false;
+	packet->rmpp = false;
 	packet->beyond = false;
 	return packet;
 }
 
-/* Within the limit of the payer if that can be, and if not a little beyond */
-static struct umad_packet *umad_packet_get_recv(struct umad_file *file)
+/* Beyond the limit of the payer only if there is no memory within */
+static struct umad_packet *umad_packet_alloc_beyond(struct umad_file *file)
 {
 	struct umad_packet *packet;
 
-	packet = umad_packet_get(file, false, UMAD_GFP_CHARGED);
+	packet = kmem_cache_alloc(umad_recv_cache, UMAD_GFP_CHARGED);
 	if (packet) {
 		packet->beyond = false;
 		return packet;
 	}
 
-	if (!umad_payer_beyond(file->payer))
+	if (!atomic_add_unless(&file->payer->beyond, 1, UMAD_BUDGET_BEYOND))
 		return NULL;
 	packet = kmem_cache_alloc(umad_recv_cache, UMAD_GFP_CHARGED | __GFP_HIGH);
 	if (packet)
@@ -134,23 +133,27 @@ static struct umad_packet *umad_packet_get_recv(struct umad_file *file)
  * umad_packet_alloc_recv - memory for something received
  * @file: who receives, and pays
  * @hdr_len: length of the user header
- * @mad_len: length of the MAD or message
+ * @mad_len: length of the MAD or RMPP message
  *
  * The caller is a worker that other MADs of the port wait for, so nothing can be
- * reclaimed: some packets are charged to a cgroup even beyond its limit.
+ * reclaimed. A few packets are charged beyond the limit of the cgroup instead.
  *
  * Context: a receive handler; does not sleep.
  * Return: a packet with a user header of zeros, and room for a MAD behind
- * umad_packet_mad() or for what umad_payer_keep() fills in; or NULL.
+ * umad_packet_mad() or for what umad_rmpp_keep() fills in; or NULL.
  */
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len)
 {
-	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
-	struct umad_packet *packet;
+	/* Never one that is @beyond */
+	struct umad_packet *packet = xchg(&file->spare[false], NULL);
 
-	packet = umad_packet_get_recv(file);
-	set_active_memcg(old);
+	if (!packet) {
+		struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
+
+		packet = umad_packet_alloc_beyond(file);
+		set_active_memcg(old);
+	}
 	if (!packet)
 		return NULL;
 
@@ -158,86 +161,21 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	packet->hdr_len = hdr_len;
 	packet->sent = false;
 	packet->repeat = false;
-	packet->kept = false;
+	packet->rmpp = false;
 	memset(packet->data, 0, hdr_len);
 	return packet;
 }
 
-/* What most messages consist of is worth a length that the compiler knows */
-static void umad_copy_segment(void *to, const void *data, size_t len)
-{
-	switch (len) {
-	case IB_MGMT_SA_DATA:
-		memcpy(to, data, IB_MGMT_SA_DATA);
-		break;
-	case IB_MGMT_VENDOR_DATA:
-		memcpy(to, data, IB_MGMT_VENDOR_DATA);
-		break;
-	default:
-		memcpy(to, data, len);
-	}
-}
-
 /**
- * umad_segments_copy - copy a message out of its buffers
- * @to: where to
- * @kept: the message
- * @len: its length
- *
- * The first segment is taken whole, with its headers; of the others only the
- * data.
- *
- * Context: process context; may sleep.
- */
-void umad_segments_copy(void *to, const struct umad_kept *kept, size_t len)
-{
-	const struct ib_mad_recv_buf *seg;
-	size_t skip = 0, part;
-
-	list_for_each_entry(seg, &kept->segs, list) {
-		part = min_t(size_t, len, kept->seg_size - skip);
-		umad_copy_segment(to, (const u8 *)seg->mad + skip, part);
-		to += part;
-		len -= part;
-		skip = kept->skip;
-		cond_resched();
-	}
-}
-
-/**
- * umad_segments_free - give the MAD layer's buffers back
- * @segs: a list as ib_mad_recv_wc.rmpp_list, empty on return
- *
- * Context: process context; may sleep unless it is one buffer.
- */
-void umad_segments_free(struct list_head *segs)
-{
-	struct ib_mad_recv_wc part;
-	struct list_head *last;
-	int i;
-
-	while (!list_empty(segs)) {
-		INIT_LIST_HEAD(&part.rmpp_list);
-		last = segs->next;
-		for (i = 1; i < UMAD_FREE_SEGS && last->next != segs; i++)
-			last = last->next;
-		list_cut_position(&part.rmpp_list, segs, last);
-		ib_free_recv_mad(&part);
-		if (!list_empty(segs))
-			cond_resched();
-	}
-}
-
-/**
- * umad_packet_put - free a packet and all that it has
+ * umad_packet_destroy - free a packet and all that it has
  * @payer: who pays for it
  * @packet: a packet that is in nobody else's hands
  */
-void umad_packet_put(struct umad_payer *payer, struct umad_packet *packet)
+void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet)
 {
-	if (packet->kept) {
-		umad_segments_free(&umad_packet_kept(packet)->segs);
-		vfree(umad_packet_kept(packet)->copy);
+	if (packet->rmpp) {
+		umad_segments_free(&umad_packet_rmpp(packet)->segs);
+		vfree(umad_packet_rmpp(packet)->copy);
 	}
 	if (packet->beyond)
 		atomic_dec(&payer->beyond);
@@ -249,29 +187,22 @@ void umad_packet_put(struct umad_payer *payer, struct umad_packet *packet)
 }
 
 /**
- * umad_packet_free - free a packet
- * @file: who paid for it, and may need one like it soon
- * @packet: a packet that is neither queued nor outstanding
+ * __umad_packet_free - the part of umad_packet_free() that is not inline
+ * @file: who paid for it
+ * @packet: the packet, which is not left to be used again
  *
- * Context: process context; may sleep if it has a message.
+ * Context: process context; may sleep if it is an RMPP message.
  */
-void umad_packet_free(struct umad_file *file, struct umad_packet *packet)
+void __umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	if (unlikely(packet->kept || packet->beyond || packet->repeat)) {
-		if (!packet->kept || umad_payer_release(file->payer, packet))
-			umad_packet_put(file->payer, packet);
-		return;
-	}
-
-	/* KASAN can only tell of memory that is really freed */
-	if (IS_ENABLED(CONFIG_KASAN) ||
-	    READ_ONCE(file->spare[packet->sent]) ||
-	    cmpxchg(&file->spare[packet->sent], NULL, packet))
+	if (likely(!packet->rmpp && !packet->beyond && !packet->repeat))
 		kmem_cache_free(umad_packet_cache(packet->sent), packet);
+	else if (!packet->rmpp || umad_rmpp_release(file->payer, packet))
+		umad_packet_destroy(file->payer, packet);
 }
 
 /**
- * umad_packet_drain - free what umad_packet_free() kept
+ * umad_packet_drain - free what umad_packet_free() left to be used again
  * @file: a descriptor that nobody sends or receives on any more
  */
 void umad_packet_drain(struct umad_file *file)
@@ -280,5 +211,5 @@ void umad_packet_drain(struct umad_file *file)
 
 	for (i = 0; i < ARRAY_SIZE(file->spare); i++)
 		if (file->spare[i])
-			umad_packet_put(file->payer, file->spare[i]);
+			umad_packet_destroy(file->payer, file->spare[i]);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A port: its character devices appear with the ib_device and are gone with
- * it, the port itself stays as long as somebody holds one of them open.
+ * A port, its two character devices and what user space sees of it in sysfs.
+ * The devices come and go with the ib_device. The port itself stays as long as
+ * somebody holds one of them open.
  */
 #include <linux/fs.h>
 #include <linux/idr.h>
@@ -12,10 +13,91 @@
 #include "core_priv.h"
 #include "user_mad.h"
 
+/*
+ * Ports 0 to 63 have minors that scripts and static /dev trees rely on:
+ * N for umadN, 64 + N for issmN. The rest of RDMA_MAX_PORTS is dynamic.
+ */
+#define UMAD_MAJOR		231
+#define UMAD_FIXED_PORTS	64
+#define UMAD_DYNAMIC_PORTS	(RDMA_MAX_PORTS - UMAD_FIXED_PORTS)
+
+static const dev_t umad_fixed = MKDEV(UMAD_MAJOR, 0);
+static dev_t umad_dynamic;
+
 static DEFINE_IDA(umad_nums);
 
 /* Ports not yet freed: their release function is in this module */
 static atomic_t umad_ports = ATOMIC_INIT(0);
+
+static dev_t umad_devt(int num)
+{
+	if (num < UMAD_FIXED_PORTS)
+		return umad_fixed + num;
+	return umad_dynamic + num - UMAD_FIXED_PORTS;
+}
+
+static dev_t umad_issm_devt(int num)
+{
+	if (num < UMAD_FIXED_PORTS)
+		return umad_fixed + UMAD_FIXED_PORTS + num;
+	return umad_dynamic + UMAD_DYNAMIC_PORTS + num - UMAD_FIXED_PORTS;
+}
+
+static char *umad_devnode(const struct device *dev, umode_t *mode)
+{
+	return kasprintf(GFP_KERNEL, "infiniband/%s", dev_name(dev));
+}
+
+static ssize_t abi_version_show(const struct class *class,
+				const struct class_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", IB_USER_MAD_ABI_VERSION);
+}
+static CLASS_ATTR_RO(abi_version);
+
+static struct attribute *umad_class_attrs[] = {
+	&class_attr_abi_version.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(umad_class);
+
+static ssize_t ibdev_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	struct umad_port *port = dev_get_drvdata(dev);
+	ssize_t ret = -ENODEV;
+
+	down_read(&port->dev_lock);
+	if (port->ib_dev)
+		ret = sysfs_emit(buf, "%s\n", dev_name(&port->ib_dev->dev));
+	up_read(&port->dev_lock);
+
+	return ret;
+}
+static DEVICE_ATTR_RO(ibdev);
+
+static ssize_t port_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	struct umad_port *port = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", port->port_num);
+}
+static DEVICE_ATTR_RO(port);
+
+static struct attribute *umad_dev_attrs[] = {
+	&dev_attr_ibdev.attr,
+	&dev_attr_port.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(umad_dev);
+
+static struct class umad_class = {
+	.name		= "infiniband_mad",
+	.devnode	= umad_devnode,
+	.class_groups	= umad_class_groups,
+	.dev_groups	= umad_dev_groups,
+};
 
 static void umad_port_release(struct device *dev)
 {
@@ -28,22 +110,11 @@ static void umad_port_release(struct device *dev)
 		wake_up_var(&umad_ports);
 }
 
-static void umad_port_sm_release(struct device *dev)
+static void umad_port_issm_release(struct device *dev)
 {
-	struct umad_port *port = container_of(dev, struct umad_port, sm_dev);
+	struct umad_port *port = container_of(dev, struct umad_port, issm_dev);
 
 	put_device(&port->dev);
-}
-
-/**
- * umad_port_wait_released - wait until no port exists any more
- *
- * Context: process context, after the clients were unregistered, so that only
- * short-lived references are left, such as those of RDMA netlink.
- */
-void umad_port_wait_released(void)
-{
-	wait_var_event(&umad_ports, !atomic_read(&umad_ports));
 }
 
 static int umad_port_add_dev(struct umad_port *port, struct device *dev,
@@ -78,7 +149,7 @@ static void umad_port_disassociate(struct umad_port *port)
 	up_write(&port->dev_lock);
 
 	umad_ah_unwatch(port);
-	umad_sm_disassociate(port, ib_dev);
+	umad_issm_disassociate(port, ib_dev);
 	umad_files_disassociate(port);
 	/* Descriptors being closed may still be busy with theirs */
 	wait_var_event(&port->agents, !atomic_read(&port->agents));
@@ -115,7 +186,7 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	port->has_smi = rdma_cap_ib_smi(ib_dev, port_num);
 	init_rwsem(&port->dev_lock);
 	port->ib_dev = ib_dev;
-	umad_sm_init(port);
+	umad_issm_init(port);
 	mutex_init(&port->files_lock);
 	INIT_LIST_HEAD(&port->files);
 
@@ -125,8 +196,8 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	device_initialize(&port->dev);
 	port->dev.release = umad_port_release;
 	if (port->has_smi) {
-		device_initialize(&port->sm_dev);
-		port->sm_dev.release = umad_port_sm_release;
+		device_initialize(&port->issm_dev);
+		port->issm_dev.release = umad_port_issm_release;
 		get_device(&port->dev);
 	}
 
@@ -136,9 +207,10 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 		goto err_put;
 
 	if (port->has_smi) {
-		ret = umad_port_add_dev(port, &port->sm_dev, &port->sm_cdev,
-					umad_sm_devt(port->num), "issm",
-					&umad_sm_fops);
+		ret = umad_port_add_dev(port, &port->issm_dev,
+					&port->issm_cdev,
+					umad_issm_devt(port->num), "issm",
+					&umad_issm_fops);
 		if (ret)
 			goto err_del;
 	}
@@ -150,7 +222,7 @@ err_del:
 err_put:
 	umad_port_disassociate(port);
 	if (port->has_smi)
-		put_device(&port->sm_dev);
+		put_device(&port->issm_dev);
 	put_device(&port->dev);
 	return ERR_PTR(ret);
 }
@@ -167,12 +239,66 @@ err_put:
 void umad_port_remove(struct umad_port *port)
 {
 	if (port->has_smi)
-		cdev_device_del(&port->sm_cdev, &port->sm_dev);
+		cdev_device_del(&port->issm_cdev, &port->issm_dev);
 	cdev_device_del(&port->cdev, &port->dev);
 
 	umad_port_disassociate(port);
 
 	if (port->has_smi)
-		put_device(&port->sm_dev);
+		put_device(&port->issm_dev);
 	put_device(&port->dev);
+}
+
+/**
+ * umad_ports_init - prepare for ports
+ *
+ * Context: process context.
+ * Return: 0 or a negative errno.
+ */
+int __init umad_ports_init(void)
+{
+	int ret;
+
+	ret = register_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS,
+				     umad_class.name);
+	if (ret) {
+		pr_err(KBUILD_MODNAME ": cannot have major %d: %d\n", UMAD_MAJOR, ret);
+		return ret;
+	}
+
+	ret = alloc_chrdev_region(&umad_dynamic, 0, 2 * UMAD_DYNAMIC_PORTS,
+				  umad_class.name);
+	if (ret) {
+		pr_err(KBUILD_MODNAME ": cannot have dynamic device numbers: %d\n", ret);
+		goto err_fixed;
+	}
+
+	ret = class_register(&umad_class);
+	if (ret) {
+		pr_err(KBUILD_MODNAME ": cannot register class %s: %d\n", umad_class.name, ret);
+		goto err_dynamic;
+	}
+	return 0;
+
+err_dynamic:
+	unregister_chrdev_region(umad_dynamic, 2 * UMAD_DYNAMIC_PORTS);
+err_fixed:
+	unregister_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS);
+	return ret;
+}
+
+/**
+ * umad_ports_exit - wait until no port exists any more, and undo umad_ports_init()
+ *
+ * Context: process context, after the clients were unregistered. Only
+ * short-lived references to ports are left then, such as those of RDMA netlink.
+ * There may be some even if a client could not be registered: it had ports until
+ * a later device was refused.
+ */
+void umad_ports_exit(void)
+{
+	wait_var_event(&umad_ports, !atomic_read(&umad_ports));
+	class_unregister(&umad_class);
+	unregister_chrdev_region(umad_dynamic, 2 * UMAD_DYNAMIC_PORTS);
+	unregister_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS);
 }

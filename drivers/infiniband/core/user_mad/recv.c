@@ -2,276 +2,31 @@
 /*
  * Receiving: from the MAD layer's handler to read().
  *
- * The user header is filled in when a MAD or message arrives. Nothing could be
- * taken from ib_mad_recv_wc.wc later: for SMPs that the port answers itself it
- * points to the stack of the one who called the handler. A MAD is copied at once,
- * and its buffer given back. A message stays in its buffers until it is read.
+ * The user header is filled in when something arrives, as ib_mad_recv_wc.wc does
+ * not live longer: for SMPs that the port answers itself, it is on the stack of
+ * whoever called the handler. A MAD is copied at once, and its buffer given back.
+ * An RMPP message stays in its buffers until it is read.
  */
 #include <linux/fs.h>
-#include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
 
-/**
- * umad_queue_init - prepare a descriptor for receiving
- * @file: the descriptor
- */
-void umad_queue_init(struct umad_file *file)
-{
-	spin_lock_init(&file->queue_lock);
-	file->queue_end = &file->queue;
-	init_waitqueue_head(&file->wait);
-}
-
-/**
- * umad_queue_exit - free what was never read
- * @file: a descriptor without agents, which nobody reads any more
- */
-void umad_queue_exit(struct umad_file *file)
-{
-	struct umad_packet *packet;
-
-	while ((packet = file->queue)) {
-		file->queue = packet->next;
-		umad_packet_free(file, packet);
-		cond_resched();
-	}
-}
-
-/* Readers wait exclusively: one packet wakes one of them, and every poller */
-static void umad_queue_wake(struct umad_file *file)
-{
-	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
-}
-
-/* Others look at these numbers without the lock */
-static void umad_queue_count(struct umad_file *file,
-			     const struct umad_packet *packet, int change)
-{
-	lockdep_assert_held(&file->queue_lock);
-	WRITE_ONCE(file->unread, file->unread + change);
-	if (packet->sent)
-		WRITE_ONCE(file->timeouts, file->timeouts + change);
-}
-
-static void umad_queue_add(struct umad_file *file, struct umad_packet *packet)
-{
-	packet->next = NULL;
-	WRITE_ONCE(*file->queue_end, packet);
-	file->queue_end = &packet->next;
-	umad_queue_count(file, packet, 1);
-}
-
-static bool umad_queue_add_recv(struct umad_file *file,
-				struct umad_packet *packet)
-{
-	bool full;
-
-	spin_lock(&file->queue_lock);
-	full = file->unread > UMAD_MAX_UNREAD;
-	if (!full) {
-		if (packet->kept)
-			umad_payer_offer(file->payer, packet);
-		umad_queue_add(file, packet);
-	}
-	spin_unlock(&file->queue_lock);
-
-	if (!full)
-		umad_queue_wake(file);
-	return !full;
-}
-
-/**
- * umad_queue_timeout - queue the timeout record of a send
- * @file: who sent it
- * @packet: the send, no longer outstanding; owned by the queue from now on
- *
- * Context: a send handler.
- */
-void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet)
-{
-	packet->length = packet->hdr_len + IB_MGMT_MAD_HDR;
-	packet->first_len = packet->length;
-	umad_packet_hdr(packet)->status = ETIMEDOUT;
-
-	spin_lock(&file->queue_lock);
-	umad_queue_add(file, packet);
-	spin_unlock(&file->queue_lock);
-
-	umad_queue_wake(file);
-}
-
-/*
- * Give back a packet that could not be read. The reader may have been the one
- * that was woken for it, so another one has to know.
- */
-static void umad_queue_restore(struct umad_file *file,
-			       struct umad_packet *packet)
-{
-	spin_lock(&file->queue_lock);
-	packet->next = file->queue;
-	if (!packet->next)
-		file->queue_end = &packet->next;
-	WRITE_ONCE(file->queue, packet);
-	umad_queue_count(file, packet, 1);
-	spin_unlock(&file->queue_lock);
-
-	umad_queue_wake(file);
-}
-
-/* The first packet, or NULL; -EINVAL if it does not fit and was left alone */
-static struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
-{
-	struct umad_packet *packet;
-
-	spin_lock(&file->queue_lock);
-	packet = file->queue;
-	if (packet) {
-		if (count < packet->first_len) {
-			packet = ERR_PTR(-EINVAL);
-		} else {
-			WRITE_ONCE(file->queue, packet->next);
-			if (!packet->next)
-				file->queue_end = &file->queue;
-			umad_queue_count(file, packet, -1);
-		}
-	}
-	spin_unlock(&file->queue_lock);
-
-	if (IS_ERR(packet))
-		umad_queue_wake(file);
-	return packet;
-}
-
-static struct umad_packet *umad_queue_wait(struct umad_file *file, size_t count,
-					   bool nonblock)
-{
-	struct umad_packet *packet;
-
-	for (;;) {
-		if (umad_port_gone(file->port))
-			return ERR_PTR(-EIO);
-
-		packet = umad_queue_take(file, count);
-		if (packet)
-			return packet;
-
-		if (nonblock)
-			return ERR_PTR(-EAGAIN);
-
-		if (wait_event_interruptible_exclusive(file->wait,
-						       READ_ONCE(file->queue) ||
-						       umad_port_gone(file->port)))
-			return ERR_PTR(-ERESTARTSYS);
-	}
-}
-
-/* A constant length needs no check against the size of the packet */
-static unsigned long umad_copy_data(char __user *buf, const u8 *data,
-				    size_t len)
-{
-	switch (len) {
-	case UMAD_PACKET_LEN:
-		return copy_to_user(buf, data, UMAD_PACKET_LEN);
-	case UMAD_TIMEOUT_LEN:
-		return copy_to_user(buf, data, UMAD_TIMEOUT_LEN);
-	default:
-		return copy_to_user(buf, data, len);
-	}
-}
-
-/* Lets others run: there may be 2 GiB to be copied */
-static bool umad_reader_killed(void)
-{
-	cond_resched();
-	return fatal_signal_pending(current);
-}
-
-/*
- * Segments are short, and there may be millions of them: user memory is opened
- * for many at a time.
- */
-static int umad_copy_segments(char __user *buf, const struct umad_kept *kept,
-			      size_t len)
-{
-	const struct ib_mad_recv_buf *seg;
-	size_t skip = 0, part;
-	int n;
-
-	seg = list_first_entry(&kept->segs, struct ib_mad_recv_buf, list);
-	while (len) {
-		if (!user_write_access_begin(buf, len))
-			return -EFAULT;
-		for (n = 0; len && n < UMAD_YIELD_SEGS; n++) {
-			part = min_t(size_t, len, kept->seg_size - skip);
-			unsafe_copy_to_user(buf, (const char *)seg->mad + skip,
-					    part, fault);
-			buf += part;
-			len -= part;
-			skip = kept->skip;
-			seg = list_next_entry(seg, list);
-		}
-		user_write_access_end();
-		if (umad_reader_killed())
-			return -EINTR;
-	}
-	return 0;
-
-fault:
-	user_write_access_end();
-	return -EFAULT;
-}
-
-static int umad_copy_moved(char __user *buf, const void *copy, size_t len)
-{
-	size_t at, part;
-
-	for (at = 0; at < len; at += part) {
-		part = min(len - at, UMAD_YIELD_LEN);
-		if (copy_to_user(buf + at, copy + at, part))
-			return -EFAULT;
-		if (umad_reader_killed())
-			return -EINTR;
-	}
-	return 0;
-}
-
-static int umad_copy_kept(struct umad_packet *packet, char __user *buf,
-			  size_t len)
-{
-	const struct umad_kept *kept = umad_packet_kept(packet);
-	u8 hdr_len = packet->hdr_len;
-
-	if (copy_to_user(buf, packet->data, hdr_len))
-		return -EFAULT;
-	if (kept->copy)
-		return umad_copy_moved(buf + hdr_len, kept->copy, len - hdr_len);
-	return umad_copy_segments(buf + hdr_len, kept, len - hdr_len);
-}
-
 static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
 			    char __user *buf, size_t count)
 {
 	size_t len = count < packet->length ? packet->first_len : packet->length;
-	int ret;
 
-	if (!packet->kept)
-		return umad_copy_data(buf, packet->data, len) ? -EFAULT : 0;
-
-	umad_payer_read(file->payer, packet, true);
-	ret = umad_copy_kept(packet, buf, len);
-	if (!ret && len < packet->length)
-		ret = -ENOSPC;
-	if (ret)
-		umad_payer_read(file->payer, packet, false);
-	return ret;
+	if (packet->rmpp)
+		return umad_rmpp_read(file->payer, packet, buf, len);
+	return umad_copy(copy_to_user, buf, &packet->data[0], len,
+			 UMAD_PACKET_LEN, UMAD_TIMEOUT_LEN) ? -EFAULT : 0;
 }
 
 /**
- * umad_read - read a received MAD or message, or the record of a timeout
+ * umad_read - read a received MAD or RMPP message, or the record of a timeout
  * @filp: descriptor of umadN
  * @buf: room for user header and MAD
  * @count: how much room
@@ -280,8 +35,8 @@ static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
  * Context: process context; nothing is held while user memory is written.
  * Return: length of what was read, or
  *  * -EINVAL: no room for one MAD; the packet waits for a better read
- *  * -ENOSPC: no room for the whole message; header and first MAD were
- *    written, and the message waits for a better read
+ *  * -ENOSPC: no room for the whole message; header and first segment
+ *    were written, and the message waits for a better read
  *  * -EFAULT: bad pointer; the packet waits for a better read
  *  * -EINTR: the reader is being killed; the packet stays
  *  * -EAGAIN: nothing there, and the descriptor is non-blocking
@@ -298,7 +53,13 @@ ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 	if (count < READ_ONCE(file->hdr_len))
 		return -EINVAL;
 
-	packet = umad_queue_wait(file, count, filp->f_flags & O_NONBLOCK);
+	while (!(packet = umad_queue_take(file, count))) {
+		if (filp->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		ret = umad_queue_wait(file);
+		if (ret)
+			return ret;
+	}
 	if (IS_ERR(packet))
 		return PTR_ERR(packet);
 
@@ -327,7 +88,7 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	hdr->id = agent->id;
 	hdr->length = packet->length;
 	hdr->qpn = cpu_to_be32(wc->src_qp);
-	/* Of an OPA LID the lower half; clients learn the rest otherwise */
+	/* Only the lower half of an OPA LID; clients have other ways to the rest */
 	hdr->lid = cpu_to_be16(wc->slid);
 	hdr->sl = wc->sl;
 	hdr->path_bits = wc->dlid_path_bits;
@@ -337,7 +98,7 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	return hdr->grh_present ? umad_grh_from_wc(mad_agent, recv_wc, hdr) : 0;
 }
 
-/* A MAD is copied, anything longer stays where it is; false if there is no room */
+/* Returns false if there is no room for an RMPP message, which is not copied */
 static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
 			  struct ib_mad_recv_wc *recv_wc)
 {
@@ -346,21 +107,18 @@ static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
 
 	packet->first_len = packet->hdr_len + min(len, recv_wc->mad_seg_size);
 	if (len > UMAD_MAD_SIZE) {
-		packet->kept = umad_payer_keep(file->payer, packet, recv_wc);
-		return packet->kept;
+		packet->rmpp = umad_rmpp_keep(file->payer, packet, recv_wc);
+		return packet->rmpp;
 	}
 
-	/* A constant length, as nearly all have it, takes a fraction */
-	if (len == UMAD_MAD_SIZE)
-		memcpy(packet->data + packet->hdr_len, mad, UMAD_MAD_SIZE);
-	else
-		memcpy(packet->data + packet->hdr_len, mad, len);
+	umad_copy(memcpy, packet->data + packet->hdr_len, mad, len,
+		  UMAD_MAD_SIZE, UMAD_MAD_SIZE);
 	return true;
 }
 
 /**
  * umad_recv_len_valid - whether something of this length can be received
- * @mad_len: length of the MAD or message, as the MAD layer has counted it
+ * @mad_len: length of the MAD or RMPP message, as the MAD layer has counted it
  * @hdr_len: length of the user header
  *
  * The MAD layer adds up the segments of a message in int, and whoever sends them
@@ -403,39 +161,32 @@ static void umad_free_recv(struct ib_mad_recv_wc *recv_wc)
 		umad_segments_drop(&recv_wc->rmpp_list);
 }
 
-/* What was kept is the reader's as soon as it is in the queue, @recv_wc included */
+/* Once it is in the queue, an RMPP message is the reader's, and with it @recv_wc */
 static bool umad_queue_recv(struct umad_agent *agent,
 			    const struct ib_mad_agent *mad_agent,
 			    struct ib_mad_recv_wc *recv_wc)
 {
 	struct umad_file *file = agent->file;
 	struct umad_packet *packet;
-	bool kept, queued;
+	bool rmpp, queued;
 
 	packet = umad_recv_packet(agent, mad_agent, recv_wc);
-	kept = packet && packet->kept;
+	rmpp = packet && packet->rmpp;
 	queued = packet && umad_queue_add_recv(file, packet);
 
-	if (kept && !queued)
-		umad_payer_give_back(file->payer, packet, recv_wc);
+	if (rmpp && !queued)
+		umad_rmpp_give_back(file->payer, packet, recv_wc);
 	if (packet && !queued)
 		umad_packet_free(file, packet);
-	if (!kept || !queued)
+	if (!rmpp || !queued)
 		umad_free_recv(recv_wc);
 	return queued;
 }
 
-static void umad_count_drop(struct umad_file *file)
-{
-	spin_lock(&file->queue_lock);
-	file->dropped++;
-	spin_unlock(&file->queue_lock);
-}
-
 /**
- * umad_recv_handler - the MAD layer has received a MAD or message
+ * umad_recv_handler - the MAD layer has received a MAD or RMPP message
  * @mad_agent: the agent it is for
- * @send_buf: the request it answers, if any
+ * @send_buf: the send it came with, see umad_transaction_response(), or NULL
  * @recv_wc: what was received; owned by us
  *
  * Context: a worker of the MAD layer.
@@ -452,10 +203,10 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		return;
 	}
 
-	request = umad_send_answered(mad_agent, send_buf,
-				     &recv_wc->recv_buf.mad->mad_hdr);
+	request = umad_transaction_response(mad_agent, send_buf,
+					    &recv_wc->recv_buf.mad->mad_hdr);
 	if (!umad_queue_recv(agent, mad_agent, recv_wc))
-		umad_count_drop(agent->file);
+		umad_queue_count_drop(agent->file);
 	else if (request)
 		request->settled = true;
 }

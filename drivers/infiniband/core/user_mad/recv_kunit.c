@@ -74,7 +74,7 @@ static int umad_recv_test_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->file.payer = umad_payer_get();
 	KUNIT_ASSERT_NOT_NULL(test, t->file.payer);
-	KUNIT_ASSERT_EQ(test, umad_sends_init(&t->file), 0);
+	KUNIT_ASSERT_EQ(test, umad_transactions_init(&t->file), 0);
 	umad_queue_init(&t->file);
 	t->agent.file = &t->file;
 	t->agent.hdr_len = sizeof(struct ib_user_mad_hdr);
@@ -107,7 +107,7 @@ static void umad_recv_test_exit(struct kunit *test)
 		return;
 	umad_queue_exit(&t->file);
 	umad_packet_drain(&t->file);
-	umad_sends_exit(&t->file);
+	umad_transactions_exit(&t->file);
 	umad_payer_put(t->file.payer);
 }
 
@@ -152,22 +152,22 @@ static void umad_recv_response_frees_tid_test(struct kunit *test)
 	struct umad_packet *next = umad_test_request(test);
 
 	send_buf.context[0] = first;
-	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, first), 0);
-	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, next), -EINVAL);
+	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, first), 0);
+	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, next), -EINVAL);
 
 	umad_recv_handler(&t->mad_agent, &send_buf, &t->recv_wc);
 	KUNIT_EXPECT_EQ(test, t->file.unread, 1);
 	KUNIT_EXPECT_TRUE(test, first->settled);
-	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, next), 0);
+	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, next), 0);
 
 	/* Completing the first one leaves the next one alone */
-	umad_send_untrack(&t->file, first);
+	umad_transaction_end(&t->file, first);
 	umad_packet_free(&t->file, first);
 	first = umad_test_request(test);
-	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, first), -EINVAL);
+	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, first), -EINVAL);
 
 	umad_packet_free(&t->file, first);
-	umad_send_untrack(&t->file, next);
+	umad_transaction_end(&t->file, next);
 	umad_packet_free(&t->file, next);
 }
 
@@ -179,14 +179,14 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	struct umad_packet *request = umad_test_request(test);
 
 	send_buf.context[0] = request;
-	KUNIT_EXPECT_EQ(test, umad_send_track(&t->file, request), 0);
+	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, request), 0);
 	t->recv_wc.mad_len = -1;
 	umad_recv_handler(&t->mad_agent, &send_buf, &t->recv_wc);
 	KUNIT_EXPECT_EQ(test, t->file.unread, 0);
 	KUNIT_EXPECT_EQ(test, t->file.dropped, 1);
 	KUNIT_EXPECT_FALSE(test, request->settled);
 
-	umad_send_untrack(&t->file, request);
+	umad_transaction_end(&t->file, request);
 	umad_packet_free(&t->file, request);
 }
 
@@ -199,8 +199,8 @@ static struct umad_packet *umad_test_keep(struct kunit *test, int len)
 	packet = umad_packet_alloc_recv(&t->file, t->agent.hdr_len, len);
 	KUNIT_ASSERT_NOT_NULL(test, packet);
 	t->recv_wc.mad_len = len;
-	packet->kept = umad_payer_keep(t->file.payer, packet, &t->recv_wc);
-	if (packet->kept)
+	packet->rmpp = umad_rmpp_keep(t->file.payer, packet, &t->recv_wc);
+	if (packet->rmpp)
 		return packet;
 	umad_packet_free(&t->file, packet);
 	return NULL;

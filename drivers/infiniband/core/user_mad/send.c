@@ -2,236 +2,34 @@
 /*
  * Sending: from write() to the completion by the MAD layer.
  *
- * User memory is read, and memory waited for, with nothing held. What a plain
- * MAD consists of is copied at once; of a longer message that is its beginning,
- * and the rest is copied straight into the MAD layer's segments with page faults
- * off, after it was faulted in. Should an attempt lack something, it is undone
- * and made again with that provided. The beginning is never read a second time,
- * so what was checked is what is sent.
+ * User memory is read, and memory waited for, with nothing held. So an attempt to
+ * send waits for neither. If it lacks something it is undone, the writer provides
+ * what it lacked, and makes another attempt.
  */
 #include <linux/fs.h>
-#include <linux/jhash.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
-#include <linux/once.h>
-#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
-#include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
 
 /*
- * Far beyond what a subnet manager or a tool that asks a whole fabric at once
- * has on the wire, and an end to what a program that has lost control can pile
- * up where no cgroup limits it: about 80 MB. A message of many segments counts
- * once, so only a cgroup limits those.
+ * A limit for programs that have lost control and are in no cgroup with a limit:
+ * so many sends take about 80 MB. A subnet manager that asks a whole fabric at
+ * once has far fewer outstanding. An RMPP message counts once, however long it is:
+ * only a cgroup limits the memory that those take.
  */
 static unsigned int umad_max_sends = 65536;
 module_param_named(max_sends, umad_max_sends, uint, 0644);
 MODULE_PARM_DESC(max_sends,
 		 "How many sends may be outstanding or timed out and unread, for each descriptor");
 
-/* What the MAD layer needs to see of a MAD to decide what becomes of it */
-struct umad_rmpp_mad {
-	struct ib_mad_hdr	mad_hdr;
-	struct ib_rmpp_hdr	rmpp_hdr;
-} __packed;
-
-static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
-
-/* Memory may well be refused to a writer, but nobody gets killed for it */
-#define UMAD_GFP_WRITER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-
-/* How often room is made for one message that others take away again */
-#define UMAD_MAKE_ROOM	3
-
-/* What a worker is given to make a larger table, each time */
-#define UMAD_TABLE_PATIENCE	(HZ / 50 + 1)
-
-/**
- * enum umad_lack - what an attempt to send failed for, and another may have
- * @UMAD_LACK_NONE: nothing that could be helped
- * @UMAD_LACK_PAGES: pages of user memory
- * @UMAD_LACK_ROOM: memory, or the permission of the cgroup to have it
- * @UMAD_LACK_TABLE: a larger table of duplicates, which a worker makes
- */
-enum umad_lack {
-	UMAD_LACK_NONE,
-	UMAD_LACK_PAGES,
-	UMAD_LACK_ROOM,
-	UMAD_LACK_TABLE,
-};
-
-/**
- * struct umad_message - a message being written
- * @rest: the MAD in user memory
- * @copy: a copy of what is not in @head, made only once it was faulted in, or
- *	NULL
- * @len: length of the MAD
- * @head_len: how much of its beginning is in @head
- * @lack: what the last attempt failed for
- * @faulted: what is not in @head was faulted in, which helps only once
- * @rooms: how often room was made
- * @hdr_len: length of the user header
- * @head: user header and beginning of the MAD
- */
-struct umad_message {
-	const char __user	*rest;
-	void			*copy;
-	size_t			len;
-	size_t			head_len;
-	enum umad_lack		lack;
-	bool			faulted;
-	u8			rooms;
-	u8			hdr_len;
-	u8			head[sizeof(struct ib_user_mad_hdr) +
-				     UMAD_MAD_SIZE] __aligned(8);
-};
-
 static bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
 {
 	/* ib_get_rmpp_flags() only reads, though it does not say so */
 	return ib_get_rmpp_flags((struct ib_rmpp_hdr *)&mad->rmpp_hdr) &
 	       IB_MGMT_RMPP_FLAG_ACTIVE;
-}
-
-static const struct ib_user_mad_hdr *umad_message_hdr(const struct umad_message *m)
-{
-	return (const void *)m->head;
-}
-
-static const struct umad_rmpp_mad *umad_message_mad(const struct umad_message *m)
-{
-	return (const void *)m->head + m->hdr_len;
-}
-
-/**
- * umad_send_hash - hash of what makes a send a duplicate of another
- * @packet: the send
- * @seed: a random number, the same for all sends of a table
- *
- * Return: the hash; the same for any two sends of which umad_send_same().
- */
-u32 umad_send_hash(struct umad_packet *packet, u32 seed)
-{
-	const struct ib_user_mad_hdr *hdr = umad_packet_hdr(packet);
-	const struct ib_mad_hdr *mad = umad_packet_mad(packet);
-	u64 tid = (__force u64)mad->tid;
-	u32 class = mad->mgmt_class;
-
-	if (ib_response_mad(mad))
-		class |= hdr->grh_present ?
-			 jhash(hdr->gid, sizeof(hdr->gid), seed) << 8 :
-			 (__force u16)hdr->lid << 8;
-
-	return jhash_3words(lower_32_bits(tid), upper_32_bits(tid), class,
-			    seed);
-}
-
-/**
- * umad_send_same - whether two sends belong to the same transaction
- * @a: a send
- * @b: a send of the same descriptor
- *
- * Requests are told apart by transaction ID and management class, wherever
- * they go: this is stricter than the specification asks for, and what clients
- * were written against. Responses to different destinations are different.
- *
- * Return: true if only one of the two can be outstanding.
- */
-bool umad_send_same(struct umad_packet *a, struct umad_packet *b)
-{
-	const struct ib_user_mad_hdr *ahdr = umad_packet_hdr(a);
-	const struct ib_user_mad_hdr *bhdr = umad_packet_hdr(b);
-	const struct ib_mad_hdr *amad = umad_packet_mad(a);
-	const struct ib_mad_hdr *bmad = umad_packet_mad(b);
-
-	if (amad->tid != bmad->tid || amad->mgmt_class != bmad->mgmt_class)
-		return false;
-	if (!ib_response_mad(amad) || !ib_response_mad(bmad))
-		return !ib_response_mad(amad) == !ib_response_mad(bmad);
-	if (!ahdr->grh_present != !bhdr->grh_present)
-		return false;
-	if (ahdr->grh_present)
-		return !memcmp(ahdr->gid, bhdr->gid, sizeof(ahdr->gid));
-	return ahdr->lid == bhdr->lid;
-}
-
-/* So that nobody can choose transaction IDs that fall into one bucket */
-static u32 umad_send_seed __read_mostly;
-
-/*
- * The hash is taken once: jhash() is most of what it costs to forget a send,
- * and the table would take it again whenever it grows. The table's own seed is
- * of no use then: it would help when chains grow long by bad luck, which a seed
- * of all tables makes no likelier.
- */
-static u32 umad_send_key_hashfn(const void *key, u32 len, u32 seed)
-{
-	return ((const struct umad_packet *)key)->hash;
-}
-
-/* What is never refused itself has others refused all the same */
-static int umad_send_cmpfn(struct rhashtable_compare_arg *arg, const void *obj)
-{
-	struct umad_packet *key = (struct umad_packet *)arg->key;
-	struct umad_packet *sent = (struct umad_packet *)obj;
-
-	return (key->repeat && !sent->repeat) || !umad_send_same(key, sent);
-}
-
-/* Enough for most programs, and cheap to make for those that send little */
-#define UMAD_SENDS_BUCKETS	16
-
-/*
- * Nobody walks the table without the lock of a bucket, so that a send can be
- * freed as soon as it has been removed.
- */
-static const struct rhashtable_params umad_sends_params = {
-	.head_offset		= offsetof(struct umad_packet, node),
-	.hashfn			= umad_send_key_hashfn,
-	.obj_hashfn		= umad_send_key_hashfn,
-	.obj_cmpfn		= umad_send_cmpfn,
-	.nelem_hint		= UMAD_SENDS_BUCKETS / 2,
-	.min_size		= UMAD_SENDS_BUCKETS,
-	.automatic_shrinking	= true,
-};
-
-/**
- * umad_sends_init - prepare a descriptor for sending
- * @file: the descriptor
- *
- * Return: 0 or -ENOMEM.
- */
-int umad_sends_init(struct umad_file *file)
-{
-	spin_lock_init(&file->repeat_lock);
-	get_random_once(&umad_send_seed, sizeof(umad_send_seed));
-	return rhashtable_init(&file->outstanding, &umad_sends_params);
-}
-
-/**
- * umad_sends_close - prepare for all sends to go
- * @file: a descriptor that nobody can send with any more
- *
- * A table that goes as well need not be made smaller before.
- */
-void umad_sends_close(struct umad_file *file)
-{
-	file->outstanding.p.automatic_shrinking = false;
-}
-
-/**
- * umad_sends_exit - undo umad_sends_init()
- * @file: a descriptor without agents, so that no send is outstanding
- */
-void umad_sends_exit(struct umad_file *file)
-{
-	WARN_ON(atomic_read(&file->sends));
-	rhashtable_destroy(&file->outstanding);
 }
 
 /**
@@ -267,104 +65,11 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	return 0;
 }
 
-/*
- * fault_in_readable() has checked the address. A constant length, as most
- * segments have it, needs no check against the size of the segment.
- */
-static unsigned long umad_copy_segment(void *to, const char __user *from,
-				       size_t len)
-{
-	switch (len) {
-	case IB_MGMT_SA_DATA:
-		return __copy_from_user_inatomic(to, from, IB_MGMT_SA_DATA);
-	case IB_MGMT_VENDOR_DATA:
-		return __copy_from_user_inatomic(to, from, IB_MGMT_VENDOR_DATA);
-	default:
-		return __copy_from_user_inatomic(to, from, len);
-	}
-}
-
-/* Of a MAD behind its header, with or without that of RMPP */
-static void umad_copy_rest(void *to, const void *from, size_t len)
-{
-	switch (len) {
-	case UMAD_MAD_SIZE - IB_MGMT_MAD_HDR:
-		memcpy(to, from, UMAD_MAD_SIZE - IB_MGMT_MAD_HDR);
-		break;
-	case UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR:
-		memcpy(to, from, UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR);
-		break;
-	default:
-		memcpy(to, from, len);
-	}
-}
-
-/* A page that had been faulted in may not be there any more */
-static int umad_message_copy(struct umad_message *m, void *to, size_t from,
-			     size_t len)
-{
-	unsigned long left;
-	size_t head = 0;
-
-	if (from < m->head_len) {
-		head = min(len, m->head_len - from);
-		umad_copy_rest(to, m->head + m->hdr_len + from, head);
-		if (head == len)
-			return 0;
-	}
-
-	from += head;
-	to += head;
-	len -= head;
-	if (m->copy) {
-		memcpy(to, m->copy + from - m->head_len, len);
-		return 0;
-	}
-
-	pagefault_disable();
-	left = umad_copy_segment(to, m->rest + from, len);
-	pagefault_enable();
-	if (!left)
-		return 0;
-	m->lack = UMAD_LACK_PAGES;
-	return -EFAULT;
-}
-
-/* Lets others run. There may be 2 GiB to be copied */
-static bool umad_writer_killed(void)
-{
-	cond_resched();
-	return fatal_signal_pending(current);
-}
-
-static int umad_fill_send_mad(struct ib_mad_send_buf *msg,
-			      struct umad_message *m,
-			      const struct umad_plan *plan)
-{
-	size_t from = plan->own_rmpp_hdr ? IB_MGMT_RMPP_HDR : IB_MGMT_MAD_HDR;
-	int left, seg, ret;
-
-	memcpy(msg->mad, umad_message_mad(m), IB_MGMT_MAD_HDR);
-
-	if (!plan->rmpp)
-		return umad_message_copy(m, msg->mad + from, from,
-					 m->len - from);
-
-	ret = umad_message_copy(m, msg->mad + from, from, plan->hdr_len - from);
-	from = plan->hdr_len;
-	for (seg = 1, left = plan->data_len; !ret && left > 0;
-	     seg++, left -= msg->seg_size, from += msg->seg_size) {
-		ret = umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
-					min(left, msg->seg_size));
-		if (!(seg % UMAD_YIELD_SEGS) && umad_writer_killed())
-			ret = -EINTR;
-	}
-	return ret;
-}
-
-static struct ib_mad_send_buf *
-umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
-		     const struct umad_plan *plan)
+/* Returns 0, a negative errno or enum umad_lack, as all parts of an attempt */
+static int umad_create_send_mad(struct umad_agent *agent,
+				struct umad_message *m,
+				const struct umad_plan *plan,
+				struct ib_mad_send_buf **result)
 {
 	const struct ib_user_mad_hdr *hdr = umad_message_hdr(m);
 	struct ib_mad_send_buf *msg;
@@ -378,21 +83,19 @@ umad_create_send_mad(struct umad_agent *agent, struct umad_message *m,
 				 UMAD_GFP_CHARGED,
 				 umad_message_mad(m)->mad_hdr.base_version);
 	set_active_memcg(old);
-	if (IS_ERR(msg)) {
-		if (PTR_ERR(msg) == -ENOMEM)
-			m->lack = UMAD_LACK_ROOM;
-		return msg;
-	}
+	if (IS_ERR(msg))
+		return PTR_ERR(msg) == -ENOMEM ? UMAD_LACK_ROOM : PTR_ERR(msg);
 
-	ret = umad_fill_send_mad(msg, m, plan);
+	ret = umad_message_fill(m, plan, msg);
 	if (ret) {
 		ib_free_send_mad(msg);
-		return ERR_PTR(ret);
+		return ret;
 	}
 
 	msg->timeout_ms = hdr->timeout_ms;
 	msg->retries = hdr->retries;
-	return msg;
+	*result = msg;
+	return 0;
 }
 
 /*
@@ -411,8 +114,8 @@ static void umad_set_tid(struct umad_agent *agent, struct ib_mad_hdr *mad)
 }
 
 /*
- * RMPP packets of a user space implementation repeat their transaction ID by
- * nature and are never refused for that. While they are outstanding others are.
+ * RMPP packets of an implementation in user space share one transaction ID, and are
+ * never refused for that. Other sends are, while such packets are outstanding.
  */
 static bool umad_send_may_repeat(struct umad_agent *agent,
 				 const struct umad_rmpp_mad *mad)
@@ -420,143 +123,6 @@ static bool umad_send_may_repeat(struct umad_agent *agent,
 	return !ib_mad_kernel_rmpp_agent(agent->mad_agent) &&
 	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class) &&
 	       umad_rmpp_active(mad);
-}
-
-/* The first of its transaction stands in the table for those that follow */
-static int umad_send_track_repeat(struct umad_file *file,
-				  struct umad_packet *packet)
-{
-	struct umad_packet *first;
-
-	INIT_LIST_HEAD(umad_packet_ring(packet));
-
-	spin_lock(&file->repeat_lock);
-	first = rhashtable_lookup_get_insert_key(&file->outstanding, packet,
-						 &packet->node,
-						 umad_sends_params);
-	packet->hashed = !first;
-	if (!IS_ERR_OR_NULL(first))
-		list_add_tail(umad_packet_ring(packet), umad_packet_ring(first));
-	spin_unlock(&file->repeat_lock);
-
-	return IS_ERR(first) ? -ENOMEM : 0;
-}
-
-/* Lists do not tell where they are */
-static struct umad_packet *umad_ring_packet(struct list_head *ring)
-{
-	return (void *)ring - offsetof(struct umad_packet, data) -
-	       UMAD_TIMEOUT_LEN;
-}
-
-/* ... and when it is over another one does */
-static void umad_send_untrack_repeat(struct umad_file *file,
-				     struct umad_packet *packet)
-{
-	struct list_head *ring = umad_packet_ring(packet);
-
-	spin_lock(&file->repeat_lock);
-	if (packet->hashed && list_empty(ring)) {
-		rhashtable_remove_fast(&file->outstanding, &packet->node,
-				       umad_sends_params);
-	} else if (packet->hashed) {
-		struct umad_packet *next = umad_ring_packet(ring->next);
-
-		WARN_ON(rhashtable_replace_fast(&file->outstanding,
-						&packet->node, &next->node,
-						umad_sends_params));
-		next->hashed = true;
-	}
-	packet->hashed = false;
-	list_del_init(ring);
-	spin_unlock(&file->repeat_lock);
-}
-
-/**
- * umad_send_track - have the duplicates of a send refused
- * @file: who sends it
- * @packet: the send. One with umad_packet.repeat is no duplicate itself,
- *	whatever is outstanding
- *
- * Return: 0, -EINVAL if @packet is a duplicate, or -ENOMEM if the table has no
- * room at the moment, which may be for want of time, too.
- */
-int umad_send_track(struct umad_file *file, struct umad_packet *packet)
-{
-	int ret;
-
-	packet->hash = umad_send_hash(packet, umad_send_seed);
-	if (packet->repeat)
-		return umad_send_track_repeat(file, packet);
-
-	ret = rhashtable_lookup_insert_key(&file->outstanding, packet,
-					   &packet->node, umad_sends_params);
-	packet->hashed = !ret;
-	if (ret == -EEXIST)
-		return -EINVAL;
-	return ret ? -ENOMEM : 0;
-}
-
-/* Once or twice for each send */
-static __always_inline void umad_send_forget(struct umad_file *file,
-					     struct umad_packet *packet)
-{
-	if (packet->repeat) {
-		umad_send_untrack_repeat(file, packet);
-		return;
-	}
-
-	if (packet->hashed)
-		rhashtable_remove_fast(&file->outstanding, &packet->node,
-				       umad_sends_params);
-	packet->hashed = false;
-}
-
-/**
- * umad_send_untrack - undo umad_send_track(), if that was not done yet
- * @file: who sends it
- * @packet: the send
- */
-void umad_send_untrack(struct umad_file *file, struct umad_packet *packet)
-{
-	umad_send_forget(file, packet);
-}
-
-/**
- * umad_send_answered - something has come that a send may have been waiting for
- * @mad_agent: the agent that received it
- * @send_buf: what the MAD layer says it belongs to, or NULL
- * @mad: header of what has come
- *
- * The MAD layer completes the request after it has delivered the response. Who
- * has read the response may well use the transaction ID again, so forget it
- * before there is anything to read.
- *
- * An SMP that the port answers itself, or hands to another agent of the port,
- * comes with the send that it was, whoever sent it.
- *
- * Context: a receive handler; @send_buf is completed after it returns.
- * Return: the send that needs no record once @mad is in the queue, or NULL.
- */
-struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
-				       struct ib_mad_send_buf *send_buf,
-				       const struct ib_mad_hdr *mad)
-{
-	struct umad_agent *agent = mad_agent->context;
-	struct umad_packet *request;
-
-	if (!send_buf)
-		return NULL;
-
-	request = send_buf->context[0];
-	if (send_buf->mad_agent != mad_agent) {
-		/* Not one of ours, perhaps */
-		if (send_buf->mad_agent->send_handler != umad_send_handler)
-			request = NULL;
-	} else if (ib_response_mad(mad)) {
-		umad_send_forget(agent->file, request);
-	}
-	return request;
 }
 
 /* @packet and @msg are the MAD layer's on success, and the caller's if not */
@@ -571,17 +137,15 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 	umad_set_tid(agent, umad_packet_mad(packet));
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 
-	ret = umad_send_track(file, packet);
-	if (ret == -ENOMEM)
-		m->lack = UMAD_LACK_TABLE;
+	ret = umad_transaction_begin(file, packet);
 	if (ret)
-		return ret;
+		return ret == -ENOMEM ? UMAD_LACK_TABLE : ret;
 
 	packet->settled = !msg->timeout_ms;
 	msg->context[0] = packet;
 	ret = ib_post_send_mad(msg, NULL);
 	if (ret) {
-		umad_send_forget(file, packet);
+		umad_transaction_end(file, packet);
 		/* The device may not like its address any more */
 		umad_ah_drop(agent);
 	}
@@ -589,8 +153,8 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 }
 
 /*
- * A send that was not answered counts until its timeout record is read, as no
- * other limit applies to that.
+ * A send without response counts until its timeout record is read, as no other
+ * limit applies to that.
  */
 static bool umad_send_room(struct umad_file *file)
 {
@@ -615,16 +179,13 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	repeat = umad_send_may_repeat(agent, umad_message_mad(m));
 	packet = umad_packet_alloc_send(file, repeat);
 	if (!packet) {
-		m->lack = UMAD_LACK_ROOM;
-		ret = -ENOMEM;
+		ret = UMAD_LACK_ROOM;
 		goto err_count;
 	}
 
-	msg = umad_create_send_mad(agent, m, plan);
-	if (IS_ERR(msg)) {
-		ret = PTR_ERR(msg);
+	ret = umad_create_send_mad(agent, m, plan, &msg);
+	if (ret)
 		goto err_packet;
-	}
 
 	ret = umad_ah_get(agent, umad_message_hdr(m), msg);
 	if (ret)
@@ -663,25 +224,22 @@ static int umad_plan_message(struct umad_agent *agent,
 }
 
 /*
- * One attempt. The agent is looked up anew for each: it may be another one by
- * the time that what was lacking is there.
+ * One attempt. Returns 0, a negative errno, or enum umad_lack if another one may
+ * succeed. Each looks up the agent anew, as it may be another one by then.
  */
-static int umad_message_send(struct umad_file *file, struct umad_message *m)
+static int umad_attempt(struct umad_file *file, struct umad_message *m)
 {
 	struct umad_agent *agent;
 	struct umad_plan plan;
 	int ret;
 
-	m->lack = UMAD_LACK_NONE;
 	agent = umad_agent_get(file, umad_message_hdr(m)->id);
 	if (!agent)
 		return -EIO;
 
 	ret = umad_plan_message(agent, m, &plan);
-	if (!ret && m->head_len < m->len && !m->faulted) {
-		m->lack = UMAD_LACK_PAGES;
-		ret = -EFAULT;
-	}
+	if (!ret && m->head_len < m->len && !m->faulted)
+		ret = UMAD_LACK_PAGES;
 	if (!ret)
 		ret = umad_send(agent, m, &plan);
 
@@ -689,86 +247,8 @@ static int umad_message_send(struct umad_file *file, struct umad_message *m)
 	return ret;
 }
 
-/* With nothing held: this may reclaim at length, and be made to sleep */
-static void *umad_writer_alloc(struct umad_file *file, size_t len)
-{
-	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
-	void *memory = __vmalloc(len, UMAD_GFP_WRITER);
-
-	set_active_memcg(old);
-	return memory;
-}
-
-/* A part of what is not in the head: faulted in, or copied */
-static int umad_message_fetch_part(struct umad_message *m, size_t at, size_t len)
-{
-	const char __user *from = m->rest + m->head_len + at;
-
-	if (m->copy ? copy_from_user(m->copy + at, from, len) :
-		      fault_in_readable(from, len))
-		return -EFAULT;
-	return umad_writer_killed() ? -EINTR : 0;
-}
-
-/* Pages that do not stay where they are for an attempt are copied */
-static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
-{
-	size_t len = m->len - m->head_len;
-	size_t at, part;
-	int ret = 0;
-
-	if (m->faulted) {
-		m->copy = umad_writer_alloc(file, len);
-		if (!m->copy)
-			return -ENOMEM;
-	}
-	m->faulted = true;
-
-	for (at = 0; !ret && at < len; at += part) {
-		part = min(len - at, UMAD_YIELD_LEN);
-		ret = umad_message_fetch_part(m, at, part);
-	}
-	return ret;
-}
-
-/*
- * Have as much memory as the next attempt may need reclaimed, by the writer and
- * from its cgroup: the segments of a message are a third larger than it is.
- */
-static int umad_make_room(struct umad_file *file, struct umad_message *m)
-{
-	void *room;
-
-	room = umad_writer_alloc(file, m->len + m->len / 2 + PAGE_SIZE);
-	vfree(room);
-	return room ? 0 : -ENOMEM;
-}
-
-/* Returns 0 if another attempt has what the last one lacked */
-static int umad_message_help(struct umad_file *file, struct umad_message *m)
-{
-	if (fatal_signal_pending(current))
-		return -EINTR;
-	if (m->lack == UMAD_LACK_PAGES)
-		return umad_message_fetch(file, m);
-	if (m->rooms++ == UMAD_MAKE_ROOM)
-		return -ENOMEM;
-	if (m->lack == UMAD_LACK_TABLE)
-		schedule_timeout_killable(UMAD_TABLE_PATIENCE);
-	return umad_make_room(file, m);
-}
-
-/* A constant length needs no check against the size of the buffer */
-static unsigned long umad_copy_head(struct umad_message *m,
-				    const char __user *buf)
-{
-	if (m->hdr_len + m->head_len == sizeof(m->head))
-		return copy_from_user(m->head, buf, sizeof(m->head));
-	return copy_from_user(m->head, buf, m->hdr_len + m->head_len);
-}
-
 /**
- * umad_write - send a MAD, or a message that the kernel cuts into MADs
+ * umad_write - send a MAD, or an RMPP message that the kernel cuts into MADs
  * @filp: descriptor of umadN
  * @buf: user header and MAD
  * @count: length of both
@@ -790,46 +270,38 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 {
 	struct umad_file *file = filp->private_data;
 	const struct ib_user_mad_hdr *hdr;
+	u8 hdr_len = READ_ONCE(file->hdr_len);
 	struct umad_message m;
 	int ret;
 
-	m.hdr_len = READ_ONCE(file->hdr_len);
-	if (count < m.hdr_len + IB_MGMT_RMPP_HDR)
+	if (count < hdr_len + IB_MGMT_RMPP_HDR)
 		return -EINVAL;
 
-	m.rest = buf + m.hdr_len;
-	m.copy = NULL;
-	m.len = count - m.hdr_len;
-	m.head_len = min(m.len, UMAD_MAD_SIZE);
-	m.faulted = false;
-	m.rooms = 0;
-	if (umad_copy_head(&m, buf))
-		return -EFAULT;
+	ret = umad_message_init(&m, buf, count - hdr_len, hdr_len);
+	if (ret)
+		return ret;
 
 	hdr = umad_message_hdr(&m);
 	if (hdr->id >= UMAD_MAX_AGENTS)
 		return -EINVAL;
 
 	if (tracepoint_enabled(ib_umad_write))
-		umad_trace_write(file, hdr, m.hdr_len,
+		umad_trace_write(file, hdr, hdr_len,
 				 &umad_message_mad(&m)->mad_hdr);
 
 	do {
-		ret = umad_message_send(file, &m);
-	} while (m.lack != UMAD_LACK_NONE &&
-		 !(ret = umad_message_help(file, &m)));
+		ret = umad_attempt(file, &m);
+	} while (ret > 0 && !(ret = umad_message_provide(file, &m, ret)));
 
-	if (m.faulted)
-		vfree(m.copy);
+	umad_message_exit(&m);
 	return ret ?: count;
 }
 
 /*
  * Whoever waits for a response has to learn that there will be none: that none
  * came, that there was no room for it, or that the request failed after write()
- * had returned. A message in segments can time out without expecting a response.
- * The agent is not in use any more if it is being unregistered, and then nobody
- * waits.
+ * had returned. An RMPP message can time out although no response is expected.
+ * Nobody waits if the agent is being unregistered, and has no users any more.
  */
 static bool umad_send_lost(const struct umad_agent *agent,
 			   const struct umad_packet *packet,
@@ -854,13 +326,13 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_file *file = agent->file;
 
-	umad_send_forget(file, packet);
+	umad_transaction_end(file, packet);
 	atomic_dec(&file->sends);
 	umad_ah_put(send_wc->send_buf);
 	ib_free_send_mad(send_wc->send_buf);
 
 	if (umad_send_lost(agent, packet, send_wc->status))
-		umad_queue_timeout(file, packet);
+		umad_queue_add_timeout(file, packet);
 	else
 		umad_packet_free(file, packet);
 }

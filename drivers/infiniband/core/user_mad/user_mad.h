@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Everything the files of ib_umad share: port, file, agent, packet, in the
- * order in which one holds the next.
+ * Everything the files of ib_umad share. First the objects: port, file, agent and
+ * packet, in the order in which one holds the next. Then the functions, by file: no
+ * file calls one that stands above its own.
  *
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
  * -> umad_file.queue_lock -> umad_payer.lock. umad_file.repeat_lock and the list
@@ -9,17 +10,19 @@
  * innermost. None of these is ever held across an access to user memory, the
  * resolution of an address or the reclaim of a cgroup's memory.
  *
- * The handlers that the MAD layer calls take the three spinlocks and the hash
- * bucket locks only. They run in its completion worker, of which a QP has one and
- * which the kernel's own MAD clients need as well; in the port's timeout queue;
- * and in whoever unregisters an agent: those of one file may run at the same
- * time.
+ * The MAD layer calls the handlers
+ *  - in the worker that completes the work of a QP. There is one for each QP, and
+ *    the kernel's own MAD clients need it as well;
+ *  - in the timeout queue of a port;
+ *  - in whoever unregisters an agent.
+ * So handlers of one file may run at the same time. They take spinlocks only.
  */
 #ifndef UMAD_USER_MAD_H
 #define UMAD_USER_MAD_H
 
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
+#include <linux/build_bug.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/gfp.h>
@@ -49,22 +52,95 @@ struct umad_ah;
 #define UMAD_MAX_UNREAD		200000
 
 /*
- * For what is charged while others wait for us: the port's receivers, or who
- * removes a device that has an agent in use. It must not reclaim memory of a
- * cgroup over its limit, or sleep for one that is over memory.high.
+ * For memory that is charged while others wait for us: all who receive on the
+ * port, or who removes a device that has an agent in use. So nothing is reclaimed
+ * for a cgroup at its limit, and nobody is made to sleep for one above memory.high.
  */
 #define UMAD_GFP_CHARGED	(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
 
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
 
-/* How much of a message is copied before others may run: segments, and bytes */
+/*
+ * What the MAD layer's buffers of all RMPP messages of a payer may take, which is
+ * about three times the length of the messages. If there is no other one, a message
+ * of any length is accepted: the MAD layer has all of it already. Above half of the
+ * budget messages are moved at once.
+ */
+#define UMAD_BUDGET_RMPP	SZ_32M
+
+/* How much of an RMPP message is copied before others may run: segments, bytes */
 #define UMAD_YIELD_SEGS		1024
 #define UMAD_YIELD_LEN		SZ_1M
 
 /* What most clients write and read at a time, and the record of a timeout */
 #define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
 #define UMAD_TIMEOUT_LEN	(sizeof(struct ib_user_mad_hdr) + IB_MGMT_MAD_HDR)
+
+/**
+ * umad_copy - copy what nearly always has one of two lengths
+ * @copy: memcpy(), or a function that copies from or to user space
+ * @to: where to
+ * @from: where from
+ * @len: how much
+ * @usual: a usual length, which the compiler knows
+ * @other: another one, or the same
+ *
+ * A length that the compiler knows is cheaper. memcpy() becomes a few instructions.
+ * Copies from and to user space do without the search for the object they are in,
+ * which hardened usercopy makes for all other lengths.
+ *
+ * Return: what @copy returns.
+ */
+#define umad_copy(copy, to, from, len, usual, other)			\
+({									\
+	typeof(copy) *__fn = (copy);					\
+	typeof(to) __to = (to);						\
+	typeof(from) __from = (from);					\
+	const size_t __usual = (usual), __other = (other);		\
+	size_t __len = (len);						\
+									\
+	__len == __usual ? __fn(__to, __from, __usual) :		\
+	__len == __other ? __fn(__to, __from, __other) :		\
+			   __fn(__to, __from, __len);			\
+})
+
+/*
+ * Header: stands before each MAD that is written or read. The old layout ends
+ * where the current one has the P_Key index.
+ */
+static_assert(sizeof(struct ib_user_mad_hdr_old) == 56);
+static_assert(sizeof(struct ib_user_mad_hdr) == 64);
+static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) ==
+	      sizeof(struct ib_user_mad_hdr_old));
+static_assert(offsetof(struct ib_user_mad_hdr, flow_label) ==
+	      offsetof(struct ib_user_mad_hdr_old, flow_label));
+
+/**
+ * umad_hdr_pkey_index - P_Key index of a user header
+ * @hdr: the header
+ * @hdr_len: its length, 56 or 64
+ *
+ * Return: the index; 0 if the layout has none.
+ */
+static inline u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr,
+				      u8 hdr_len)
+{
+	return hdr_len < sizeof(*hdr) ? 0 : hdr->pkey_index;
+}
+
+/**
+ * umad_hdr_set_pkey_index - note the P_Key index in a user header
+ * @hdr: the header
+ * @hdr_len: its length, 56 or 64; the shorter one has no place for it
+ * @pkey_index: the index
+ */
+static inline void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr,
+					   u8 hdr_len, u16 pkey_index)
+{
+	if (hdr_len == sizeof(*hdr))
+		hdr->pkey_index = pkey_index;
+}
 
 /*
  * Port: born when a device is added, dies with the last reference to @dev.
@@ -76,8 +152,8 @@ struct umad_ah;
  * struct umad_port - a port that speaks MADs, with its two character devices
  * @dev: device of umadN; its last reference frees the port
  * @cdev: umadN
- * @sm_dev: device of issmN, initialised if @has_smi; holds a reference to @dev
- * @sm_cdev: issmN
+ * @issm_dev: device of issmN, with a reference to @dev; initialised if @has_smi
+ * @issm_cdev: issmN
  * @num: the N of both names; immutable
  * @port_num: number of the port on its device; immutable
  * @dev_index: index of the ib_device, for traces; immutable
@@ -85,11 +161,11 @@ struct umad_ah;
  * @dev_lock: held for read by those who use @ib_dev, for write to disassociate
  * @ib_dev: the device, NULL once it is gone. May be read without @dev_lock
  *	only to see whether it is NULL
- * @sm_set: the IsSM capability bit was set through us. Written by the holder
- *	of the issm device with @dev_lock held for read, or with it held for
- *	write by the one who disassociates
- * @sm_busy: bit 0 is set while issmN is open
- * @sm_wait: openers in line for issmN
+ * @issm_set: the IsSM capability bit was set through us. The holder of issmN
+ *	writes it with @dev_lock held for read, a disassociation with @dev_lock
+ *	held for write
+ * @issm_busy: bit 0 is set while issmN is open
+ * @issm_wait: openers in line for issmN
  * @files_lock: protects @files
  * @files: open descriptors, by umad_file.port_list
  * @agents: agents known to the MAD layer on any of @files; a disassociation
@@ -100,8 +176,8 @@ struct umad_ah;
 struct umad_port {
 	struct device		dev;
 	struct cdev		cdev;
-	struct device		sm_dev;
-	struct cdev		sm_cdev;
+	struct device		issm_dev;
+	struct cdev		issm_cdev;
 	int			num;
 	u32			port_num;
 	u32			dev_index;
@@ -110,9 +186,9 @@ struct umad_port {
 	struct rw_semaphore	dev_lock;	/* @ib_dev */
 	struct ib_device	*ib_dev;
 
-	bool			sm_set;
-	unsigned long		sm_busy;
-	wait_queue_head_t	sm_wait;
+	bool			issm_set;
+	unsigned long		issm_busy;
+	wait_queue_head_t	issm_wait;
 
 	struct mutex		files_lock;	/* @files */
 	struct list_head	files;
@@ -138,12 +214,13 @@ struct umad_port {
  * @used: an agent was registered, so the header layout is settled
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
  *	Written with @reg_lock held and @used false, read without a lock
- * @ids: ids that are taken: reserved before their agent exists, and until it is
- *	gone for good
- * @agents: registered agents by id. Taken away by xchg(), and who gets it so has
- *	to destroy it
- * @outstanding: sends that a duplicate would be told by, see umad_send_same()
- * @repeat_lock: protects the rings of sends that are never duplicates themselves
+ * @ids: ids that are taken, from before their agent exists until it is gone for
+ *	good
+ * @agents: registered agents by id. Whoever takes one away, by xchg(), has to
+ *	destroy it
+ * @outstanding: sends whose duplicates are refused, see
+ *	umad_transaction_duplicate()
+ * @repeat_lock: protects the rings of sends with umad_packet.repeat
  * @sends: sends that the MAD layer has not completed yet, and writers who are
  *	about to give it one
  * @spare: a free packet of each kind, as most packets live for a short time and
@@ -191,9 +268,8 @@ struct umad_file {
 };
 
 /*
- * Agent: born and died by ioctl, or dies with its file or its device. It is
- * the context the MAD layer hands to the handlers, which so find file and id
- * without a search.
+ * Agent: born and died by ioctl, or dies with its file or its device. The MAD
+ * layer hands it to the handlers, so that they need not search for file and id.
  */
 
 /**
@@ -240,8 +316,8 @@ struct umad_reg {
 
 /*
  * Packet: a send while it is outstanding, and anything that read() hands out:
- * a received MAD, or a send that got no answer. A send turns into its own
- * timeout record, so that no lack of memory can lose one.
+ * a received MAD, or a send without response. A send turns into its own timeout
+ * record, so that no lack of memory can lose one.
  */
 
 /**
@@ -249,7 +325,7 @@ struct umad_reg {
  * @next: the packet behind it in umad_file.queue
  * @node: entry in umad_file.outstanding, if @hashed
  * @length: length of header and MAD together, of what is in the queue
- * @hash: umad_send_hash(), of what is outstanding
+ * @hash: umad_transaction_hash(), of what is outstanding
  * @first_len: how much of @length a reader must have room for at least: all of
  *	it, or the header and the first segment of an RMPP message
  * @hashed: found in umad_file.outstanding, of what is outstanding
@@ -258,7 +334,7 @@ struct umad_reg {
  * @repeat: never refused as a duplicate, see umad_packet_ring()
  * @settled: no record is due when it completes: no response is expected, or the
  *	response has been queued, or who serves the request has got it
- * @kept: received, and too long for @data: see umad_packet_kept()
+ * @rmpp: received, and too long for @data: see umad_packet_rmpp()
  * @beyond: charged beyond the limit of the payer
  * @data: the user header, and behind it the MAD. Of a send, the header as it
  *	was written and the MAD header as it was posted
@@ -283,7 +359,7 @@ struct umad_packet {
 	bool			sent	: 1;
 	bool			repeat	: 1;
 	bool			settled	: 1;
-	bool			kept	: 1;
+	bool			rmpp	: 1;
 	bool			beyond	: 1;
 	u8			data[] __aligned(8);
 };
@@ -294,9 +370,9 @@ static inline struct ib_user_mad_hdr *umad_packet_hdr(struct umad_packet *packet
 }
 
 /*
- * Behind a send with @repeat: a ring of all those outstanding that belong to the
- * same transaction, of which one is @hashed for the others. Protected by
- * umad_file.repeat_lock, and so is @hashed of such a send.
+ * Behind a send with @repeat: a ring of all outstanding sends of its transaction.
+ * One of them is @hashed and stands for the others. umad_file.repeat_lock protects
+ * the ring, and @hashed of the sends in it.
  */
 static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
 {
@@ -305,11 +381,11 @@ static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
 }
 
 /**
- * struct umad_kept - a message that is too long for a packet
+ * struct umad_rmpp - a received message that is too long for a packet
  * @segs: the MAD layer's buffers that it came in, until it is moved
  * @copy: all of it, once it was moved, or NULL
  * @size: what it takes of the payer's budget
- * @entry: in umad_payer.kept, while it can be moved
+ * @entry: in umad_payer.messages, while it can be moved
  * @seg_size: length of a segment; immutable
  * @skip: how much of a segment is headers, which only the first one keeps;
  *	immutable
@@ -317,11 +393,14 @@ static inline struct list_head *umad_packet_ring(struct umad_packet *packet)
  * @reading: it is being read, and stays as it is
  * @dead: it was freed while it was being moved
  *
- * In the place of the MAD of a packet with umad_packet.kept. Changed with
- * umad_payer.lock held. Who reads it, or moves it, relies on @segs without: they
- * are taken away only by who moves, and not while it is being read.
+ * This is an RMPP message, or an OPA MAD, which looks like one of a single segment.
+ * It stands where other packets have the MAD, in those with umad_packet.rmpp.
+ *
+ * All of it is written with umad_payer.lock held. @segs is read without, by a
+ * reader after @reading was set, and by a mover after @moving was set. Only the
+ * mover takes segments away, and not if @reading is set.
  */
-struct umad_kept {
+struct umad_rmpp {
 	struct list_head	segs;
 	void			*copy;
 	size_t			size;
@@ -333,27 +412,27 @@ struct umad_kept {
 	bool			dead;
 };
 
-static inline struct umad_kept *umad_packet_kept(struct umad_packet *packet)
+static inline struct umad_rmpp *umad_packet_rmpp(struct umad_packet *packet)
 {
 	return (void *)(packet->data + sizeof(struct ib_user_mad_hdr));
 }
 
-static inline struct umad_packet *umad_kept_packet(struct umad_kept *kept)
+static inline struct umad_packet *umad_rmpp_packet(struct umad_rmpp *rmpp)
 {
-	return (void *)kept - offsetof(struct umad_packet, data) -
+	return (void *)rmpp - offsetof(struct umad_packet, data) -
 	       sizeof(struct ib_user_mad_hdr);
 }
 
 static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
 {
-	struct umad_kept *kept = umad_packet_kept(packet);
+	struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
 	struct ib_mad_recv_buf *first;
 
-	if (!packet->kept)
+	if (!packet->rmpp)
 		return (void *)(packet->data + packet->hdr_len);
-	if (kept->copy)
-		return kept->copy;
-	first = list_first_entry(&kept->segs, struct ib_mad_recv_buf, list);
+	if (rmpp->copy)
+		return rmpp->copy;
+	first = list_first_entry(&rmpp->segs, struct ib_mad_recv_buf, list);
 	return &first->mad->mad_hdr;
 }
 
@@ -368,8 +447,8 @@ static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
  * @refs: one for each descriptor, one for @work while it is pending or runs
  * @memcg: the cgroup; immutable
  * @beyond: packets that were charged beyond its limit
- * @lock: protects @kept, @used and struct umad_kept
- * @kept: messages that can be moved to memory of the cgroup, the oldest first
+ * @lock: protects @messages, @used and struct umad_rmpp
+ * @messages: what can be moved to memory of the cgroup, the oldest first
  * @used: what all messages that were not moved take of the budget
  * @work: moves messages
  */
@@ -380,18 +459,81 @@ struct umad_payer {
 	atomic_t		beyond;
 
 	spinlock_t		lock;	/* messages */
-	struct list_head	kept;
+	struct list_head	messages;
 	size_t			used;
 	struct delayed_work	work;
 };
+
+/*
+ * Message: a MAD or an RMPP message while it is being written, on the stack of the
+ * writer.
+ */
+
+/* What the MAD layer needs to see of a MAD to decide what becomes of it */
+struct umad_rmpp_mad {
+	struct ib_mad_hdr	mad_hdr;
+	struct ib_rmpp_hdr	rmpp_hdr;
+} __packed;
+
+static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
+
+/**
+ * enum umad_lack - what an attempt to send lacked, and another may have
+ * @UMAD_LACK_PAGES: pages of user memory
+ * @UMAD_LACK_ROOM: memory, or the permission of the cgroup to have it
+ * @UMAD_LACK_TABLE: a larger table of transactions, which a worker makes
+ *
+ * Positive, so that a function returns one of these or a negative errno.
+ */
+enum umad_lack {
+	UMAD_LACK_PAGES = 1,
+	UMAD_LACK_ROOM,
+	UMAD_LACK_TABLE,
+};
+
+/**
+ * struct umad_message - a message being written
+ * @rest: the MAD in user memory
+ * @copy: a copy of what is not in @head, or NULL. Made if it does not help to
+ *	fault it in
+ * @len: length of the MAD
+ * @head_len: how much of its beginning is in @head
+ * @faulted: what is not in @head was faulted in, which is done once
+ * @rooms: how often room was made
+ * @hdr_len: length of the user header
+ * @head: user header and beginning of the MAD
+ */
+struct umad_message {
+	const char __user	*rest;
+	void			*copy;
+	size_t			len;
+	size_t			head_len;
+	bool			faulted;
+	u8			rooms;
+	u8			hdr_len;
+	u8			head[UMAD_PACKET_LEN] __aligned(8);
+};
+
+static inline const struct ib_user_mad_hdr *
+umad_message_hdr(const struct umad_message *m)
+{
+	return (const void *)m->head;
+}
+
+static inline const struct umad_rmpp_mad *
+umad_message_mad(const struct umad_message *m)
+{
+	return (const void *)m->head + m->hdr_len;
+}
 
 /**
  * struct umad_plan - how a written MAD is handed to the MAD layer
  * @hdr_len: length of the headers in front of the data, by management class
  * @data_len: length of what follows them
  * @rmpp: the kernel cuts the data into segments
- * @own_rmpp_hdr: the MAD layer fills in the RMPP header; what the writer put
- *	there is not sent
+ * @own_rmpp_hdr: the agent leaves RMPP to the kernel, for this class. The MAD
+ *	layer makes the RMPP header then, and what the writer put there is not
+ *	sent. Otherwise it is data like what follows
  */
 struct umad_plan {
 	int	hdr_len;
@@ -400,22 +542,11 @@ struct umad_plan {
 	bool	own_rmpp_hdr;
 };
 
-/* main.c */
-extern struct class umad_class;
-dev_t umad_devt(int num);
-dev_t umad_sm_devt(int num);
-DECLARE_TRACEPOINT(ib_umad_write);
-DECLARE_TRACEPOINT(ib_umad_read_recv);
-DECLARE_TRACEPOINT(ib_umad_read_send);
-void umad_trace_write(const struct umad_file *file,
-		      const struct ib_user_mad_hdr *hdr, u8 hdr_len,
-		      const struct ib_mad_hdr *mad);
-void umad_trace_read(const struct umad_file *file, struct umad_packet *packet);
-
 /* port.c */
 struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num);
 void umad_port_remove(struct umad_port *port);
-void umad_port_wait_released(void);
+int umad_ports_init(void);
+void umad_ports_exit(void);
 
 static inline bool umad_port_gone(const struct umad_port *port)
 {
@@ -424,74 +555,28 @@ static inline bool umad_port_gone(const struct umad_port *port)
 
 /* file.c */
 extern const struct file_operations umad_fops;
-void umad_file_put(struct umad_file *file);
 void umad_files_disassociate(struct umad_port *port);
 
-/* abi.c */
+/* issm.c */
+extern const struct file_operations umad_issm_fops;
+void umad_issm_init(struct umad_port *port);
+void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
+
+/* ioctl.c */
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 long umad_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
 		   struct umad_reg *reg);
 int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 		   struct umad_reg *reg);
-u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr, u8 hdr_len);
-void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr, u8 hdr_len,
-			     u16 pkey_index);
-
-/* agent.c */
-int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
-			u32 __user *uid);
-int umad_agent_unregister(struct umad_file *file, u32 id);
-void umad_agents_detach(struct umad_file *file, struct list_head *agents);
-void umad_agents_destroy(struct list_head *agents);
-struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
-void umad_agent_put(struct umad_agent *agent);
-
-/* payer.c */
-int umad_payers_init(void);
-void umad_payers_exit(void);
-struct umad_payer *umad_payer_get(void);
-void umad_payer_put(struct umad_payer *payer);
-bool umad_payer_beyond(struct umad_payer *payer);
-bool umad_payer_keep(struct umad_payer *payer, struct umad_packet *packet,
-		     struct ib_mad_recv_wc *recv_wc);
-void umad_payer_give_back(struct umad_payer *payer, struct umad_packet *packet,
-			  struct ib_mad_recv_wc *recv_wc);
-void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet);
-void umad_payer_read(struct umad_payer *payer, struct umad_packet *packet,
-		     bool reading);
-bool umad_payer_release(struct umad_payer *payer, struct umad_packet *packet);
-void umad_segments_drop(struct list_head *segs);
-
-/* packet.c */
-int umad_packet_init(void);
-void umad_packet_exit(void);
-struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
-struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
-					   size_t mad_len);
-void umad_packet_put(struct umad_payer *payer, struct umad_packet *packet);
-void umad_packet_free(struct umad_file *file, struct umad_packet *packet);
-void umad_segments_copy(void *to, const struct umad_kept *kept, size_t len);
-void umad_segments_free(struct list_head *segs);
-void umad_packet_drain(struct umad_file *file);
 
 /* send.c */
 ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		   loff_t *pos);
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc);
-struct umad_packet *umad_send_answered(struct ib_mad_agent *mad_agent,
-				       struct ib_mad_send_buf *send_buf,
-				       const struct ib_mad_hdr *mad);
-int umad_send_track(struct umad_file *file, struct umad_packet *packet);
-void umad_send_untrack(struct umad_file *file, struct umad_packet *packet);
-int umad_sends_init(struct umad_file *file);
-void umad_sends_close(struct umad_file *file);
-void umad_sends_exit(struct umad_file *file);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan);
-bool umad_send_same(struct umad_packet *a, struct umad_packet *b);
-u32 umad_send_hash(struct umad_packet *packet, u32 seed);
 
 /* recv.c */
 ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
@@ -500,9 +585,64 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_buf *send_buf,
 		       struct ib_mad_recv_wc *recv_wc);
 bool umad_recv_len_valid(int mad_len, u8 hdr_len);
+
+/* agent.c */
+int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
+			ib_mad_send_handler send_handler,
+			ib_mad_recv_handler recv_handler, u32 __user *uid);
+int umad_agent_unregister(struct umad_file *file, u32 id);
+void umad_agents_detach(struct umad_file *file, struct list_head *agents);
+void umad_agent_destroy(struct umad_agent *agent);
+struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
+void umad_agent_put(struct umad_agent *agent);
+
+/* message.c */
+int umad_message_init(struct umad_message *m, const char __user *buf,
+		      size_t len, u8 hdr_len);
+void umad_message_exit(struct umad_message *m);
+int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
+		      struct ib_mad_send_buf *msg);
+int umad_message_provide(struct umad_file *file, struct umad_message *m,
+			 enum umad_lack lack);
+
+/* transaction.c */
+int umad_transactions_init(struct umad_file *file);
+void umad_transactions_close(struct umad_file *file);
+void umad_transactions_exit(struct umad_file *file);
+int umad_transaction_begin(struct umad_file *file, struct umad_packet *packet);
+void __umad_transaction_end(struct umad_file *file, struct umad_packet *packet);
+struct umad_packet *
+umad_transaction_response(struct ib_mad_agent *mad_agent,
+			  struct ib_mad_send_buf *send_buf,
+			  const struct ib_mad_hdr *mad);
+bool umad_transaction_duplicate(struct umad_packet *a, struct umad_packet *b);
+u32 umad_transaction_hash(struct umad_packet *packet, u32 seed);
+
+/**
+ * umad_transaction_end - undo umad_transaction_begin(), if that is still to be done
+ * @file: who sent it
+ * @packet: the send
+ *
+ * Most have ended with their response when their sends are complete.
+ *
+ * Context: process context.
+ */
+static inline void umad_transaction_end(struct umad_file *file,
+					struct umad_packet *packet)
+{
+	if (packet->hashed || packet->repeat)
+		__umad_transaction_end(file, packet);
+}
+
+/* queue.c */
 void umad_queue_init(struct umad_file *file);
 void umad_queue_exit(struct umad_file *file);
-void umad_queue_timeout(struct umad_file *file, struct umad_packet *packet);
+bool umad_queue_add_recv(struct umad_file *file, struct umad_packet *packet);
+void umad_queue_add_timeout(struct umad_file *file, struct umad_packet *packet);
+void umad_queue_restore(struct umad_file *file, struct umad_packet *packet);
+struct umad_packet *umad_queue_take(struct umad_file *file, size_t count);
+int umad_queue_wait(struct umad_file *file);
+void umad_queue_count_drop(struct umad_file *file);
 
 /* ah.c */
 int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
@@ -517,9 +657,61 @@ int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
 		     const struct ib_mad_recv_wc *recv_wc,
 		     struct ib_user_mad_hdr *hdr);
 
-/* issm.c */
-extern const struct file_operations umad_sm_fops;
-void umad_sm_init(struct umad_port *port);
-void umad_sm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
+/* payer.c */
+int umad_payers_init(void);
+void umad_payers_exit(void);
+struct umad_payer *umad_payer_get(void);
+void umad_payer_put(struct umad_payer *payer);
+void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet);
+void umad_segments_drop(struct list_head *segs);
+
+/* packet.c */
+int umad_packet_init(void);
+void umad_packet_exit(void);
+struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
+struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
+					   size_t mad_len);
+void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet);
+void __umad_packet_free(struct umad_file *file, struct umad_packet *packet);
+void umad_packet_drain(struct umad_file *file);
+
+/**
+ * umad_packet_free - free a packet
+ * @file: who paid for it, and may need one like it soon
+ * @packet: a packet that is neither queued nor outstanding
+ *
+ * Context: process context; may sleep if it is an RMPP message.
+ */
+static inline void umad_packet_free(struct umad_file *file,
+				    struct umad_packet *packet)
+{
+	/* KASAN can only tell of memory that is really freed */
+	if (IS_ENABLED(CONFIG_KASAN) ||
+	    packet->rmpp || packet->beyond || packet->repeat ||
+	    READ_ONCE(file->spare[packet->sent]) ||
+	    cmpxchg(&file->spare[packet->sent], NULL, packet))
+		__umad_packet_free(file, packet);
+}
+
+/* rmpp.c */
+bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
+		    struct ib_mad_recv_wc *recv_wc);
+void umad_rmpp_give_back(struct umad_payer *payer, struct umad_packet *packet,
+			 struct ib_mad_recv_wc *recv_wc);
+bool umad_rmpp_release(struct umad_payer *payer, struct umad_packet *packet);
+int umad_rmpp_read(struct umad_payer *payer, struct umad_packet *packet,
+		   char __user *buf, size_t len);
+bool umad_rmpp_move(struct umad_payer *payer, struct umad_packet *packet,
+		    void *copy);
+void umad_segments_free(struct list_head *segs);
+
+/* trace.c */
+DECLARE_TRACEPOINT(ib_umad_write);
+DECLARE_TRACEPOINT(ib_umad_read_recv);
+DECLARE_TRACEPOINT(ib_umad_read_send);
+void umad_trace_write(const struct umad_file *file,
+		      const struct ib_user_mad_hdr *hdr, u8 hdr_len,
+		      const struct ib_mad_hdr *mad);
+void umad_trace_read(const struct umad_file *file, struct umad_packet *packet);
 
 #endif /* UMAD_USER_MAD_H */

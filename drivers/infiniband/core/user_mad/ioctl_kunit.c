@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * KUnit tests of abi.c: the three ways to spell a registration request, and
- * the two layouts of the header. All numbers here are the ABI's own, in full.
+ * KUnit tests of the three ways to spell a registration request, which ioctl.c
+ * decodes, and of the two layouts of the header. All numbers here are the ABI's
+ * own, in full.
  */
 #include <kunit/test.h>
 
@@ -361,7 +362,7 @@ static void umad_hdr_pkey_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &hdr, &want, sizeof(hdr));
 }
 
-static struct kunit_case umad_abi_cases[] = {
+static struct kunit_case umad_ioctl_cases[] = {
 	KUNIT_CASE_PARAM(umad_mask_v1_test, umad_mask_gen_params),
 	KUNIT_CASE_PARAM(umad_mask_compat_test, umad_mask_gen_params),
 	KUNIT_CASE_PARAM(umad_mask_v2_test, umad_mask_gen_params),
@@ -374,9 +375,9 @@ static struct kunit_case umad_abi_cases[] = {
 	{}
 };
 
-static struct kunit_suite umad_abi_suite = {
-	.name		= "umad_abi",
-	.test_cases	= umad_abi_cases,
+static struct kunit_suite umad_ioctl_suite = {
+	.name		= "umad_ioctl",
+	.test_cases	= umad_ioctl_cases,
 };
 
-kunit_test_suite(umad_abi_suite);
+kunit_test_suite(umad_ioctl_suite);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The user ABI: ioctl structures in and out, the two layouts of the header.
- * No other file knows that there is more than one way to spell a request, or
- * that a header may have no P_Key index.
+ * ioctl(): the requests of user space, decoded and passed on. No other file
+ * knows that there is more than one way to spell a registration.
  */
 #include <linux/compat.h>
 #include <linux/fs.h>
@@ -10,45 +9,12 @@
 
 #include "user_mad.h"
 
-/* The old header is the first 56 bytes of the current one */
-static_assert(sizeof(struct ib_user_mad_hdr_old) == 56);
-static_assert(sizeof(struct ib_user_mad_hdr) == 64);
-static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) ==
-	      sizeof(struct ib_user_mad_hdr_old));
-static_assert(offsetof(struct ib_user_mad_hdr, flow_label) ==
-	      offsetof(struct ib_user_mad_hdr_old, flow_label));
-
 /* 32-bit processes use the same structures, but for the longs of one mask */
 static_assert(sizeof(struct ib_user_mad_reg_req) == 28);
 static_assert(sizeof(struct ib_user_mad_reg_req2) == 40);
 
 /* Flags go down to the MAD layer as they are */
 static_assert((u32)IB_USER_MAD_USER_RMPP == (u32)IB_MAD_USER_RMPP);
-
-/**
- * umad_hdr_pkey_index - P_Key index of a user header
- * @hdr: the header
- * @hdr_len: its length, 56 or 64
- *
- * Return: the index; 0 if the layout has none.
- */
-u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr, u8 hdr_len)
-{
-	return hdr_len < sizeof(*hdr) ? 0 : hdr->pkey_index;
-}
-
-/**
- * umad_hdr_set_pkey_index - note the P_Key index in a user header
- * @hdr: the header
- * @hdr_len: its length, 56 or 64; the shorter one has no place for it
- * @pkey_index: the index
- */
-void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr, u8 hdr_len,
-			     u16 pkey_index)
-{
-	if (hdr_len == sizeof(*hdr))
-		hdr->pkey_index = pkey_index;
-}
 
 static int umad_decode_qpn(u32 qpn, struct umad_reg *reg)
 {
@@ -118,14 +84,15 @@ int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 }
 
 /*
- * The id is stored before the outcome is known. A request that is refused after
- * all shall look as it did; a page that cannot be written any more keeps what
- * it has.
+ * The new id is stored before the outcome is known. If the request is refused after
+ * all, the old one is stored again. If the page cannot be written any more, it
+ * keeps the new one.
  */
 static int umad_register(struct umad_file *file, const struct umad_reg *reg,
 			 u32 __user *uid, u32 old_id)
 {
-	int ret = umad_agent_register(file, reg, uid);
+	int ret = umad_agent_register(file, reg, umad_send_handler,
+				      umad_recv_handler, uid);
 
 	if (ret)
 		put_user(old_id, uid);

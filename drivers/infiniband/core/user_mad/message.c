@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Messages: what write() is given, until it is in the hands of the MAD layer.
+ *
+ * A plain MAD is copied at once. Of an RMPP message that is its beginning. The
+ * rest is copied straight into the segments that are sent, with page faults off,
+ * after it was faulted in. The beginning is never read a second time, so what was
+ * checked is what is sent.
+ */
+#include <linux/memcontrol.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "user_mad.h"
+
+/* Memory may well be refused to a writer, but nobody gets killed for it */
+#define UMAD_GFP_WRITER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/* How often room is made for one message. Others may take it each time */
+#define UMAD_MAKE_ROOM	3
+
+/* How long the worker may need that makes the table larger */
+#define UMAD_TABLE_PATIENCE	(HZ / 50 + 1)
+
+/**
+ * umad_message_init - begin to write a message
+ * @m: the message
+ * @buf: user header and MAD
+ * @len: length of the MAD, at least IB_MGMT_RMPP_HDR
+ * @hdr_len: length of the user header
+ *
+ * Context: process context.
+ * Return: 0 or -EFAULT.
+ */
+int umad_message_init(struct umad_message *m, const char __user *buf,
+		      size_t len, u8 hdr_len)
+{
+	m->rest = buf + hdr_len;
+	m->copy = NULL;
+	m->len = len;
+	m->head_len = min(len, UMAD_MAD_SIZE);
+	m->hdr_len = hdr_len;
+	m->faulted = false;
+	m->rooms = 0;
+
+	return umad_copy(copy_from_user, &m->head[0], buf, hdr_len + m->head_len,
+			 UMAD_PACKET_LEN, UMAD_PACKET_LEN) ? -EFAULT : 0;
+}
+
+/**
+ * umad_message_exit - undo umad_message_init()
+ * @m: the message
+ */
+void umad_message_exit(struct umad_message *m)
+{
+	if (m->faulted)
+		vfree(m->copy);
+}
+
+/* A page that was faulted in may not be there any more */
+static int umad_message_copy(struct umad_message *m, void *to, size_t from,
+			     size_t len)
+{
+	unsigned long left;
+	size_t head = 0;
+
+	if (from < m->head_len) {
+		head = min(len, m->head_len - from);
+		/* All behind the MAD header, or behind that of RMPP */
+		umad_copy(memcpy, to, m->head + m->hdr_len + from, head,
+			  UMAD_MAD_SIZE - IB_MGMT_MAD_HDR,
+			  UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR);
+		if (head == len)
+			return 0;
+	}
+
+	from += head;
+	to += head;
+	len -= head;
+	if (m->copy) {
+		memcpy(to, m->copy + from - m->head_len, len);
+		return 0;
+	}
+
+	/* fault_in_readable() has checked the address */
+	pagefault_disable();
+	left = umad_copy(__copy_from_user_inatomic, to, m->rest + from, len,
+			 IB_MGMT_SA_DATA, IB_MGMT_VENDOR_DATA);
+	pagefault_enable();
+	return left ? UMAD_LACK_PAGES : 0;
+}
+
+/* Lets others run. There may be 2 GiB to be copied */
+static bool umad_writer_killed(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
+
+/**
+ * umad_message_fill - copy a message into the buffers that are to be sent
+ * @m: the message
+ * @plan: how it is cut
+ * @msg: what ib_create_send_mad() made for @plan
+ *
+ * Context: process context; may sleep, but never for a page of user memory.
+ * Return: 0, -EINTR if the writer is being killed, or UMAD_LACK_PAGES.
+ */
+int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
+		      struct ib_mad_send_buf *msg)
+{
+	size_t from = plan->own_rmpp_hdr ? IB_MGMT_RMPP_HDR : IB_MGMT_MAD_HDR;
+	int left, seg, ret;
+
+	memcpy(msg->mad, umad_message_mad(m), IB_MGMT_MAD_HDR);
+
+	if (!plan->rmpp)
+		return umad_message_copy(m, msg->mad + from, from,
+					 m->len - from);
+
+	ret = umad_message_copy(m, msg->mad + from, from, plan->hdr_len - from);
+	from = plan->hdr_len;
+	for (seg = 1, left = plan->data_len; !ret && left > 0;
+	     seg++, left -= msg->seg_size, from += msg->seg_size) {
+		ret = umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
+					min(left, msg->seg_size));
+		if (!(seg % UMAD_YIELD_SEGS) && umad_writer_killed())
+			ret = -EINTR;
+	}
+	return ret;
+}
+
+/* This may reclaim at length, and be made to sleep, with nothing held */
+static void *umad_writer_alloc(struct umad_file *file, size_t len)
+{
+	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
+	void *memory = __vmalloc(len, UMAD_GFP_WRITER);
+
+	set_active_memcg(old);
+	return memory;
+}
+
+/* A part of what is not in the head: faulted in, or copied */
+static int umad_message_fetch_part(struct umad_message *m, size_t at, size_t len)
+{
+	const char __user *from = m->rest + m->head_len + at;
+
+	if (m->copy ? copy_from_user(m->copy + at, from, len) :
+		      fault_in_readable(from, len))
+		return -EFAULT;
+	return umad_writer_killed() ? -EINTR : 0;
+}
+
+/* If pages do not stay until the next attempt, what is in them is copied */
+static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
+{
+	size_t len = m->len - m->head_len;
+	size_t at, part;
+	int ret = 0;
+
+	if (m->faulted) {
+		m->copy = umad_writer_alloc(file, len);
+		if (!m->copy)
+			return -ENOMEM;
+	}
+	m->faulted = true;
+
+	for (at = 0; !ret && at < len; at += part) {
+		part = min(len - at, UMAD_YIELD_LEN);
+		ret = umad_message_fetch_part(m, at, part);
+	}
+	return ret;
+}
+
+/*
+ * Have as much memory reclaimed as the next attempt may need, by the writer and
+ * from its cgroup. The segments of a message are a third larger than it is.
+ */
+static int umad_message_make_room(struct umad_file *file, struct umad_message *m)
+{
+	void *room;
+
+	room = umad_writer_alloc(file, m->len + m->len / 2 + PAGE_SIZE);
+	vfree(room);
+	return room ? 0 : -ENOMEM;
+}
+
+/**
+ * umad_message_provide - provide what an attempt to send lacked
+ * @file: who sends, and pays
+ * @m: the message
+ * @lack: what was lacking
+ *
+ * Context: process context, with nothing held; may sleep for long.
+ * Return: 0 if another attempt may succeed, or
+ *  * -EINTR: the writer is being killed
+ *  * -EFAULT: bad pointer
+ *  * -ENOMEM: no memory, or none left to the opener's cgroup
+ */
+int umad_message_provide(struct umad_file *file, struct umad_message *m,
+			 enum umad_lack lack)
+{
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	if (lack == UMAD_LACK_PAGES)
+		return umad_message_fetch(file, m);
+	if (m->rooms++ == UMAD_MAKE_ROOM)
+		return -ENOMEM;
+	if (lack == UMAD_LACK_TABLE)
+		schedule_timeout_killable(UMAD_TABLE_PATIENCE);
+	return umad_message_make_room(file, m);
+}
