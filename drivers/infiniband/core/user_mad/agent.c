@@ -26,13 +26,12 @@ static void umad_warn_old_layout(struct umad_file *file)
 
 /* Under reg_lock the header layout is settled by the first to succeed */
 static int umad_agent_publish(struct umad_agent *agent,
-			      const struct umad_reg *reg,
 			      ib_mad_send_handler send_handler,
 			      ib_mad_recv_handler recv_handler)
 {
 	struct umad_file *file = agent->file;
 	struct umad_port *port = file->port;
-	struct ib_mad_reg_req req = reg->req;
+	struct umad_reg *reg = &agent->reg;
 	struct ib_mad_agent *mad_agent;
 
 	lockdep_assert_held(&file->reg_lock);
@@ -48,7 +47,7 @@ static int umad_agent_publish(struct umad_agent *agent,
 
 	mad_agent = ib_register_mad_agent(port->ib_dev, port->port_num,
 					  reg->qp_type,
-					  req.mgmt_class ? &req : NULL,
+					  reg->req.mgmt_class ? &reg->req : NULL,
 					  reg->rmpp_version, send_handler,
 					  recv_handler, agent, reg->flags);
 	if (IS_ERR(mad_agent))
@@ -62,6 +61,7 @@ static int umad_agent_publish(struct umad_agent *agent,
 	agent->mad_agent = mad_agent;
 	refcount_inc(&file->refs);
 	atomic_inc(&port->agents);
+	umad_trace_agent(agent, true);
 	rcu_assign_pointer(file->agents[agent->id], agent);
 	return 0;
 }
@@ -112,6 +112,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	if (!agent)
 		return -ENOMEM;
 	agent->file = file;
+	agent->reg = *reg;
 	refcount_set(&agent->users, 1);
 
 	ret = umad_id_reserve(file);
@@ -126,7 +127,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 
 	mutex_lock(&file->reg_lock);
 	down_read(&file->port->dev_lock);
-	ret = umad_agent_publish(agent, reg, send_handler, recv_handler);
+	ret = umad_agent_publish(agent, send_handler, recv_handler);
 	up_read(&file->port->dev_lock);
 	mutex_unlock(&file->reg_lock);
 	if (ret)
@@ -209,6 +210,7 @@ void umad_agent_destroy(struct umad_agent *agent)
 	struct umad_port *port = file->port;
 
 	wait_var_event(&agent->users, !refcount_read(&agent->users));
+	umad_trace_agent(agent, false);
 	umad_ah_drop(agent);
 
 	/* Completes all sends and waits for the handlers */

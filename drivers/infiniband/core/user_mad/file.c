@@ -160,6 +160,42 @@ static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
 	return mask;
 }
 
+static void umad_show_agent(struct seq_file *m,
+			    const struct umad_agent *agent, u32 unread)
+{
+	const struct umad_reg *reg = &agent->reg;
+	u32 methods[IB_MGMT_MAX_METHODS / 32];
+
+	bitmap_to_arr32(methods, reg->req.method_mask, IB_MGMT_MAX_METHODS);
+	seq_printf(m, "umad-agent:\t%u qp %u class 0x%02x version %u",
+		   agent->id, reg->qp_type == IB_QPT_GSI, reg->req.mgmt_class,
+		   reg->req.mgmt_class_version);
+	seq_printf(m, " methods %08x%08x%08x%08x oui %*phN",
+		   methods[3], methods[2], methods[1], methods[0],
+		   (int)sizeof(reg->req.oui), reg->req.oui);
+	seq_printf(m, " rmpp %u user-rmpp %u outstanding %d unread %u\n",
+		   reg->rmpp_version, !!(reg->flags & IB_USER_MAD_USER_RMPP),
+		   atomic_read(&agent->outstanding), unread);
+}
+
+static void umad_show_agents(struct seq_file *m, struct umad_file *file)
+{
+	const struct umad_agent *agent;
+	u32 unread, id;
+
+	rcu_read_lock();
+	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
+		agent = rcu_dereference(file->agents[id]);
+		if (!agent)
+			continue;
+		spin_lock(&file->queue_lock);
+		unread = file->agent_unread[id];
+		spin_unlock(&file->queue_lock);
+		umad_show_agent(m, agent, unread);
+	}
+	rcu_read_unlock();
+}
+
 static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct umad_file *file = filp->private_data;
@@ -179,6 +215,7 @@ static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
 	seq_printf(m, "umad-outstanding:\t%d\n", atomic_read(&file->sends));
 	seq_printf(m, "umad-unread:\t%u\n", unread);
 	seq_printf(m, "umad-dropped:\t%llu\n", dropped);
+	umad_show_agents(m, file);
 }
 
 const struct file_operations umad_fops = {

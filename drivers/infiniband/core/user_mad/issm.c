@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 
 #include "user_mad.h"
 
@@ -65,6 +66,8 @@ static int umad_issm_set(struct umad_port *port)
 	} else {
 		ret = ib_modify_port(port->ib_dev, port->port_num, 0, &set);
 		port->issm_set = !ret;
+		if (!ret)
+			umad_trace_issm(port, true);
 	}
 	up_read(&port->dev_lock);
 
@@ -75,9 +78,11 @@ static void umad_issm_clear(struct umad_port *port, struct ib_device *ib_dev)
 {
 	struct ib_port_modify clear = { .clr_port_cap_mask = IB_PORT_SM };
 
-	if (port->issm_set)
-		ib_modify_port(ib_dev, port->port_num, 0, &clear);
+	if (!port->issm_set)
+		return;
+	ib_modify_port(ib_dev, port->port_num, 0, &clear);
 	port->issm_set = false;
+	umad_trace_issm(port, false);
 }
 
 static int umad_issm_open(struct inode *inode, struct file *filp)
@@ -130,8 +135,18 @@ void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev)
 	wake_up_all(&port->issm_wait);
 }
 
+static void umad_issm_show_fdinfo(struct seq_file *m, struct file *filp)
+{
+	struct umad_port *port = filp->private_data;
+
+	down_read(&port->dev_lock);
+	seq_printf(m, "issm-held:\t%d\n", port->issm_set);
+	up_read(&port->dev_lock);
+}
+
 const struct file_operations umad_issm_fops = {
 	.owner		= THIS_MODULE,
 	.open		= umad_issm_open,
 	.release	= umad_issm_release,
+	.show_fdinfo	= umad_issm_show_fdinfo,
 };

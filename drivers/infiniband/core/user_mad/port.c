@@ -105,6 +105,7 @@ static void umad_port_release(struct device *dev)
 
 	WARN_ON(!list_empty(&port->files));
 	mutex_destroy(&port->files_lock);
+	umad_stats_exit(port);
 	kfree(port);
 	if (atomic_dec_and_test(&umad_ports))
 		wake_up_var(&umad_ports);
@@ -148,6 +149,7 @@ static void umad_port_disassociate(struct umad_port *port)
 	WRITE_ONCE(port->ib_dev, NULL);
 	up_write(&port->dev_lock);
 
+	umad_trace_gone(port);
 	umad_ah_unwatch(port);
 	umad_issm_disassociate(port, ib_dev);
 	umad_files_disassociate(port);
@@ -174,11 +176,14 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	if (!port)
 		return ERR_PTR(-ENOMEM);
 
+	ret = umad_stats_init(port);
+	if (ret)
+		goto err_free;
+
 	port->num = ida_alloc_max(&umad_nums, RDMA_MAX_PORTS - 1, GFP_KERNEL);
 	if (port->num < 0) {
 		ret = port->num;
-		kfree(port);
-		return ERR_PTR(ret);
+		goto err_stats;
 	}
 
 	port->port_num = port_num;
@@ -195,6 +200,7 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	atomic_inc(&umad_ports);
 	device_initialize(&port->dev);
 	port->dev.release = umad_port_release;
+	port->dev.groups = umad_stats_groups;
 	if (port->has_smi) {
 		device_initialize(&port->issm_dev);
 		port->issm_dev.release = umad_port_issm_release;
@@ -224,6 +230,12 @@ err_put:
 	if (port->has_smi)
 		put_device(&port->issm_dev);
 	put_device(&port->dev);
+	return ERR_PTR(ret);
+
+err_stats:
+	umad_stats_exit(port);
+err_free:
+	kfree(port);
 	return ERR_PTR(ret);
 }
 

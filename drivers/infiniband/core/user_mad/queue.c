@@ -41,10 +41,11 @@ static void umad_queue_wake(struct umad_file *file)
 
 /* Others look at these numbers without the lock */
 static void umad_queue_count(struct umad_file *file,
-			     const struct umad_packet *packet, int change)
+			     struct umad_packet *packet, int change)
 {
 	lockdep_assert_held(&file->queue_lock);
 	WRITE_ONCE(file->unread, file->unread + change);
+	file->agent_unread[umad_packet_hdr(packet)->id] += change;
 	if (packet->sent)
 		WRITE_ONCE(file->timeouts, file->timeouts + change);
 }

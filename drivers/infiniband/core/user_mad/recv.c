@@ -132,25 +132,33 @@ bool umad_recv_len_valid(int mad_len, u8 hdr_len)
 	return mad_len >= IB_MGMT_MAD_HDR && mad_len <= MAX_RW_COUNT - hdr_len;
 }
 
-static struct umad_packet *umad_recv_packet(struct umad_agent *agent,
-					    const struct ib_mad_agent *mad_agent,
-					    struct ib_mad_recv_wc *recv_wc)
+/* Returns what has become of it: one of UMAD_STAT_DROPPED_*, or received */
+static enum umad_stat umad_recv_packet(struct umad_agent *agent,
+				       const struct ib_mad_agent *mad_agent,
+				       struct ib_mad_recv_wc *recv_wc,
+				       struct umad_packet **result)
 {
 	struct umad_file *file = agent->file;
 	struct umad_packet *packet;
+	enum umad_stat dropped;
 
 	if (!umad_recv_len_valid(recv_wc->mad_len, agent->hdr_len))
-		return NULL;
+		return UMAD_STAT_DROPPED_LIMIT;
 
 	packet = umad_packet_alloc_recv(file, agent->hdr_len, recv_wc->mad_len);
 	if (!packet)
-		return NULL;
+		return UMAD_STAT_DROPPED_MEMORY;
 
-	if (!umad_fill_hdr(packet, agent, mad_agent, recv_wc) &&
-	    umad_fill_mad(file, packet, recv_wc))
-		return packet;
+	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc)) {
+		dropped = UMAD_STAT_DROPPED_ADDRESS;
+	} else if (!umad_fill_mad(file, packet, recv_wc)) {
+		dropped = UMAD_STAT_DROPPED_LIMIT;
+	} else {
+		*result = packet;
+		return UMAD_STAT_RECEIVED;
+	}
 	umad_packet_free(file, packet);
-	return NULL;
+	return dropped;
 }
 
 static void umad_free_recv(struct ib_mad_recv_wc *recv_wc)
@@ -161,26 +169,51 @@ static void umad_free_recv(struct ib_mad_recv_wc *recv_wc)
 		umad_segments_drop(&recv_wc->rmpp_list);
 }
 
-/* Once it is in the queue, an RMPP message is the reader's, and with it @recv_wc */
-static bool umad_queue_recv(struct umad_agent *agent,
-			    const struct ib_mad_agent *mad_agent,
-			    struct ib_mad_recv_wc *recv_wc)
+/*
+ * Once it is in the queue, an RMPP message is the reader's, and with it @recv_wc.
+ * What was dropped is still the caller's. Returns what umad_recv_packet() does.
+ */
+static enum umad_stat umad_queue_recv(struct umad_agent *agent,
+				      const struct ib_mad_agent *mad_agent,
+				      struct ib_mad_recv_wc *recv_wc)
 {
 	struct umad_file *file = agent->file;
 	struct umad_packet *packet;
-	bool rmpp, queued;
+	enum umad_stat stat;
+	bool rmpp;
 
-	packet = umad_recv_packet(agent, mad_agent, recv_wc);
-	rmpp = packet && packet->rmpp;
-	queued = packet && umad_queue_add_recv(file, packet);
+	stat = umad_recv_packet(agent, mad_agent, recv_wc, &packet);
+	if (stat != UMAD_STAT_RECEIVED)
+		return stat;
 
-	if (rmpp && !queued)
-		umad_rmpp_give_back(file->payer, packet, recv_wc);
-	if (packet && !queued)
+	rmpp = packet->rmpp;
+	if (!umad_queue_add_recv(file, packet)) {
+		if (rmpp)
+			umad_rmpp_give_back(file->payer, packet, recv_wc);
 		umad_packet_free(file, packet);
-	if (!rmpp || !queued)
+		return UMAD_STAT_DROPPED_LIMIT;
+	}
+	if (!rmpp)
 		umad_free_recv(recv_wc);
-	return queued;
+	return UMAD_STAT_RECEIVED;
+}
+
+static void umad_recv_drop(struct umad_agent *agent,
+			   struct ib_mad_recv_wc *recv_wc, enum umad_stat reason)
+{
+	umad_queue_count_drop(agent->file);
+	umad_count(agent->file->port, reason);
+	umad_trace_drop(agent, &recv_wc->recv_buf.mad->mad_hdr, reason);
+	umad_free_recv(recv_wc);
+}
+
+/* Whether the MAD layer has put it together, if only of one segment */
+static bool umad_recv_is_message(const struct ib_mad_agent *mad_agent,
+				 const struct umad_rmpp_mad *mad)
+{
+	return ib_mad_kernel_rmpp_agent(mad_agent) &&
+	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class) &&
+	       umad_rmpp_active(mad);
 }
 
 /**
@@ -197,6 +230,8 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 {
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_packet *request;
+	enum umad_stat stat;
+	bool message;
 
 	if (recv_wc->wc->status != IB_WC_SUCCESS) {
 		umad_free_recv(recv_wc);
@@ -205,8 +240,15 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 
 	request = umad_transaction_response(mad_agent, send_buf,
 					    &recv_wc->recv_buf.mad->mad_hdr);
-	if (!umad_queue_recv(agent, mad_agent, recv_wc))
-		umad_queue_count_drop(agent->file);
-	else if (request)
+	message = umad_recv_is_message(mad_agent, (void *)recv_wc->recv_buf.mad);
+	stat = umad_queue_recv(agent, mad_agent, recv_wc);
+	if (stat != UMAD_STAT_RECEIVED) {
+		umad_recv_drop(agent, recv_wc, stat);
+		return;
+	}
+
+	umad_count(agent->file->port,
+		   message ? UMAD_STAT_RMPP_RECEIVED : UMAD_STAT_RECEIVED);
+	if (request)
 		request->settled = true;
 }

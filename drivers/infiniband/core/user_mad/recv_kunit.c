@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * KUnit tests of recv.c: what the receive handler makes of what the MAD layer
- * gives it, with a descriptor that has neither port nor device.
+ * gives it, with a descriptor whose port has no device.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -50,6 +50,7 @@ static void umad_recv_len_test(struct kunit *test)
 
 /**
  * struct umad_recv_test - a descriptor with an agent, and what that receives
+ * @port: the port, which only counts
  * @file: the descriptor
  * @agent: the agent
  * @mad_agent: what the MAD layer would know of it
@@ -58,6 +59,7 @@ static void umad_recv_len_test(struct kunit *test)
  * @recv_wc: what the handler gets
  */
 struct umad_recv_test {
+	struct umad_port	port;
 	struct umad_file	file;
 	struct umad_agent	agent;
 	struct ib_mad_agent	mad_agent;
@@ -72,6 +74,8 @@ static int umad_recv_test_init(struct kunit *test)
 
 	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
+	KUNIT_ASSERT_EQ(test, umad_stats_init(&t->port), 0);
+	t->file.port = &t->port;
 	t->file.payer = umad_payer_get();
 	KUNIT_ASSERT_NOT_NULL(test, t->file.payer);
 	KUNIT_ASSERT_EQ(test, umad_transactions_init(&t->file), 0);
@@ -108,6 +112,7 @@ static void umad_recv_test_exit(struct kunit *test)
 	umad_queue_exit(&t->file);
 	umad_packet_drain(&t->file);
 	umad_transactions_exit(&t->file);
+	umad_stats_exit(&t->port);
 	umad_payer_put(t->file.payer);
 }
 

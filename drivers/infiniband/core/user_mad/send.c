@@ -25,13 +25,6 @@ module_param_named(max_sends, umad_max_sends, uint, 0644);
 MODULE_PARM_DESC(max_sends,
 		 "How many sends may be outstanding or timed out and unread, for each descriptor");
 
-static bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
-{
-	/* ib_get_rmpp_flags() only reads, though it does not say so */
-	return ib_get_rmpp_flags((struct ib_rmpp_hdr *)&mad->rmpp_hdr) &
-	       IB_MGMT_RMPP_FLAG_ACTIVE;
-}
-
 /**
  * umad_plan_send - decide how a MAD is handed to the MAD layer
  * @mad: beginning of the MAD, at least IB_MGMT_RMPP_HDR bytes
@@ -138,13 +131,17 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 
 	ret = umad_transaction_begin(file, packet);
+	if (ret == -EINVAL)
+		umad_count(file->port, UMAD_STAT_REFUSED_DUPLICATE);
 	if (ret)
 		return ret == -ENOMEM ? UMAD_LACK_TABLE : ret;
 
 	packet->settled = !msg->timeout_ms;
 	msg->context[0] = packet;
+	atomic_inc(&agent->outstanding);
 	ret = ib_post_send_mad(msg, NULL);
 	if (ret) {
+		atomic_dec(&agent->outstanding);
 		umad_transaction_end(file, packet);
 		/* The device may not like its address any more */
 		umad_ah_drop(agent);
@@ -242,9 +239,20 @@ static int umad_attempt(struct umad_file *file, struct umad_message *m)
 		ret = UMAD_LACK_PAGES;
 	if (!ret)
 		ret = umad_send(agent, m, &plan);
+	if (!ret)
+		umad_count(file->port,
+			   plan.rmpp ? UMAD_STAT_RMPP_SENT : UMAD_STAT_SENT);
 
 	umad_agent_put(agent);
 	return ret;
+}
+
+static void umad_count_refusal(const struct umad_file *file, int ret)
+{
+	if (ret == -ENOBUFS)
+		umad_count(file->port, UMAD_STAT_REFUSED_LIMIT);
+	else if (ret == -ENOMEM)
+		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 }
 
 /**
@@ -294,7 +302,10 @@ ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 	} while (ret > 0 && !(ret = umad_message_provide(file, &m, ret)));
 
 	umad_message_exit(&m);
-	return ret ?: count;
+	if (!ret)
+		return count;
+	umad_count_refusal(file, ret);
+	return ret;
 }
 
 /*
@@ -312,6 +323,21 @@ static bool umad_send_lost(const struct umad_agent *agent,
 	return !packet->settled && refcount_read(&agent->users);
 }
 
+/* What ends because its agent is being unregistered has not failed */
+static void umad_send_failed(const struct umad_agent *agent,
+			     struct umad_packet *packet,
+			     enum ib_wc_status status)
+{
+	const struct umad_port *port = agent->file->port;
+
+	if (status == IB_WC_RESP_TIMEOUT_ERR) {
+		umad_count(port, UMAD_STAT_TIMEOUTS);
+		umad_trace_timeout(agent, umad_packet_mad(packet));
+	} else if (refcount_read(&agent->users)) {
+		umad_count(port, UMAD_STAT_SEND_ERRORS);
+	}
+}
+
 /**
  * umad_send_handler - the MAD layer has completed a send
  * @mad_agent: the agent it was sent with
@@ -327,10 +353,13 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	struct umad_file *file = agent->file;
 
 	umad_transaction_end(file, packet);
+	atomic_dec(&agent->outstanding);
 	atomic_dec(&file->sends);
 	umad_ah_put(send_wc->send_buf);
 	ib_free_send_mad(send_wc->send_buf);
 
+	if (send_wc->status != IB_WC_SUCCESS)
+		umad_send_failed(agent, packet, send_wc->status);
 	if (umad_send_lost(agent, packet, send_wc->status))
 		umad_queue_add_timeout(file, packet);
 	else

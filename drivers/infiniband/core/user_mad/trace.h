@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * One event each for a written MAD, a MAD that was read and a timeout record
- * that was read. Existing scripts know the events by these names and decode
- * their fields by these names and offsets, "retires" included. They are fed
- * from the packet and from plain values of the port, never from the device,
- * which may be gone.
+ * What can be traced. Events are fed from the packet and from plain values of the
+ * port, never from the device, which may be gone.
+ *
+ * Existing scripts know ib_umad_write, ib_umad_read_recv and ib_umad_read_send,
+ * and decode their fields by these names and offsets, "retires" included.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ib_umad
@@ -14,6 +14,8 @@
 
 #include <linux/tracepoint.h>
 #include <rdma/ib_mad.h>
+
+#include "user_mad.h"
 
 DECLARE_EVENT_CLASS(ib_umad_template,
 		    TP_PROTO(u32 dev_index, u32 port_num,
@@ -118,6 +120,127 @@ DECLARE_EVENT_CLASS(ib_umad_template,
 UMAD_EVENT(ib_umad_write);
 UMAD_EVENT(ib_umad_read_recv);
 UMAD_EVENT(ib_umad_read_send);
+
+DECLARE_EVENT_CLASS(ib_umad_agent,
+		    TP_PROTO(u32 dev_index, u32 port_num, u32 id,
+			     const struct umad_reg *reg),
+		    TP_ARGS(dev_index, port_num, id, reg),
+		    TP_STRUCT__entry(__field(u32, dev_index)
+				     __field(u32, port_num)
+				     __field(u32, id)
+				     __field(u8, qpn)
+				     __field(u8, mgmt_class)
+				     __field(u8, class_version)
+				     __field(u8, rmpp_version)
+				     __field(u32, flags)),
+		    TP_fast_assign(__entry->dev_index = dev_index;
+				   __entry->port_num = port_num;
+				   __entry->id = id;
+				   __entry->qpn = reg->qp_type == IB_QPT_GSI;
+				   __entry->mgmt_class = reg->req.mgmt_class;
+				   __entry->class_version = reg->req.mgmt_class_version;
+				   __entry->rmpp_version = reg->rmpp_version;
+				   __entry->flags = reg->flags;),
+		    TP_printk("%u:%u id %u QP%u class 0x%02x class_ver %u rmpp %u flags 0x%x",
+			      __entry->dev_index, __entry->port_num,
+			      __entry->id, __entry->qpn, __entry->mgmt_class,
+			      __entry->class_version, __entry->rmpp_version,
+			      __entry->flags)
+);
+
+DEFINE_EVENT(ib_umad_agent, ib_umad_agent_register,
+	     TP_PROTO(u32 dev_index, u32 port_num, u32 id,
+		      const struct umad_reg *reg),
+	     TP_ARGS(dev_index, port_num, id, reg));
+
+DEFINE_EVENT(ib_umad_agent, ib_umad_agent_unregister,
+	     TP_PROTO(u32 dev_index, u32 port_num, u32 id,
+		      const struct umad_reg *reg),
+	     TP_ARGS(dev_index, port_num, id, reg));
+
+TRACE_DEFINE_ENUM(UMAD_STAT_DROPPED_LIMIT);
+TRACE_DEFINE_ENUM(UMAD_STAT_DROPPED_MEMORY);
+TRACE_DEFINE_ENUM(UMAD_STAT_DROPPED_ADDRESS);
+
+/* The words are those of the files in statistics/ */
+#define umad_show_reason(reason)					\
+	__print_symbolic(reason,					\
+			 { UMAD_STAT_DROPPED_LIMIT, "limit" },		\
+			 { UMAD_STAT_DROPPED_MEMORY, "memory" },	\
+			 { UMAD_STAT_DROPPED_ADDRESS, "address" })
+
+TRACE_EVENT(ib_umad_drop,
+	    TP_PROTO(u32 dev_index, u32 port_num, u32 id,
+		     const struct ib_mad_hdr *mad, u32 reason),
+	    TP_ARGS(dev_index, port_num, id, mad, reason),
+	    TP_STRUCT__entry(__field(u32, dev_index)
+			     __field(u32, port_num)
+			     __field(u32, id)
+			     __field(u32, reason)
+			     __field(u8, mgmt_class)
+			     __field(u8, method)
+			     __field(u16, attr_id)
+			     __field(u64, tid)),
+	    TP_fast_assign(__entry->dev_index = dev_index;
+			   __entry->port_num = port_num;
+			   __entry->id = id;
+			   __entry->reason = reason;
+			   __entry->mgmt_class = mad->mgmt_class;
+			   __entry->method = mad->method;
+			   __entry->attr_id = be16_to_cpu(mad->attr_id);
+			   __entry->tid = be64_to_cpu(mad->tid);),
+	    TP_printk("%u:%u id %u reason %s class 0x%02x method 0x%02x attr_id 0x%04x tid 0x%016llx",
+		      __entry->dev_index, __entry->port_num, __entry->id,
+		      umad_show_reason(__entry->reason), __entry->mgmt_class,
+		      __entry->method, __entry->attr_id, __entry->tid)
+);
+
+TRACE_EVENT(ib_umad_timeout,
+	    TP_PROTO(u32 dev_index, u32 port_num, u32 id,
+		     const struct ib_mad_hdr *mad),
+	    TP_ARGS(dev_index, port_num, id, mad),
+	    TP_STRUCT__entry(__field(u32, dev_index)
+			     __field(u32, port_num)
+			     __field(u32, id)
+			     __field(u8, mgmt_class)
+			     __field(u8, method)
+			     __field(u16, attr_id)
+			     __field(u64, tid)),
+	    TP_fast_assign(__entry->dev_index = dev_index;
+			   __entry->port_num = port_num;
+			   __entry->id = id;
+			   __entry->mgmt_class = mad->mgmt_class;
+			   __entry->method = mad->method;
+			   __entry->attr_id = be16_to_cpu(mad->attr_id);
+			   __entry->tid = be64_to_cpu(mad->tid);),
+	    TP_printk("%u:%u id %u class 0x%02x method 0x%02x attr_id 0x%04x tid 0x%016llx",
+		      __entry->dev_index, __entry->port_num, __entry->id,
+		      __entry->mgmt_class, __entry->method, __entry->attr_id,
+		      __entry->tid)
+);
+
+TRACE_EVENT(ib_umad_gone,
+	    TP_PROTO(u32 dev_index, u32 port_num),
+	    TP_ARGS(dev_index, port_num),
+	    TP_STRUCT__entry(__field(u32, dev_index)
+			     __field(u32, port_num)),
+	    TP_fast_assign(__entry->dev_index = dev_index;
+			   __entry->port_num = port_num;),
+	    TP_printk("%u:%u", __entry->dev_index, __entry->port_num)
+);
+
+TRACE_EVENT(ib_umad_issm,
+	    TP_PROTO(u32 dev_index, u32 port_num, bool held),
+	    TP_ARGS(dev_index, port_num, held),
+	    TP_STRUCT__entry(__field(u32, dev_index)
+			     __field(u32, port_num)
+			     __field(bool, held)),
+	    TP_fast_assign(__entry->dev_index = dev_index;
+			   __entry->port_num = port_num;
+			   __entry->held = held;),
+	    TP_printk("%u:%u %s", __entry->dev_index, __entry->port_num,
+		      __entry->held ? "held" : "free")
+);
 
 #endif /* UMAD_TRACE_H */
 

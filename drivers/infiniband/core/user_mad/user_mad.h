@@ -29,6 +29,7 @@
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
@@ -149,6 +150,49 @@ static inline void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr,
  */
 
 /**
+ * enum umad_stat - what a port counts
+ * @UMAD_STAT_SENT: MADs that write() took
+ * @UMAD_STAT_RECEIVED: MADs that were queued to be read
+ * @UMAD_STAT_RMPP_SENT: messages that write() took and the kernel cuts into MADs
+ * @UMAD_STAT_RMPP_RECEIVED: messages that the kernel put together, and that were
+ *	queued to be read
+ * @UMAD_STAT_TIMEOUTS: sends that ended without the response, or the
+ *	acknowledgment, that they waited for
+ * @UMAD_STAT_SEND_ERRORS: sends that failed after write() had taken them
+ * @UMAD_STAT_REFUSED_DUPLICATE: writes of what is outstanding already
+ * @UMAD_STAT_REFUSED_LIMIT: writes beyond the limit of sends of a descriptor
+ * @UMAD_STAT_REFUSED_MEMORY: writes that there was no memory for
+ * @UMAD_STAT_DROPPED_LIMIT: received, and too much was unread, or it was longer
+ *	than a read() can be
+ * @UMAD_STAT_DROPPED_MEMORY: received, and there was no memory for it
+ * @UMAD_STAT_DROPPED_ADDRESS: received, and there is no way to tell user space
+ *	where from
+ * @UMAD_STATS: how many there are
+ *
+ * What is sent is counted once when it is written, and once more if it fails later.
+ * What is received is counted once.
+ */
+enum umad_stat {
+	UMAD_STAT_SENT,
+	UMAD_STAT_RECEIVED,
+	UMAD_STAT_RMPP_SENT,
+	UMAD_STAT_RMPP_RECEIVED,
+	UMAD_STAT_TIMEOUTS,
+	UMAD_STAT_SEND_ERRORS,
+	UMAD_STAT_REFUSED_DUPLICATE,
+	UMAD_STAT_REFUSED_LIMIT,
+	UMAD_STAT_REFUSED_MEMORY,
+	UMAD_STAT_DROPPED_LIMIT,
+	UMAD_STAT_DROPPED_MEMORY,
+	UMAD_STAT_DROPPED_ADDRESS,
+	UMAD_STATS,
+};
+
+struct umad_stats {
+	unsigned long	count[UMAD_STATS];
+};
+
+/**
  * struct umad_port - a port that speaks MADs, with its two character devices
  * @dev: device of umadN; its last reference frees the port
  * @cdev: umadN
@@ -158,6 +202,7 @@ static inline void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr,
  * @port_num: number of the port on its device; immutable
  * @dev_index: index of the ib_device, for traces; immutable
  * @has_smi: whether the port has a QP0, and so an issmN; immutable
+ * @stats: counters of each CPU
  * @dev_lock: held for read by those who use @ib_dev, for write to disassociate
  * @ib_dev: the device, NULL once it is gone. May be read without @dev_lock
  *	only to see whether it is NULL
@@ -182,6 +227,7 @@ struct umad_port {
 	u32			port_num;
 	u32			dev_index;
 	bool			has_smi;
+	struct umad_stats __percpu *stats;
 
 	struct rw_semaphore	dev_lock;	/* @ib_dev */
 	struct ib_device	*ib_dev;
@@ -197,6 +243,12 @@ struct umad_port {
 	struct ib_event_handler	event_handler;
 	atomic_t		events;
 };
+
+/* In any context */
+static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
+{
+	this_cpu_inc(port->stats->count[stat]);
+}
 
 /*
  * File: born at open. It outlives its release only while a disassociation has
@@ -225,7 +277,8 @@ struct umad_port {
  *	about to give it one
  * @spare: a free packet of each kind, as most packets live for a short time and
  *	one at a time; indexed by umad_packet.sent, taken and given by xchg()
- * @queue_lock: protects @queue, @queue_end, @unread, @timeouts and @dropped
+ * @queue_lock: protects @queue, @queue_end, @unread, @timeouts, @agent_unread and
+ *	@dropped
  * @queue: packets in the order read() hands them out, by umad_packet.next.
  *	Written with @queue_lock held, read without a lock to see whether it is
  *	NULL
@@ -235,6 +288,7 @@ struct umad_port {
  *	lock by who receives
  * @timeouts: how many of these are timeout records. Written with @queue_lock
  *	held, read without a lock by who wants to send
+ * @agent_unread: those of the queue that have this id
  * @dropped: received MADs that were lost to the limit, to lack of memory, or
  *	because there is no way to tell user space where they came from
  * @wait: readers, woken one a packet, and pollers; all of them when the device
@@ -263,39 +317,9 @@ struct umad_file {
 	struct umad_packet	**queue_end;
 	unsigned int		unread;
 	unsigned int		timeouts;
+	u32			agent_unread[UMAD_MAX_AGENTS];
 	u64			dropped;
 	wait_queue_head_t	wait;
-};
-
-/*
- * Agent: born and died by ioctl, or dies with its file or its device. The MAD
- * layer hands it to the handlers, so that they need not search for file and id.
- */
-
-/**
- * struct umad_agent - a registration with the MAD layer
- * @file: whose it is; immutable
- * @mad_agent: the MAD layer's part; valid while the agent is in
- *	umad_file.agents or a reference from umad_agent_get() is held
- * @ah: address handle of the last send, taken and given by xchg(), or NULL
- * @id: the id user space knows it by; immutable
- * @hdr_len: header layout of what it receives; immutable
- * @users: one for the table, one for each writer on its way to the MAD layer;
- *	who destroys it waits until there are none
- * @list: once it is out of the table, with whoever destroys it
- * @rcu: lookups are lockless
- */
-struct umad_agent {
-	struct umad_file	*file;
-	struct ib_mad_agent	*mad_agent;
-	struct umad_ah		*ah;
-	u32			id;
-	u8			hdr_len;
-	refcount_t		users;
-	union {
-		struct list_head	list;
-		struct rcu_head		rcu;
-	};
 };
 
 /**
@@ -312,6 +336,41 @@ struct umad_reg {
 	u8			rmpp_version;
 	u32			flags;
 	bool			pkey_layout;
+};
+
+/*
+ * Agent: born and died by ioctl, or dies with its file or its device. The MAD
+ * layer hands it to the handlers, so that they need not search for file and id.
+ */
+
+/**
+ * struct umad_agent - a registration with the MAD layer
+ * @file: whose it is; immutable
+ * @mad_agent: the MAD layer's part; valid while the agent is in
+ *	umad_file.agents or a reference from umad_agent_get() is held
+ * @ah: address handle of the last send, taken and given by xchg(), or NULL
+ * @id: the id user space knows it by; immutable
+ * @hdr_len: header layout of what it receives; immutable
+ * @reg: what was asked for; immutable
+ * @outstanding: sends that the MAD layer has not completed yet
+ * @users: one for the table, one for each writer on its way to the MAD layer;
+ *	who destroys it waits until there are none
+ * @list: once it is out of the table, with whoever destroys it
+ * @rcu: lookups are lockless
+ */
+struct umad_agent {
+	struct umad_file	*file;
+	struct ib_mad_agent	*mad_agent;
+	struct umad_ah		*ah;
+	u32			id;
+	u8			hdr_len;
+	struct umad_reg		reg;
+	atomic_t		outstanding;
+	refcount_t		users;
+	union {
+		struct list_head	list;
+		struct rcu_head		rcu;
+	};
 };
 
 /*
@@ -476,6 +535,13 @@ struct umad_rmpp_mad {
 } __packed;
 
 static_assert(sizeof(struct umad_rmpp_mad) == IB_MGMT_RMPP_HDR);
+
+static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
+{
+	/* ib_get_rmpp_flags() only reads, though it does not say so */
+	return ib_get_rmpp_flags((struct ib_rmpp_hdr *)&mad->rmpp_hdr) &
+	       IB_MGMT_RMPP_FLAG_ACTIVE;
+}
 
 /**
  * enum umad_lack - what an attempt to send lacked, and another may have
@@ -705,7 +771,19 @@ bool umad_rmpp_move(struct umad_payer *payer, struct umad_packet *packet,
 		    void *copy);
 void umad_segments_free(struct list_head *segs);
 
+/* stats.c */
+extern const struct attribute_group *umad_stats_groups[];
+int umad_stats_init(struct umad_port *port);
+void umad_stats_exit(struct umad_port *port);
+
 /* trace.c */
+void umad_trace_agent(const struct umad_agent *agent, bool registered);
+void umad_trace_drop(const struct umad_agent *agent,
+		     const struct ib_mad_hdr *mad, enum umad_stat reason);
+void umad_trace_timeout(const struct umad_agent *agent,
+			const struct ib_mad_hdr *mad);
+void umad_trace_gone(const struct umad_port *port);
+void umad_trace_issm(const struct umad_port *port, bool held);
 DECLARE_TRACEPOINT(ib_umad_write);
 DECLARE_TRACEPOINT(ib_umad_read_recv);
 DECLARE_TRACEPOINT(ib_umad_read_send);

@@ -40,7 +40,7 @@ usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST]...]"
 both="device agent send recv poll rmpp smi trace"
 native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
 opa stall neighbour removal issm_removal mix limits charge rmpp_charge
-queue_limit race backlog"
+queue_limit race backlog statistics"
 
 native_only=
 if [ "${1:-}" = -n ]; then
