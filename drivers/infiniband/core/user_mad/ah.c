@@ -37,7 +37,8 @@ struct umad_ah {
  * removes the device waits for that, so nobody begins once it is gone.
  */
 static struct ib_ah *umad_ah_create(struct umad_agent *agent,
-				    const struct ib_user_mad_hdr *hdr)
+				    const struct ib_user_mad_hdr *hdr,
+				    bool nowait)
 {
 	struct ib_mad_agent *mad_agent = agent->mad_agent;
 	struct umad_port *port = agent->file->port;
@@ -48,6 +49,8 @@ static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 		return ERR_PTR(-EIO);
 
 	attr.type = rdma_ah_find_type(mad_agent->device, mad_agent->port_num);
+	if (nowait && attr.type == RDMA_AH_ATTR_TYPE_ROCE)
+		return ERR_PTR(-EAGAIN);
 	rdma_ah_set_port_num(&attr, mad_agent->port_num);
 	rdma_ah_set_dlid(&attr, be16_to_cpu(hdr->lid));
 	rdma_ah_set_sl(&attr, hdr->sl);
@@ -66,7 +69,8 @@ static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 }
 
 static struct umad_ah *umad_ah_new(struct umad_agent *agent,
-				   const struct ib_user_mad_hdr *hdr)
+				   const struct ib_user_mad_hdr *hdr,
+				   bool nowait)
 {
 	struct umad_ah *shared;
 	struct ib_ah *ah;
@@ -82,7 +86,7 @@ static struct umad_ah *umad_ah_new(struct umad_agent *agent,
 	shared->path_bits = hdr->path_bits;
 	refcount_set(&shared->users, 1);
 
-	ah = umad_ah_create(agent, hdr);
+	ah = umad_ah_create(agent, hdr, nowait);
 	if (IS_ERR(ah)) {
 		kfree(shared);
 		return ERR_CAST(ah);
@@ -110,7 +114,8 @@ static bool umad_ah_fits(const struct umad_ah *shared,
 
 /* Whoever takes the kept handle has it alone until it is put back */
 static struct umad_ah *umad_ah_share(struct umad_agent *agent,
-				     const struct ib_user_mad_hdr *hdr)
+				     const struct ib_user_mad_hdr *hdr,
+				     bool nowait)
 {
 	struct umad_ah *shared;
 
@@ -120,7 +125,7 @@ static struct umad_ah *umad_ah_share(struct umad_agent *agent,
 		shared = NULL;
 	}
 	if (!shared)
-		shared = umad_ah_new(agent, hdr);
+		shared = umad_ah_new(agent, hdr, nowait);
 	if (IS_ERR(shared))
 		return shared;
 
@@ -133,24 +138,25 @@ static struct umad_ah *umad_ah_share(struct umad_agent *agent,
  * umad_ah_get - address a send
  * @agent: who sends
  * @hdr: where to
+ * @nowait: the sender must not wait
  * @msg: gets the address handle, until umad_ah_put()
  *
  * Context: process context; @agent is held by umad_agent_get(). May wait for
  * a second on RoCE.
- * Return: 0, or -ENOMEM, -EIO if the device is gone, or what
+ * Return: 0, or -ENOMEM, -EIO if the device is gone, -EAGAIN if @nowait on RoCE, or what
  * rdma_create_user_ah() says of the address.
  */
 int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
-		struct ib_mad_send_buf *msg)
+		bool nowait, struct ib_mad_send_buf *msg)
 {
 	struct umad_ah *shared;
 
 	if (hdr->grh_present) {
-		msg->ah = umad_ah_create(agent, hdr);
+		msg->ah = umad_ah_create(agent, hdr, nowait);
 		return PTR_ERR_OR_ZERO(msg->ah);
 	}
 
-	shared = umad_ah_share(agent, hdr);
+	shared = umad_ah_share(agent, hdr, nowait);
 	if (IS_ERR(shared))
 		return PTR_ERR(shared);
 	msg->ah = shared->ah;

@@ -84,6 +84,7 @@ static int umad_open(struct inode *inode, struct file *filp)
 	}
 
 	filp->private_data = file;
+	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);
 }
 
@@ -224,6 +225,8 @@ const struct file_operations umad_fops = {
 	.release	= umad_release,
 	.read		= umad_read,
 	.write		= umad_write,
+	.read_iter	= umad_read_iter,
+	.write_iter	= umad_write_iter,
 	.poll		= umad_poll,
 	.unlocked_ioctl	= umad_ioctl,
 #ifdef CONFIG_COMPAT

@@ -7,6 +7,8 @@
 #include <linux/fs.h>
 #include <linux/uaccess.h>
 
+#include <asm/ioctls.h>
+
 #include "user_mad.h"
 
 /* 32-bit processes use the same structures, but for the longs of one mask */
@@ -163,6 +165,14 @@ static int umad_enable_pkey(struct umad_file *file)
 	return ret;
 }
 
+/* As read(), it does not know what is left in the queue of a device that is gone */
+static int umad_next_len(struct umad_file *file, int __user *ulen)
+{
+	if (umad_port_gone(file->port))
+		return -EIO;
+	return put_user((int)umad_queue_next_len(file), ulen);
+}
+
 static long umad_do_ioctl(struct umad_file *file, unsigned int cmd,
 			  void __user *arg, bool compat)
 {
@@ -175,6 +185,8 @@ static long umad_do_ioctl(struct umad_file *file, unsigned int cmd,
 		return umad_unregister(file, arg);
 	case IB_USER_MAD_ENABLE_PKEY:
 		return umad_enable_pkey(file);
+	case FIONREAD:
+		return umad_next_len(file, arg);
 	default:
 		return -ENOIOCTLCMD;
 	}
@@ -183,7 +195,7 @@ static long umad_do_ioctl(struct umad_file *file, unsigned int cmd,
 /**
  * umad_ioctl - ioctl on umadN
  * @filp: the descriptor
- * @cmd: one of IB_USER_MAD_*
+ * @cmd: one of IB_USER_MAD_*, or FIONREAD
  * @arg: user pointer, if @cmd takes one
  *
  * Context: process context; no lock is held while user memory is accessed.
@@ -193,6 +205,7 @@ static long umad_do_ioctl(struct umad_file *file, unsigned int cmd,
  *  * -EINVAL: a request, or an id, that cannot be
  *  * -ENOMEM: no memory, or no free id
  *  * -EPIPE: registration on a device that is gone
+ *  * -EIO: FIONREAD on a device that is gone
  *  * what ib_register_mad_agent() returns
  */
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)

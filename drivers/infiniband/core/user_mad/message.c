@@ -31,12 +31,13 @@
  * @buf: user header and MAD
  * @len: length of the MAD, at least IB_MGMT_RMPP_HDR
  * @hdr_len: length of the user header
+ * @nowait: the writer must not wait
  *
  * Context: process context.
  * Return: 0 or -EFAULT.
  */
 int umad_message_init(struct umad_message *m, const char __user *buf,
-		      size_t len, u8 hdr_len)
+		      size_t len, u8 hdr_len, bool nowait)
 {
 	m->rest = buf + hdr_len;
 	m->copy = NULL;
@@ -44,6 +45,7 @@ int umad_message_init(struct umad_message *m, const char __user *buf,
 	m->head_len = min(len, UMAD_MAD_SIZE);
 	m->hdr_len = hdr_len;
 	m->faulted = false;
+	m->nowait = nowait;
 	m->rooms = 0;
 
 	return umad_copy(copy_from_user, &m->head[0], buf, hdr_len + m->head_len,
@@ -196,6 +198,7 @@ static int umad_message_make_room(struct umad_file *file, struct umad_message *m
  *
  * Context: process context, with nothing held; may sleep for long.
  * Return: 0 if another attempt may succeed, or
+ *  * -EAGAIN: the writer would have to wait for memory
  *  * -EINTR: the writer is being killed
  *  * -EFAULT: bad pointer
  *  * -ENOMEM: no memory, or none left to the opener's cgroup
@@ -205,6 +208,8 @@ int umad_message_provide(struct umad_file *file, struct umad_message *m,
 {
 	if (fatal_signal_pending(current))
 		return -EINTR;
+	if (m->nowait && (lack != UMAD_LACK_PAGES || m->faulted))
+		return -EAGAIN;
 	if (lack == UMAD_LACK_PAGES)
 		return umad_message_fetch(file, m);
 	if (m->rooms++ == UMAD_MAKE_ROOM)

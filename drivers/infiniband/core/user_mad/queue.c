@@ -177,6 +177,24 @@ int umad_queue_wait(struct umad_file *file)
 }
 
 /**
+ * umad_queue_next_len - how much the next read() returns
+ * @file: the descriptor
+ *
+ * Context: process context.
+ * Return: length of the first packet, user header included; 0 if there is none.
+ */
+u32 umad_queue_next_len(struct umad_file *file)
+{
+	u32 len;
+
+	spin_lock(&file->queue_lock);
+	len = file->queue ? file->queue->length : 0;
+	spin_unlock(&file->queue_lock);
+
+	return len;
+}
+
+/**
  * umad_queue_count_drop - count something received that was lost
  * @file: who should have received it
  *

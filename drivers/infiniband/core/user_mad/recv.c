@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 #include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
@@ -23,6 +24,40 @@ static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
 		return umad_rmpp_read(file->payer, packet, buf, len);
 	return umad_copy(copy_to_user, buf, &packet->data[0], len,
 			 UMAD_PACKET_LEN, UMAD_TIMEOUT_LEN) ? -EFAULT : 0;
+}
+
+/* Returns what umad_read() does */
+static ssize_t umad_read_packet(struct umad_file *file, char __user *buf,
+				size_t count, bool nonblock)
+{
+	struct umad_packet *packet;
+	ssize_t ret;
+
+	if (count < READ_ONCE(file->hdr_len))
+		return -EINVAL;
+
+	while (!(packet = umad_queue_take(file, count))) {
+		if (nonblock)
+			return -EAGAIN;
+		ret = umad_queue_wait(file);
+		if (ret)
+			return ret;
+	}
+	if (IS_ERR(packet))
+		return PTR_ERR(packet);
+
+	ret = umad_packet_copy(file, packet, buf, count);
+	if (ret) {
+		umad_queue_restore(file, packet);
+		return ret;
+	}
+
+	if (tracepoint_enabled(ib_umad_read_recv) ||
+	    tracepoint_enabled(ib_umad_read_send))
+		umad_trace_read(file, packet);
+	ret = packet->length;
+	umad_packet_free(file, packet);
+	return ret;
 }
 
 /**
@@ -46,35 +81,49 @@ static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
 ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 		  loff_t *pos)
 {
-	struct umad_file *file = filp->private_data;
-	struct umad_packet *packet;
-	ssize_t ret;
+	return umad_read_packet(filp->private_data, buf, count,
+				filp->f_flags & O_NONBLOCK);
+}
 
-	if (count < READ_ONCE(file->hdr_len))
+/**
+ * umad_read_iter - read several packets, one into each element
+ * @iocb: of a descriptor of umadN
+ * @to: user memory, as of readv() and io_uring
+ *
+ * What is left of an element behind its packet stays as it was. Only the first
+ * packet is waited for, and with IOCB_NOWAIT not even that.
+ *
+ * This is apart from umad_read() because the way here is longer, and most programs
+ * read one packet at a time.
+ *
+ * Context: process context; nothing is held while user memory is written.
+ * Return: length of all packets that were read. If there is none, what umad_read()
+ * returns, or -EINVAL if @to is no user memory, as of io_uring's registered
+ * buffers.
+ */
+ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct file *filp = iocb->ki_filp;
+	bool nonblock = (filp->f_flags & O_NONBLOCK) ||
+			(iocb->ki_flags & IOCB_NOWAIT);
+	ssize_t ret = -EINVAL;
+	ssize_t done = 0;
+	size_t room;
+
+	if (!user_backed_iter(to))
 		return -EINVAL;
 
-	while (!(packet = umad_queue_take(file, count))) {
-		if (filp->f_flags & O_NONBLOCK)
-			return -EAGAIN;
-		ret = umad_queue_wait(file);
-		if (ret)
-			return ret;
+	while (iov_iter_count(to)) {
+		room = iov_iter_single_seg_count(to);
+		ret = umad_read_packet(filp->private_data, iter_iov_addr(to),
+				       room, nonblock);
+		if (ret < 0)
+			break;
+		iov_iter_advance(to, room);
+		done += ret;
+		nonblock = true;
 	}
-	if (IS_ERR(packet))
-		return PTR_ERR(packet);
-
-	ret = umad_packet_copy(file, packet, buf, count);
-	if (ret) {
-		umad_queue_restore(file, packet);
-		return ret;
-	}
-
-	if (tracepoint_enabled(ib_umad_read_recv) ||
-	    tracepoint_enabled(ib_umad_read_send))
-		umad_trace_read(file, packet);
-	ret = packet->length;
-	umad_packet_free(file, packet);
-	return ret;
+	return done ?: ret;
 }
 
 static int umad_fill_hdr(struct umad_packet *packet,

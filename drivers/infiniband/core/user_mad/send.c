@@ -10,6 +10,7 @@
 #include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
+#include <linux/uio.h>
 #include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
@@ -184,7 +185,7 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	if (ret)
 		goto err_packet;
 
-	ret = umad_ah_get(agent, umad_message_hdr(m), msg);
+	ret = umad_ah_get(agent, umad_message_hdr(m), m->nowait, msg);
 	if (ret)
 		goto err_msg;
 
@@ -255,6 +256,41 @@ static void umad_count_refusal(const struct umad_file *file, int ret)
 		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 }
 
+/* Returns what umad_write() does, or -EAGAIN if that has to wait and must not */
+static ssize_t umad_write_message(struct umad_file *file, const char __user *buf,
+				  size_t count, bool nowait)
+{
+	const struct ib_user_mad_hdr *hdr;
+	u8 hdr_len = READ_ONCE(file->hdr_len);
+	struct umad_message m;
+	int ret;
+
+	if (count < hdr_len + IB_MGMT_RMPP_HDR)
+		return -EINVAL;
+
+	ret = umad_message_init(&m, buf, count - hdr_len, hdr_len, nowait);
+	if (ret)
+		return ret;
+
+	hdr = umad_message_hdr(&m);
+	if (hdr->id >= UMAD_MAX_AGENTS)
+		return -EINVAL;
+
+	if (tracepoint_enabled(ib_umad_write))
+		umad_trace_write(file, hdr, hdr_len,
+				 &umad_message_mad(&m)->mad_hdr);
+
+	do {
+		ret = umad_attempt(file, &m);
+	} while (ret > 0 && !(ret = umad_message_provide(file, &m, ret)));
+
+	umad_message_exit(&m);
+	if (!ret)
+		return count;
+	umad_count_refusal(file, ret);
+	return ret;
+}
+
 /**
  * umad_write - send a MAD, or an RMPP message that the kernel cuts into MADs
  * @filp: descriptor of umadN
@@ -276,36 +312,45 @@ static void umad_count_refusal(const struct umad_file *file, int ret)
 ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		   loff_t *pos)
 {
-	struct umad_file *file = filp->private_data;
-	const struct ib_user_mad_hdr *hdr;
-	u8 hdr_len = READ_ONCE(file->hdr_len);
-	struct umad_message m;
-	int ret;
+	return umad_write_message(filp->private_data, buf, count, false);
+}
 
-	if (count < hdr_len + IB_MGMT_RMPP_HDR)
+/**
+ * umad_write_iter - send several MADs or RMPP messages, one from each element
+ * @iocb: of a descriptor of umadN
+ * @from: user memory, as of writev() and io_uring
+ *
+ * The first element that is refused ends it. With IOCB_NOWAIT, an element that
+ * could be sent only after waiting is refused with -EAGAIN: for memory, or for an
+ * address on RoCE.
+ *
+ * This is apart from umad_write() for the same reason as umad_read_iter() is from
+ * umad_read().
+ *
+ * Context: process context; nothing is held while user memory is read.
+ * Return: length of all elements that were sent. If there is none, what
+ * umad_write() returns, -EAGAIN, or -EINVAL if @from is no user memory, as of
+ * io_uring's registered buffers.
+ */
+ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
+{
+	struct umad_file *file = iocb->ki_filp->private_data;
+	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
+	ssize_t ret = -EINVAL;
+	ssize_t done = 0;
+
+	if (!user_backed_iter(from))
 		return -EINVAL;
 
-	ret = umad_message_init(&m, buf, count - hdr_len, hdr_len);
-	if (ret)
-		return ret;
-
-	hdr = umad_message_hdr(&m);
-	if (hdr->id >= UMAD_MAX_AGENTS)
-		return -EINVAL;
-
-	if (tracepoint_enabled(ib_umad_write))
-		umad_trace_write(file, hdr, hdr_len,
-				 &umad_message_mad(&m)->mad_hdr);
-
-	do {
-		ret = umad_attempt(file, &m);
-	} while (ret > 0 && !(ret = umad_message_provide(file, &m, ret)));
-
-	umad_message_exit(&m);
-	if (!ret)
-		return count;
-	umad_count_refusal(file, ret);
-	return ret;
+	while (iov_iter_count(from)) {
+		ret = umad_write_message(file, iter_iov_addr(from),
+					 iov_iter_single_seg_count(from), nowait);
+		if (ret < 0)
+			break;
+		iov_iter_advance(from, ret);
+		done += ret;
+	}
+	return done ?: ret;
 }
 
 /*

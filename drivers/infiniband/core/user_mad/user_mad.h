@@ -565,6 +565,7 @@ enum umad_lack {
  * @len: length of the MAD
  * @head_len: how much of its beginning is in @head
  * @faulted: what is not in @head was faulted in, which is done once
+ * @nowait: the writer must not wait for memory or an address
  * @rooms: how often room was made
  * @hdr_len: length of the user header
  * @head: user header and beginning of the MAD
@@ -575,6 +576,7 @@ struct umad_message {
 	size_t			len;
 	size_t			head_len;
 	bool			faulted;
+	bool			nowait;
 	u8			rooms;
 	u8			hdr_len;
 	u8			head[UMAD_PACKET_LEN] __aligned(8);
@@ -639,6 +641,7 @@ int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 /* send.c */
 ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		   loff_t *pos);
+ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from);
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
@@ -647,6 +650,7 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 /* recv.c */
 ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 		  loff_t *pos);
+ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to);
 void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_buf *send_buf,
 		       struct ib_mad_recv_wc *recv_wc);
@@ -664,7 +668,7 @@ void umad_agent_put(struct umad_agent *agent);
 
 /* message.c */
 int umad_message_init(struct umad_message *m, const char __user *buf,
-		      size_t len, u8 hdr_len);
+		      size_t len, u8 hdr_len, bool nowait);
 void umad_message_exit(struct umad_message *m);
 int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
 		      struct ib_mad_send_buf *msg);
@@ -708,11 +712,12 @@ void umad_queue_add_timeout(struct umad_file *file, struct umad_packet *packet);
 void umad_queue_restore(struct umad_file *file, struct umad_packet *packet);
 struct umad_packet *umad_queue_take(struct umad_file *file, size_t count);
 int umad_queue_wait(struct umad_file *file);
+u32 umad_queue_next_len(struct umad_file *file);
 void umad_queue_count_drop(struct umad_file *file);
 
 /* ah.c */
 int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
-		struct ib_mad_send_buf *msg);
+		bool nowait, struct ib_mad_send_buf *msg);
 void umad_ah_put(struct ib_mad_send_buf *msg);
 void umad_ah_drop(struct umad_agent *agent);
 void umad_ah_watch(struct umad_port *port);

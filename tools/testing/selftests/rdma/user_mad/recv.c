@@ -477,7 +477,10 @@ TEST_F(pair, readv_does_not_scatter)
 	EXPECT_EQ(-1, readv(self->server.fd, iov, 2));
 	EXPECT_EQ(EINVAL, errno);
 
-	/* A record that is shorter than its element ends the call */
+	/*
+	 * A packet may be shorter than its element. The reference, where it is a
+	 * read() each, ends the call there.
+	 */
 	iov[0].iov_len = size;
 	umad_read(&self->server, &got);
 	send_some(self, 2);
@@ -485,7 +488,8 @@ TEST_F(pair, readv_does_not_scatter)
 	iov[0].iov_len = size + 8 > sizeof(buf) ? sizeof(buf) : size + 8;
 	iov[1].iov_base = buf;
 	iov[1].iov_len = size;
-	EXPECT_EQ((ssize_t)size * (iov[0].iov_len == size ? 2 : 1),
+	EXPECT_EQ((ssize_t)size *
+		  (umad_reference() && iov[0].iov_len != size ? 1 : 2),
 		  readv(self->server.fd, iov, 2));
 }
 
