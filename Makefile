@@ -80,7 +80,7 @@ fuzz: | python3
 
 .PHONY: soak
 soak:
-	@scripts/soak $(MINUTES)
+	@tools/testing/soak/run $(MINUTES)
 
 .PHONY: test-hosts
 test-hosts: | python3
@@ -92,7 +92,7 @@ test-sanitize: | python3
 
 .PHONY: coverage
 coverage: | python3
-	@scripts/coverage
+	@tools/testing/sanitize/coverage
 
 .PHONY: check
 check: | python3
@@ -105,11 +105,11 @@ python3:
 
 .PHONY: series
 series:
-	@scripts/series
+	@scripts/series/write
 
 .PHONY: bench
 bench:
-	@scripts/bench --repeat 2
+	@tools/testing/bench/run --repeat 2
 
 .PHONY: bench-check
 bench-check: | python3

@@ -6,7 +6,7 @@
  *
  * runs on a simulated fabric that a subnet manager has brought up, and prints
  * "FIGURE X LEAST MEDIAN" a line. The unit is that of the time stamp counter:
- * instructions, on a machine whose counter counts them (scripts/guest
+ * instructions, on a machine whose counter counts them (scripts/guest/run
  * --icount). Nothing that is measured may wait for time to pass.
  *
  * kernel/umad_floor.c does the same without umad.

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# In a guest with umad loaded and a kernel that looks for what goes wrong between
+# CPUs: run the selftests that provoke it, then say whether the kernel did look.
+#
+#	guest.sh kcsan PROGRAMS MADSIM
+#	guest.sh debug PROGRAMS
+#
+# PROGRAMS is the folder of the selftests, MADSIM an ib_madsim that KCSAN does
+# not watch. What was found is in the kernel log, for scripts/guest/run to see.
+
+set -u
+which=$1 programs=$2
+run=$(dirname "$0")/../selftests/rdma/user_mad/run.sh
+counters=/sys/kernel/debug/kcsan
+status=0 number=0
+
+# result NAME COMMAND ...: a test that passes if the command does
+result()
+{
+	local name=$1 not=
+	shift
+	number=$((number + 1))
+	"$@" || not="not " status=1
+	echo "${not}ok $number - $name"
+}
+
+# race SKIP ARGUMENT ...: run those tests of race with a watchpoint at every SKIPth
+# access at most, where KCSAN waits for up to 100 us for somebody else to come by
+race()
+{
+	echo "$1" >/sys/module/kcsan/parameters/skip_watch
+	echo 100 >/sys/module/kcsan/parameters/udelay_task
+	shift
+	echo "# program race"
+	UMAD_RACE_MS=500 "$programs/race" "$@" || status=1
+}
+
+# Also those for whose report another one came too early
+no_race()
+{
+	grep -qx 'data_races: 0' $counters &&
+		grep -qx 'races_unknown_origin: 0' $counters
+}
+
+case $which in
+kcsan)
+	# With all of its accesses watched, madsim would get most watchpoints
+	insmod "$3" topology=none
+	mountpoint -q /sys/kernel/config ||
+		mount -t configfs none /sys/kernel/config
+	# What is done once in the life of a device or a descriptor has to be
+	# watched then. Of what is done often, fewer watchpoints see more, as
+	# the other CPU gets further meanwhile.
+	rare=(unplug open register issm)
+	race 20 "${rare[@]/#/-v}"
+	race 100 "${rare[@]/#/-V}"
+	rmmod ib_madsim
+	$run "$programs" mix || status=1
+
+	echo "# program kcsan"
+	echo "TAP version 13"
+	echo "1..3"
+	sed 's/^/# /' $counters
+	result "KCSAN is on" grep -qx 'enabled: 1' $counters
+	result "a hundred thousand accesses were watched" \
+		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
+	result "no race was seen" no_race ;;
+debug)
+	UMAD_MIX_OPS=600 $run "$programs" race mix issm_removal fatal stall ||
+		status=1
+	# Soft-RoCE takes many seconds for each removal in such a kernel
+	echo "# program removal"
+	"$programs/removal" -v madsim -v netns -v rmmod || status=1
+
+	echo "# program debug"
+	echo "TAP version 13"
+	echo "1..1"
+	# It switches itself off with its first report
+	result "lockdep is on" \
+		grep -Eqx ' *debug_locks: *1' /proc/lockdep_stats ;;
+*)
+	echo "guest.sh: '$which': not kcsan or debug" >&2
+	exit 2 ;;
+esac
+exit $status
