@@ -52,7 +52,7 @@ demo-roce:
 
 .PHONY: test
 test: | python3
-	@scripts/run-tests
+	@scripts/run-tests $(TEST)
 
 .PHONY: test-reference
 test-reference: | python3
@@ -126,6 +126,7 @@ help:
 	@echo 'make demo            boot a kernel, bring a simulated fabric to life with opensm'
 	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
 	@echo 'make test            all tests, on Debian'\''s newest kernel, 6.12 and 6.1'
+	@echo '                     TEST="send removal.rmmod": these alone, on the newest kernel'
 	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
 	@echo 'make test-hosts      two kernels that talk over a network: a part of make test'
 	@echo 'make fuzz            random system calls, guided by coverage: a part of make test'

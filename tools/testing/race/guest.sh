@@ -14,27 +14,18 @@ set -u
 which=$1 programs=$2
 run=$(dirname "$0")/../selftests/rdma/user_mad/run.sh
 counters=/sys/kernel/debug/kcsan
-status=0 number=0
+status=0
+. "$(dirname "$0")/../../../scripts/ktap.sh"
 
-# result NAME COMMAND ...: a test that passes if the command does
-result()
-{
-	local name=$1 not=
-	shift
-	number=$((number + 1))
-	"$@" || not="not " status=1
-	echo "${not}ok $number - $name"
-}
-
-# race SKIP ARGUMENT ...: run those tests of race with a watchpoint at every SKIPth
+# race SKIP ARGUMENT ...: run those tests of two_threads with a watchpoint at every SKIPth
 # access at most, where KCSAN waits for up to 100 us for somebody else to come by
 race()
 {
 	echo "$1" >/sys/module/kcsan/parameters/skip_watch
 	echo 100 >/sys/module/kcsan/parameters/udelay_task
 	shift
-	echo "# program race"
-	UMAD_RACE_MS=500 "$programs/race" "$@" || status=1
+	echo "# program two_threads"
+	UMAD_RACE_MS=500 "$programs/two_threads" "$@" || status=1
 }
 
 # Also those for whose report another one came too early
@@ -60,25 +51,23 @@ kcsan)
 	$run "$programs" mix || status=1
 
 	echo "# program kcsan"
-	echo "TAP version 13"
-	echo "1..3"
+	ktap_plan 3
 	sed 's/^/# /' $counters
-	result "KCSAN is on" grep -qx 'enabled: 1' $counters
-	result "a hundred thousand accesses were watched" \
+	ktap "KCSAN is on" grep -qx 'enabled: 1' $counters
+	ktap "a hundred thousand accesses were watched" \
 		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
-	result "no race was seen" no_race ;;
+	ktap "no race was seen" no_race ;;
 debug)
-	UMAD_MIX_OPS=600 $run "$programs" race mix issm_removal fatal stall ||
+	UMAD_MIX_OPS=600 $run "$programs" two_threads mix issm_removal fatal stall ||
 		status=1
 	# Soft-RoCE takes many seconds for each removal in such a kernel
 	echo "# program removal"
 	"$programs/removal" -v madsim -v netns -v rmmod || status=1
 
 	echo "# program debug"
-	echo "TAP version 13"
-	echo "1..1"
+	ktap_plan 1
 	# It switches itself off with its first report
-	result "lockdep is on" \
+	ktap "lockdep is on" \
 		grep -Eqx ' *debug_locks: *1' /proc/lockdep_stats ;;
 *)
 	echo "guest.sh: '$which': not kcsan or debug" >&2

@@ -13,27 +13,12 @@
 set -eu
 . "$(dirname "$0")/../../../scripts/common.sh"
 . "$top/scripts/guest/inside/umad.sh"
+. "$top/scripts/ktap.sh"
 
 [ $# = 2 ] || die "usage: tools/testing/sanitize/guest.sh PROGRAMS OUT"
 programs=$1 out=$2
 cd "$top/tools/testing"
 status=0
-
-# judge NAME COMMAND ...: a program with one test, which passes if the command does
-judge()
-{
-	local name=$1 said
-	shift
-	echo "# program $name"
-	echo "1..1"
-	if said=$("$@" 2>&1); then
-		echo "ok 1 $name"
-	else
-		sed 's/^/# /' <<<"$said"
-		echo "not ok 1 $name"
-		status=1
-	fi
-}
 
 gone()
 {
@@ -53,13 +38,13 @@ for program in '' fail_nth; do
 	echo "# program selftests"
 	selftests/rdma/user_mad/run.sh -n "$programs" $program || status=1
 done
-judge leaks-of-selftests "$AFTER_EACH" leaks
+ktap_program leaks-of-selftests "$AFTER_EACH" leaks
 rmmod ib_madsim
 madsim/run.sh || status=1
-judge leaks-of-madsim "$AFTER_EACH" leaks
+ktap_program leaks-of-madsim "$AFTER_EACH" leaks
 # With nothing left that could refer to it, what was missed so far is found.
-judge unload gone
-judge leaks-of-all "$AFTER_EACH" leaks
+ktap_program unload gone
+ktap_program leaks-of-all "$AFTER_EACH" leaks
 
 cd /sys/kernel/debug/gcov
 find . -name '*.gcda' | while read -r file; do
