@@ -81,7 +81,7 @@ TEST_F(issm, bit_while_open)
 }
 
 /* RDMA netlink tells which character device it is */
-TEST_F(issm, netlink)
+TEST_F(issm, netlink_tells_the_device)
 {
 	const struct umad_port *port = &self->fabric.host[0];
 	struct nl_chardev res = { 0 };
@@ -122,7 +122,7 @@ TEST_F(issm, one_at_a_time)
 }
 
 /* There is nothing else to be done with it */
-TEST_F(issm, no_operations)
+TEST_F(issm, nothing_but_open_and_close)
 {
 	struct umad_reg reg = umad_reg_send_only(1);
 	struct umad_file file = { .hlen = UMAD_HDR_OLD };

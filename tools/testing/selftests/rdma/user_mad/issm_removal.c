@@ -85,7 +85,7 @@ TEST_F(issm, wakes_openers)
 }
 
 /* While one holds it, and when nobody does any more */
-TEST_F(issm, open)
+TEST_F(issm, open_fails_after_removal)
 {
 	struct umad_call call = { .op = UMAD_CALL_OPEN };
 	struct umad_issm *issm = &self->issm;
@@ -127,7 +127,7 @@ TEST_F(issm, open)
 }
 
 /* A holder of the old device has nothing to do with the new one */
-TEST_F(issm, comes_back)
+TEST_F(issm, new_device_is_not_held)
 {
 	struct umad_issm *issm = &self->issm;
 	int fd;

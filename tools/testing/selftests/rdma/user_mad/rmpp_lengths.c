@@ -181,7 +181,7 @@ TEST_F(lengths, every_boundary)
 	umad_expect_empty(&self->client);
 }
 
-TEST_F(lengths, windows)
+TEST_F(lengths, window_boundaries)
 {
 	size_t seg = seg_data(variant->mgmt_class), n;
 
@@ -213,7 +213,7 @@ TEST_F(lengths, responses)
 }
 
 /* The end of a page is where a copy from user space may stop */
-TEST_F(lengths, pages)
+TEST_F(lengths, page_boundaries)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t at = self->client.hlen + umad_class_hdr(variant->mgmt_class);

@@ -310,7 +310,7 @@ TEST_F(pair, tid_is_free_after_timeout)
 	}
 }
 
-TEST_F(pair, tid_is_free_after_answer)
+TEST_F(pair, tid_is_free_after_response)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
 	struct umad_msg got;

@@ -179,7 +179,7 @@ static const struct field fields[] = {
 	{ "u8", "traffic_class", 92, 1 },
 };
 
-TEST(format)
+TEST(format_of_the_events)
 {
 	static const char * const events[] = {
 		"ib_umad_write", "ib_umad_read_recv", "ib_umad_read_send",

@@ -321,7 +321,7 @@ static bool must_succeed(const struct op *op, const struct op *other)
 }
 
 /* Each pair meets once: the later ones of the table are those not yet met */
-TEST_F_TIMEOUT(race, meets_all, 1200)
+TEST_F_TIMEOUT(race, every_two_operations_meet, 1200)
 {
 	const char *env = getenv("UMAD_RACE_MS");
 	int ms = env ? atoi(env) : PAIR_MS;
