@@ -4,7 +4,8 @@
  * happens to the device. Told by a device that refuses to make another one.
  */
 
-#include "umad_fabric.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
 
 #define REASON "an address handle is made for every send"
 

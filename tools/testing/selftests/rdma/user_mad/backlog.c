@@ -9,9 +9,10 @@
 #include <sched.h>
 #include <signal.h>
 
-#include "umad_cgroup.h"
-#include "umad_device.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/cgroup.h"
+#include "lib/device.h"
+#include "lib/trap.h"
 
 #define SMP_SM_INFO	0x20
 #define STATUS_D_BIT	0x8000

@@ -6,8 +6,9 @@
 #include <sched.h>
 #include <sys/sysmacros.h>
 
-#include "umad_fabric.h"
-#include "umad_netlink.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/netlink.h"
 
 #define UMAD_MAJOR	231
 #define FIXED_PORTS	64

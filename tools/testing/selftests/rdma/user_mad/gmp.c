@@ -5,7 +5,8 @@
  * simulated fabric, as on RoCE there are only GIDs.
  */
 
-#include "umad_fabric.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
 
 #define PKEYS		32
 #define GIDS		8

@@ -7,9 +7,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "umad_fabric.h"
-#include "umad_netlink.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/netlink.h"
+#include "lib/trap.h"
 
 #define CAP_IS_SM	0x2
 

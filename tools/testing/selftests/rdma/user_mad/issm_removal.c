@@ -3,7 +3,8 @@
  * The device goes away from those who hold its issm device, and from those who
  * are in line for it.
  */
-#include "umad_issm.h"
+#include "kselftest_harness.h"
+#include "lib/issm.h"
 
 #define CAP_IS_SM	2
 

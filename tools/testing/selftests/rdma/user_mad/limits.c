@@ -5,7 +5,8 @@
  */
 #include <limits.h>
 
-#include "umad_utils.h"
+#include "kselftest_harness.h"
+#include "lib/utils.h"
 
 #define PARAM		"/sys/module/ib_umad/parameters/max_sends"
 #define DEFAULT		65536

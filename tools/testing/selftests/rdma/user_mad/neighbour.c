@@ -4,8 +4,9 @@
  * be sent there. To one who never answers this takes a second, in which nobody
  * else may have to wait.
  */
-#include "umad_device.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/trap.h"
 
 #define VICTIM_METHOD	0x20
 #define EXCHANGES	20

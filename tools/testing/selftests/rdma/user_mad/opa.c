@@ -3,8 +3,9 @@
  * Omni-Path: MADs of up to 2048 bytes, alone and as segments of messages, next
  * to those of InfiniBand on the same descriptor.
  */
-#include "umad_fabric.h"
-#include "umad_long.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/long.h"
 
 #define OPA_SIZE	2048
 #define OPA_VERSION	0x80

@@ -9,7 +9,8 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 #define LIMIT		200000
 #define BATCH		64

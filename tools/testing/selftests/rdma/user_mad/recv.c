@@ -6,7 +6,8 @@
 #include <stdatomic.h>
 #include <sys/time.h>
 
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 TEST_F(pair, received_mad)
 {

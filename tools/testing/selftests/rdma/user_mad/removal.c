@@ -8,8 +8,9 @@
 #include <sys/select.h>
 #include <sys/sysmacros.h>
 
-#include "umad_device.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/trap.h"
 
 #define MANY	256
 

@@ -3,7 +3,8 @@
  * RMPP: messages of several segments that the kernel cuts up and puts together
  * again, and agents that do their own.
  */
-#include "umad_utils.h"
+#include "kselftest_harness.h"
+#include "lib/utils.h"
 
 #define CLASS_HDR	MAD_VENDOR_HDR
 #define SEG_DATA	(MAD_SIZE - CLASS_HDR)

@@ -3,7 +3,8 @@
  * Lengths: messages that end at and around every kind of segment boundary, of
  * every class that has a header of its own, as request and as response.
  */
-#include "umad_long.h"
+#include "kselftest_harness.h"
+#include "lib/long.h"
 
 /* The first window is one segment, then 64 come with each acknowledgment */
 #define WINDOW		64

@@ -4,7 +4,8 @@
  */
 #include <pthread.h>
 
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 /* Long enough to stay outstanding while a test looks, however slow it is */
 #define LONG_MS		60000

@@ -4,8 +4,9 @@
  * notices, over a simulated fabric.
  */
 
-#include "umad_fabric.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/trap.h"
 
 #define METHOD_TRAP		0x05
 #define METHOD_TRAP_REPRESS	0x07

@@ -6,7 +6,8 @@
 #include <sys/mount.h>
 
 #define PAIR_TWO_VARIANTS
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 #define TRACING		"/sys/kernel/tracing"
 

@@ -11,8 +11,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "umad_device.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/trap.h"
 
 #define PAIR_MS		30
 #define STUCK_MS	60000

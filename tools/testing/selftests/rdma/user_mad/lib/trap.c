@@ -1,33 +1,12 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * A trap: memory whose second page is missing until the test supplies it, so
- * that a system call stops in the middle of a copy from or to the user. What it
- * waits for is userfaultfd, or the server of a FUSE file. And calls made by a
- * thread, so that one which never returns can be told.
- */
-#ifndef UMAD_TRAP_H
-#define UMAD_TRAP_H
-
-#include <pthread.h>
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <signal.h>
 #include <linux/userfaultfd.h>
 #include <sys/syscall.h>
 
-#include "umad_fuse.h"
-#include "umad_utils.h"
-
-struct umad_trap {
-	__u8 *base;
-	size_t page;
-	int uffd;		/* -1: it is FUSE */
-	bool wp;		/* umad_trap_write_protect() works */
-	struct umad_fuse fuse;
-};
-
-#define UMAD_NO_WRITE_PROTECT	"no write protection by userfaultfd here"
+#include "trap.h"
 
 /* A descriptor that tells who misses pages of this range, or -1 */
-static inline int umad_uffd(void *start, size_t len, bool wp)
+int umad_uffd(void *start, size_t len, bool wp)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
@@ -53,7 +32,7 @@ static inline int umad_uffd(void *start, size_t len, bool wp)
 	return -1;
 }
 
-static inline int __umad_trap_open(struct umad_trap *trap, bool wp)
+static int __umad_trap_open(struct umad_trap *trap, bool wp)
 {
 	trap->wp = wp;
 	trap->uffd = umad_uffd(trap->base + trap->page, trap->page, wp);
@@ -61,7 +40,7 @@ static inline int __umad_trap_open(struct umad_trap *trap, bool wp)
 }
 
 /* The first page is there */
-static inline int __umad_trap_map(struct umad_trap *trap)
+static int __umad_trap_map(struct umad_trap *trap)
 {
 	*trap = (struct umad_trap){ .page = sysconf(_SC_PAGESIZE), .uffd = -1 };
 	trap->base = mmap(NULL, 2 * trap->page, PROT_READ | PROT_WRITE,
@@ -72,7 +51,7 @@ static inline int __umad_trap_map(struct umad_trap *trap)
 	return 0;
 }
 
-static inline int _umad_trap(struct umad_trap *trap)
+int _umad_trap(struct umad_trap *trap)
 {
 	if (__umad_trap_map(trap))
 		return -1;
@@ -81,12 +60,8 @@ static inline int _umad_trap(struct umad_trap *trap)
 	       -1 : 0;
 }
 
-#define umad_trap(trap)							\
-	ASSERT_EQ(0, _umad_trap(trap))					\
-		TH_LOG("userfaultfd: %s", strerror(errno))
-
 /* Ask umad_have_fuse() first */
-static inline int _umad_trap_fuse(struct umad_trap *trap)
+int _umad_trap_fuse(struct umad_trap *trap)
 {
 	return __umad_trap_map(trap) ||
 	       umad_fuse_start(&trap->fuse, trap->page) ||
@@ -94,13 +69,13 @@ static inline int _umad_trap_fuse(struct umad_trap *trap)
 }
 
 /* @len bytes before the missing page */
-static inline void *umad_trap_at(const struct umad_trap *trap, size_t len)
+void *umad_trap_at(const struct umad_trap *trap, size_t len)
 {
 	return trap->base + trap->page - len;
 }
 
 /* Waits until somebody is caught */
-static inline bool umad_trap_caught(const struct umad_trap *trap)
+bool umad_trap_caught(const struct umad_trap *trap)
 {
 	struct pollfd pfd = {
 		.fd = trap->uffd < 0 ? trap->fuse.caught : trap->uffd,
@@ -116,8 +91,7 @@ static inline bool umad_trap_caught(const struct umad_trap *trap)
 }
 
 /* Supplies the missing page with @data at its beginning */
-static inline int umad_trap_release(struct umad_trap *trap, const void *data,
-				    size_t len)
+int umad_trap_release(struct umad_trap *trap, const void *data, size_t len)
 {
 	struct uffdio_copy copy = {
 		.dst = (uintptr_t)trap->base + trap->page,
@@ -138,7 +112,7 @@ static inline int umad_trap_release(struct umad_trap *trap, const void *data,
 	return ret;
 }
 
-static inline int __umad_trap_protect(struct umad_trap *trap, __u64 mode)
+static int __umad_trap_protect(struct umad_trap *trap, __u64 mode)
 {
 	struct uffdio_writeprotect protect = {
 		.range.start = (uintptr_t)trap->base + trap->page,
@@ -150,18 +124,18 @@ static inline int __umad_trap_protect(struct umad_trap *trap, __u64 mode)
 }
 
 /* The page has been supplied; from now on who writes to it is caught */
-static inline int umad_trap_write_protect(struct umad_trap *trap)
+int umad_trap_write_protect(struct umad_trap *trap)
 {
 	return __umad_trap_protect(trap, UFFDIO_WRITEPROTECT_MODE_WP);
 }
 
-static inline int umad_trap_allow_write(struct umad_trap *trap)
+int umad_trap_allow_write(struct umad_trap *trap)
 {
 	return __umad_trap_protect(trap, 0);
 }
 
 /* Makes the copy fail: the page is taken away for good */
-static inline int umad_trap_fail(struct umad_trap *trap)
+int umad_trap_fail(struct umad_trap *trap)
 {
 	struct uffdio_range range = {
 		.start = (uintptr_t)trap->base + trap->page,
@@ -174,7 +148,7 @@ static inline int umad_trap_fail(struct umad_trap *trap)
 	       ioctl(trap->uffd, UFFDIO_WAKE, &range);
 }
 
-static inline void umad_trap_free(struct umad_trap *trap)
+void umad_trap_free(struct umad_trap *trap)
 {
 	munmap(trap->base, 2 * trap->page);
 	if (trap->uffd < 0)
@@ -183,34 +157,7 @@ static inline void umad_trap_free(struct umad_trap *trap)
 		close(trap->uffd);
 }
 
-/* A system call in a thread of its own */
-
-enum umad_call_op {
-	UMAD_CALL_READ,
-	UMAD_CALL_WRITE,
-	UMAD_CALL_IOCTL,
-	UMAD_CALL_POLL,
-	UMAD_CALL_OPEN,
-	UMAD_CALL_CLOSE,
-	UMAD_CALL_FN,
-};
-
-struct umad_call {
-	enum umad_call_op op;
-	int fd;
-	const char *path;
-	void *buf;
-	size_t len;
-	unsigned long cmd;
-	long (*fn)(struct umad_call *call);
-	void *arg;
-
-	pthread_t thread;
-	long ret;
-	int err;
-};
-
-static inline void *umad_call_thread(void *arg)
+void *umad_call_thread(void *arg)
 {
 	struct umad_call *call = arg;
 	struct pollfd pfd = { .fd = call->fd, .events = POLLIN };
@@ -242,12 +189,8 @@ static inline void *umad_call_thread(void *arg)
 	return NULL;
 }
 
-#define umad_call_start(call)						\
-	ASSERT_EQ(0, pthread_create(&(call)->thread, NULL,		\
-				    umad_call_thread, call))
-
 /* Whether the call returned; if not, umad_call_end() must still be called */
-static inline bool umad_call_returned(struct umad_call *call, int ms)
+bool umad_call_returned(struct umad_call *call, int ms)
 {
 	struct timespec ts;
 
@@ -264,20 +207,20 @@ static inline bool umad_call_returned(struct umad_call *call, int ms)
 	return true;
 }
 
-static inline void umad_call_end(struct umad_call *call)
+void umad_call_end(struct umad_call *call)
 {
 	if (call->thread)
 		pthread_join(call->thread, NULL);
 	call->thread = 0;
 }
 
-static inline void umad_call_on_signal(int sig)
+static void umad_call_on_signal(int sig)
 {
 	(void)sig;
 }
 
 /* Ends a call that does not return by itself, if signals can */
-static inline void umad_call_interrupt(struct umad_call *call)
+void umad_call_interrupt(struct umad_call *call)
 {
 	struct sigaction act = { .sa_handler = umad_call_on_signal };
 
@@ -286,5 +229,3 @@ static inline void umad_call_interrupt(struct umad_call *call)
 		pthread_kill(call->thread, SIGUSR1);
 	umad_call_end(call);
 }
-
-#endif /* UMAD_TRAP_H */

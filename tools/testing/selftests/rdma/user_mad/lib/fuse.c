@@ -1,40 +1,16 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * A file of one page whose file system is a thread of the test: FUSE, as far as
- * it takes to look the file up, open it and map it. When the page is read, the
- * test is told, and it is the test that answers, or does not.
- *
- * The mount is attached nowhere: it ends with its last descriptor, and so with
- * the process, however that dies.
- */
-#ifndef UMAD_FUSE_H
-#define UMAD_FUSE_H
-
-#include <pthread.h>
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/fuse.h>
 #include <linux/mount.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "umad_utils.h"
+#include "fuse.h"
 
 #define UMAD_FUSE_FILE	"page"
 #define UMAD_FUSE_NODE	(FUSE_ROOT_ID + 1)
 
-struct umad_fuse {
-	size_t page;
-	int dev;		/* /dev/fuse */
-	int mnt;
-	int caught;		/* readable when somebody waits for the page */
-	__u64 unique;		/* of the request to read it */
-	bool failed;		/* the answer is EIO, however often it is asked */
-	pthread_t thread;
-};
-
-#define UMAD_NO_FUSE	"this kernel has no FUSE"
-
-static inline bool umad_have_fuse(void)
+bool umad_have_fuse(void)
 {
 	int fd = syscall(SYS_fsopen, "fuse", 0);
 
@@ -44,8 +20,8 @@ static inline bool umad_have_fuse(void)
 }
 
 /* @error is 0 or a negative errno */
-static inline int umad_fuse_reply(struct umad_fuse *fuse, __u64 unique, int error,
-				  const void *data, size_t len)
+static int umad_fuse_reply(struct umad_fuse *fuse, __u64 unique, int error,
+			   const void *data, size_t len)
 {
 	struct fuse_out_header out = {
 		.len = sizeof(out) + len,
@@ -60,7 +36,7 @@ static inline int umad_fuse_reply(struct umad_fuse *fuse, __u64 unique, int erro
 	return writev(fuse->dev, iov, len ? 2 : 1) == (ssize_t)out.len ? 0 : -1;
 }
 
-static inline struct fuse_attr umad_fuse_attr(const struct umad_fuse *fuse, __u64 node)
+static struct fuse_attr umad_fuse_attr(const struct umad_fuse *fuse, __u64 node)
 {
 	return (struct fuse_attr){
 		.ino = node,
@@ -75,7 +51,8 @@ static inline struct fuse_attr umad_fuse_attr(const struct umad_fuse *fuse, __u6
  * Asynchronous reads, because the kernel does not let go of a process that waits
  * for a synchronous one which its server has seen, not even for SIGKILL.
  */
-static inline void umad_fuse_init(struct umad_fuse *fuse, const struct fuse_in_header *in)
+static void umad_fuse_init(struct umad_fuse *fuse,
+			   const struct fuse_in_header *in)
 {
 	const struct fuse_init_in *init = (const void *)(in + 1);
 	struct fuse_init_out out = {
@@ -89,7 +66,8 @@ static inline void umad_fuse_init(struct umad_fuse *fuse, const struct fuse_in_h
 	umad_fuse_reply(fuse, in->unique, 0, &out, sizeof(out));
 }
 
-static inline void umad_fuse_answer(struct umad_fuse *fuse, const struct fuse_in_header *in)
+static void umad_fuse_answer(struct umad_fuse *fuse,
+			     const struct fuse_in_header *in)
 {
 	struct fuse_entry_out entry = {
 		.nodeid = UMAD_FUSE_NODE,
@@ -138,7 +116,7 @@ static inline void umad_fuse_answer(struct umad_fuse *fuse, const struct fuse_in
 }
 
 /* Until the mount is gone */
-static inline void *umad_fuse_thread(void *arg)
+static void *umad_fuse_thread(void *arg)
 {
 	__u64 buf[FUSE_MIN_READ_BUFFER / sizeof(__u64)];
 	struct umad_fuse *fuse = arg;
@@ -153,7 +131,7 @@ static inline void *umad_fuse_thread(void *arg)
 	}
 }
 
-static inline int umad_fuse_mount(struct umad_fuse *fuse)
+static int umad_fuse_mount(struct umad_fuse *fuse)
 {
 	static const char * const options[][2] = {
 		{ "rootmode", "40755" },
@@ -179,7 +157,7 @@ static inline int umad_fuse_mount(struct umad_fuse *fuse)
 }
 
 /* Maps the page at @at, for this process to write to as well */
-static inline int umad_fuse_map(struct umad_fuse *fuse, void *at)
+int umad_fuse_map(struct umad_fuse *fuse, void *at)
 {
 	int fd = openat(fuse->mnt, UMAD_FUSE_FILE, O_RDONLY | O_CLOEXEC);
 	void *map;
@@ -192,7 +170,7 @@ static inline int umad_fuse_map(struct umad_fuse *fuse, void *at)
 	return map == at ? 0 : -1;
 }
 
-static inline int umad_fuse_start(struct umad_fuse *fuse, size_t page)
+int umad_fuse_start(struct umad_fuse *fuse, size_t page)
 {
 	fuse->page = page;
 	fuse->failed = false;
@@ -203,25 +181,23 @@ static inline int umad_fuse_start(struct umad_fuse *fuse, size_t page)
 }
 
 /* The page comes */
-static inline int umad_fuse_release(struct umad_fuse *fuse, const void *page)
+int umad_fuse_release(struct umad_fuse *fuse, const void *page)
 {
 	return umad_fuse_reply(fuse, fuse->unique, 0, page, fuse->page);
 }
 
 /* It never will */
-static inline int umad_fuse_fail(struct umad_fuse *fuse)
+int umad_fuse_fail(struct umad_fuse *fuse)
 {
 	fuse->failed = true;
 	return umad_fuse_reply(fuse, fuse->unique, -EIO, NULL, 0);
 }
 
 /* The page is not mapped any more */
-static inline void umad_fuse_stop(struct umad_fuse *fuse)
+void umad_fuse_stop(struct umad_fuse *fuse)
 {
 	close(fuse->mnt);
 	pthread_join(fuse->thread, NULL);
 	close(fuse->dev);
 	close(fuse->caught);
 }
-
-#endif /* UMAD_FUSE_H */

@@ -1,162 +1,21 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * A simulated InfiniBand fabric of a test's own: hosts h1, h2, ... that are
- * RDMA devices, back to back or around switch s1. No subnet manager is needed,
- * umad_fabric_up() does its work by SMPs of the first host's QP0.
- *
- *	if (!umad_have_fabrics())
- *		SKIP(return, UMAD_NO_FABRICS);
- *	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
- *	umad_fabric_start(&self->fabric);
- *	umad_fabric_up(&self->fabric);
- *	...
- *	umad_fabric_stop();
- *
- * What a test that died has left behind, the next start takes away.
- */
-#ifndef UMAD_FABRIC_H
-#define UMAD_FABRIC_H
-
-#include "umad_utils.h"
-
-#define UMAD_FABRIC_ROOT	"/sys/kernel/config/madsim"
-#define UMAD_FABRIC_NAME	"umad"
-#define UMAD_FABRIC		UMAD_FABRIC_ROOT "/" UMAD_FABRIC_NAME
-#define UMAD_FABRIC_FAULTS	"/sys/kernel/debug/madsim/" UMAD_FABRIC_NAME "/faults"
-#define UMAD_FABRIC_HOSTS	8
-
-#define SMP_NODE_DESC		0x10
-#define SMP_NODE_INFO		0x11
-#define SMP_SWITCH_INFO		0x12
-#define SMP_GUID_INFO		0x14
-#define SMP_PORT_INFO		0x15
-#define SMP_PKEY_TABLE		0x16
-#define SMP_LINEAR_FWD		0x19
-#define SMP_MCAST_FWD		0x1b
-
-#define LID_PERMISSIVE		0xffff
-
-enum umad_port_state {
-	PORT_NO_CHANGE,
-	PORT_DOWN,
-	PORT_INIT,
-	PORT_ARMED,
-	PORT_ACTIVE,
-};
-
-/* Lies over struct mad */
-struct umad_smp {
-	__u8	base_version;
-	__u8	mgmt_class;
-	__u8	class_version;
-	__u8	method;
-	__be16	status;		/* directed: D bit and status */
-	__u8	hop_ptr;
-	__u8	hop_cnt;
-	__be64	tid;
-	__be16	attr_id;
-	__be16	resv;
-	__be32	attr_mod;
-	__be64	mkey;
-	__be16	dr_slid;
-	__be16	dr_dlid;
-	__u8	reserved[28];
-	__u8	data[64];
-	__u8	initial_path[64];
-	__u8	return_path[64];
-} __attribute__((may_alias));
-
-struct umad_port_info {
-	__be64	mkey;
-	__be64	gid_prefix;
-	__be16	lid;
-	__be16	sm_lid;
-	__be32	cap_mask;
-	__be16	diag_code;
-	__be16	mkey_lease_period;
-	__u8	local_port_num;
-	__u8	width_enabled;
-	__u8	width_supported;
-	__u8	width_active;
-	__u8	speed_supported_state;
-	__u8	phys_state_down_default;
-	__u8	mkey_protect_lmc;
-	__u8	speed_active_enabled;
-	__u8	mtu_sm_sl;
-	__u8	vl_cap_init_type;
-	__u8	vl_high_limit;
-	__u8	vl_arb_high_cap;
-	__u8	vl_arb_low_cap;
-	__u8	init_type_reply_mtu_cap;
-	__u8	vl_stall_hoq_life;
-	__u8	operational_vls;
-	__be16	mkey_violations;
-	__be16	pkey_violations;
-	__be16	qkey_violations;
-	__u8	guid_cap;
-	__u8	subnet_timeout;
-	__u8	resp_time;
-	__u8	error_thresholds;
-	__u8	reserved[10];
-};
-
-static_assert(sizeof(struct umad_smp) == MAD_SIZE, "an SMP is a MAD");
-static_assert(sizeof(struct umad_port_info) == 64, "PortInfo fills an SMP");
-
-/* A directed route: the ports to leave by, from the sender's own on */
-struct umad_path {
-	__u8 hops;
-	__u8 port[8];
-};
-
-/* What sends SMPs, and waits for the answer to each */
-struct umad_sm {
-	struct umad_file file;
-	__u32 directed;		/* the agent for directed routes */
-	__u32 by_lid;		/* the one for SMPs to a LID */
-	__u64 tid;
-	__u64 mkey;		/* that goes into every SMP */
-};
-
-struct umad_fabric {
-	/* To be set before umad_fabric_start() */
-	int hosts;		/* 2 to UMAD_FABRIC_HOSTS, without a switch 2 */
-	bool star;		/* host hN is at port N of switch s1 */
-	bool switch_device;	/* the switch is an RDMA device, too */
-	bool opa;
-	__u8 lmc;		/* of all hosts */
-
-	/* Set by umad_fabric_start() */
-	struct umad_port host[UMAD_FABRIC_HOSTS];
-	struct umad_port sw;	/* with switch_device: its port 0 */
-	int spare;		/* a port of the switch that has no cable */
-
-	/* Set by umad_fabric_up() */
-	__u16 lid[UMAD_FABRIC_HOSTS];
-	__u16 sw_lid;
-};
-
-#define UMAD_NO_FABRICS \
-	"no simulated fabrics: load ib_madsim and mount configfs, as run.sh does"
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "fabric.h"
 
 /*
  * ib_cm of Linux up to 7.2 at least crashes when it meets a switch. It may be
  * built in, so ask for one of its functions.
  */
-static inline bool umad_switch_is_safe(void)
+bool umad_switch_is_safe(void)
 {
 	return !umad_kernel_has("cm_add_one");
 }
 
-#define UMAD_NO_SWITCH \
-	"ib_cm is there, and crashes when it meets a device that is a switch"
-
-static inline bool umad_have_fabrics(void)
+bool umad_have_fabrics(void)
 {
 	return !access(UMAD_FABRIC_ROOT, F_OK);
 }
 
-static inline int umad_fabric_put(const char *path, const char *value)
+int umad_fabric_put(const char *path, const char *value)
 {
 	ssize_t len = strlen(value), n;
 	int fd, err;
@@ -172,18 +31,13 @@ static inline int umad_fabric_put(const char *path, const char *value)
 }
 
 /* "h1 1 drop nth 3", ...: see Documentation/infiniband/madsim.rst */
-static inline int _umad_fabric_fault(const char *command)
+int _umad_fabric_fault(const char *command)
 {
 	return umad_fabric_put(UMAD_FABRIC_FAULTS, command);
 }
 
-#define umad_fabric_fault(command)					\
-	ASSERT_EQ(0, _umad_fabric_fault(command))			\
-		TH_LOG("%s: %s", command, strerror(errno))
-
 /* Finds the umad device of a port */
-static inline int umad_find_port_of(const char *ibdev, int num,
-				    struct umad_port *port)
+int umad_find_port_of(const char *ibdev, int num, struct umad_port *port)
 {
 	int n;
 
@@ -204,12 +58,12 @@ static inline int umad_find_port_of(const char *ibdev, int num,
 }
 
 /* The IsSM device of a port has its number */
-static inline void umad_issm_dev(const struct umad_port *port, char dev[64])
+void umad_issm_dev(const struct umad_port *port, char dev[64])
 {
 	snprintf(dev, 64, "/dev/infiniband/issm%s", port->name + strlen("umad"));
 }
 
-static inline int _umad_fabric_stop(void)
+int _umad_fabric_stop(void)
 {
 	char path[512];
 	struct dirent *entry;
@@ -231,12 +85,8 @@ static inline int _umad_fabric_stop(void)
 	return rmdir(UMAD_FABRIC);
 }
 
-#define umad_fabric_stop()						\
-	EXPECT_EQ(0, _umad_fabric_stop())				\
-		TH_LOG("cannot remove " UMAD_FABRIC ": %s", strerror(errno))
-
-static inline int umad_fabric_node(const char *name, const char *type, int ports,
-				   bool device, bool opa)
+static int umad_fabric_node(const char *name, const char *type, int ports,
+			    bool device, bool opa)
 {
 	char path[128], number[16];
 	const char *const attr[][2] = {
@@ -259,7 +109,7 @@ static inline int umad_fabric_node(const char *name, const char *type, int ports
 	return 0;
 }
 
-static inline int umad_fabric_port(const char *name, int num, struct umad_port *port)
+int umad_fabric_port(const char *name, int num, struct umad_port *port)
 {
 	char ibdev[64];
 
@@ -268,7 +118,7 @@ static inline int umad_fabric_port(const char *name, int num, struct umad_port *
 	return umad_find_port_of(ibdev, num, port);
 }
 
-static inline int _umad_fabric_start(struct umad_fabric *fabric)
+int _umad_fabric_start(struct umad_fabric *fabric)
 {
 	char name[16], link[64];
 	int i;
@@ -306,12 +156,7 @@ static inline int _umad_fabric_start(struct umad_fabric *fabric)
 	return 0;
 }
 
-/* Ports are in INIT then, without LIDs */
-#define umad_fabric_start(fabric)					\
-	ASSERT_EQ(0, _umad_fabric_start(fabric))			\
-		TH_LOG("cannot make " UMAD_FABRIC ": %s", strerror(errno))
-
-static inline int _umad_sm_open(const struct umad_port *port, struct umad_sm *sm)
+int _umad_sm_open(const struct umad_port *port, struct umad_sm *sm)
 {
 	struct umad_reg reg = {
 		.api = 1,
@@ -332,19 +177,15 @@ static inline int _umad_sm_open(const struct umad_port *port, struct umad_sm *sm
 	return 0;
 }
 
-#define umad_sm_open(port, sm)						\
-	ASSERT_EQ(0, _umad_sm_open(port, sm))				\
-		TH_LOG("%s: %s", (port)->dev, strerror(errno))
-
-static inline void umad_sm_close(struct umad_sm *sm)
+void umad_sm_close(struct umad_sm *sm)
 {
 	umad_close(&sm->file);
 }
 
 /* An SMP in its envelope; @lid is where it goes unless @path says it */
-static inline struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
-					   __u16 lid, __u8 method, __u16 attr, __u32 mod,
-					   const void *data)
+struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
+			     __u16 lid, __u8 method, __u16 attr, __u32 mod,
+			     const void *data)
 {
 	struct umad_msg msg = {
 		.hdr = {
@@ -378,7 +219,7 @@ static inline struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad
  * Sends @msg, which becomes the answer. Returns the status of the answer, less
  * the D bit, or -1 with errno: ETIMEDOUT if none came.
  */
-static inline int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg)
+int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg)
 {
 	const struct umad_smp *smp = (struct umad_smp *)&msg->mad;
 	ssize_t n;
@@ -400,8 +241,8 @@ static inline int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg)
 }
 
 /* One attribute, in and out through @data; @lid counts unless there is a @path */
-static inline int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
-			   __u8 method, __u16 attr, __u32 mod, void *data)
+int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
+	     __u8 method, __u16 attr, __u32 mod, void *data)
 {
 	struct umad_msg msg = umad_smp_msg(sm, path, lid, method, attr, mod, data);
 	int status = umad_smp_exchange(sm, &msg);
@@ -410,21 +251,13 @@ static inline int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u
 	return status;
 }
 
-#define umad_smp_get(sm, path, attr, mod, data)				\
-	ASSERT_EQ(0, umad_smp(sm, path, 0, MAD_GET, attr, mod, data))	\
-		TH_LOG("Get of attribute 0x%x: %s", attr, strerror(errno))
-
-#define umad_smp_set(sm, path, attr, mod, data)				\
-	ASSERT_EQ(0, umad_smp(sm, path, 0, MAD_SET, attr, mod, data))	\
-		TH_LOG("Set of attribute 0x%x: %s", attr, strerror(errno))
-
 /*
  * Reads PortInfo, and writes it back with another state. @lid, @lmc and
  * @sm_lid are for end ports: those of channel adapters and port 0 of switches.
  */
-static inline int umad_sm_set_port(struct umad_sm *sm, const struct umad_path *path, __u32 num,
-				   __u16 lid, __u8 lmc, __u16 sm_lid,
-				   enum umad_port_state state)
+int umad_sm_set_port(struct umad_sm *sm, const struct umad_path *path,
+		     __u32 num, __u16 lid, __u8 lmc, __u16 sm_lid,
+		     enum umad_port_state state)
 {
 	struct umad_port_info info = {};
 	int status;
@@ -444,8 +277,8 @@ static inline int umad_sm_set_port(struct umad_sm *sm, const struct umad_path *p
 	return umad_smp(sm, path, 0, MAD_SET, SMP_PORT_INFO, num, &info);
 }
 
-static inline int umad_sm_set_lft(struct umad_sm *sm, const struct umad_path *path,
-				  const __u8 *lft, int lids)
+static int umad_sm_set_lft(struct umad_sm *sm, const struct umad_path *path,
+			   const __u8 *lft, int lids)
 {
 	__u8 info[64], block[64];
 	int status, i;
@@ -465,7 +298,7 @@ static inline int umad_sm_set_lft(struct umad_sm *sm, const struct umad_path *pa
 }
 
 /* The way from the first host to the one with index @i */
-static inline struct umad_path umad_fabric_path(const struct umad_fabric *fabric, int i)
+struct umad_path umad_fabric_path(const struct umad_fabric *fabric, int i)
 {
 	if (!i)
 		return (struct umad_path){ 0 };
@@ -474,10 +307,9 @@ static inline struct umad_path umad_fabric_path(const struct umad_fabric *fabric
 	return (struct umad_path){ 2, { 1, i + 1 } };
 }
 
-static const struct umad_path umad_fabric_to_switch = { 1, { 1 } };
-
-static inline int umad_fabric_set_states(struct umad_fabric *fabric, struct umad_sm *sm,
-					 enum umad_port_state state)
+static int umad_fabric_set_states(struct umad_fabric *fabric,
+				  struct umad_sm *sm,
+				  enum umad_port_state state)
 {
 	int status = 0, i;
 
@@ -493,7 +325,7 @@ static inline int umad_fabric_set_states(struct umad_fabric *fabric, struct umad
 	return status;
 }
 
-static inline int _umad_fabric_up(struct umad_fabric *fabric)
+int _umad_fabric_up(struct umad_fabric *fabric)
 {
 	/* All LIDs there can be with an LMC of 7 */
 	static __u8 lft[(UMAD_FABRIC_HOSTS + 2) << 7];
@@ -527,10 +359,3 @@ static inline int _umad_fabric_up(struct umad_fabric *fabric)
 	umad_sm_close(&sm);
 	return status;
 }
-
-/* All ports become ACTIVE and have LIDs, switches know them */
-#define umad_fabric_up(fabric)						\
-	ASSERT_EQ(0, _umad_fabric_up(fabric))				\
-		TH_LOG("the subnet does not come up: %s", strerror(errno))
-
-#endif /* UMAD_FABRIC_H */

@@ -1,60 +1,15 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * RMPP in user space, for agents registered with IB_USER_MAD_USER_RMPP: as
- * much of it as it takes to talk to the kernel's on the other side. Every
- * packet is a MAD that is written or read.
- */
-#ifndef UMAD_RMPP_H
-#define UMAD_RMPP_H
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "rmpp.h"
 
-#include "umad_long.h"
-
-#define RMPP_TYPE_DATA		1
-#define RMPP_TYPE_ACK		2
-#define RMPP_TYPE_STOP		3
-#define RMPP_TYPE_ABORT		4
-
-#define RMPP_FLAG_ACTIVE	1
-#define RMPP_FLAG_FIRST		2
-#define RMPP_FLAG_LAST		4
-#define RMPP_FLAGS		7	/* the rest is the response time */
-
-#define RMPP_STATUS_RESX	1	/* the only one of STOP */
-#define RMPP_STATUS_T2L		118	/* these are ABORT's */
-#define RMPP_STATUS_BAD_SEG	120
-#define RMPP_STATUS_BADT	121
-#define RMPP_STATUS_W2S		122
-#define RMPP_STATUS_S2B		123
-#define RMPP_STATUS_BAD_STATUS	124
-#define RMPP_STATUS_UNV		125
-#define RMPP_STATUS_UNSPEC	127
-
-/* How far the sender may go ahead of what was acknowledged */
-#define RMPP_WINDOW		16
-
-/* How long a sender waits for an acknowledgment before it sends again */
-#define RMPP_RESEND_MS		200
-
-struct umad_rmpp {
-	const struct umad_file *file;
-	struct umad_msg head;	/* what all packets of a sender have in common */
-	__u32 lose;		/* segment that is lost the first time, or 0 */
-
-	/* Counted: */
-	int sent, resent, acks, windows;
-	__u8 type, status;	/* of the packet that ended it */
-};
-
-static inline size_t umad_rmpp_data(const struct umad_msg *msg)
+static size_t umad_rmpp_data(const struct umad_msg *msg)
 {
 	return MAD_SIZE - umad_class_hdr(msg->mad.mgmt_class);
 }
 
 /* One packet, written as it is; @msg says whereto and of which transaction */
-static inline ssize_t _umad_rmpp_packet(const struct umad_file *file,
-					const struct umad_msg *msg, __u8 type,
-					__u8 flags, __u8 status, __u32 seg,
-					__u32 last)
+ssize_t _umad_rmpp_packet(const struct umad_file *file,
+			  const struct umad_msg *msg, __u8 type, __u8 flags,
+			  __u8 status, __u32 seg, __u32 last)
 {
 	struct umad_msg packet = *msg;
 
@@ -70,9 +25,9 @@ static inline ssize_t _umad_rmpp_packet(const struct umad_file *file,
 }
 
 /* An answer to the packet @got: an acknowledgment, a stop, an abort */
-static inline ssize_t _umad_rmpp_answer(const struct umad_file *file,
-					const struct umad_msg *got, __u8 type,
-					__u8 status, __u32 seg, __u32 newwin)
+ssize_t _umad_rmpp_answer(const struct umad_file *file,
+			  const struct umad_msg *got, __u8 type, __u8 status,
+			  __u32 seg, __u32 newwin)
 {
 	struct umad_msg answer = *got;
 
@@ -80,8 +35,8 @@ static inline ssize_t _umad_rmpp_answer(const struct umad_file *file,
 	return _umad_rmpp_packet(file, &answer, type, 0, status, seg, newwin);
 }
 
-static inline int _umad_rmpp_segment(struct umad_rmpp *rmpp, const __u8 *data,
-				     size_t len, __u32 seg, __u32 segs)
+static int _umad_rmpp_segment(struct umad_rmpp *rmpp, const __u8 *data,
+			      size_t len, __u32 seg, __u32 segs)
 {
 	size_t room = umad_rmpp_data(&rmpp->head), at = (seg - 1) * room;
 	size_t n = len - at < room ? len - at : room;
@@ -109,8 +64,7 @@ static inline int _umad_rmpp_segment(struct umad_rmpp *rmpp, const __u8 *data,
  * been acknowledged, -1 when the other side ended it (rmpp->type and
  * rmpp->status tell how) or did not say anything for long.
  */
-static inline int _umad_rmpp_send(struct umad_rmpp *rmpp, const __u8 *data,
-				  size_t len)
+int _umad_rmpp_send(struct umad_rmpp *rmpp, const __u8 *data, size_t len)
 {
 	size_t room = umad_rmpp_data(&rmpp->head);
 	__u32 segs = len ? (len + room - 1) / room : 1;
@@ -162,8 +116,7 @@ static inline int _umad_rmpp_send(struct umad_rmpp *rmpp, const __u8 *data,
  * Receives a message of up to @max bytes; rmpp->head becomes its first packet.
  * Returns its length, or -1.
  */
-static inline ssize_t _umad_rmpp_receive(struct umad_rmpp *rmpp, __u8 *data,
-					 size_t max)
+ssize_t _umad_rmpp_receive(struct umad_rmpp *rmpp, __u8 *data, size_t max)
 {
 	long long end = umad_now_ms() + UMAD_LONG_MS;
 	size_t room = 0, hdr = 0, n;
@@ -225,5 +178,3 @@ static inline ssize_t _umad_rmpp_receive(struct umad_rmpp *rmpp, __u8 *data,
 	}
 	return -1;
 }
-
-#endif /* UMAD_RMPP_H */

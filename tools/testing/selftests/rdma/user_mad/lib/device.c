@@ -1,39 +1,15 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * A device of a test's own, which it can take away and give back, in each of
- * the ways in which a device goes.
- */
-#ifndef UMAD_DEVICE_H
-#define UMAD_DEVICE_H
-
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <sched.h>
+#include <signal.h>
 #include <linux/if.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
-#include "umad_fabric.h"
-#include "umad_netlink.h"
+#include "device.h"
 
-enum umad_device_kind {
-	UMAD_RXE,		/* Soft-RoCE; the link is deleted */
-	UMAD_RXE_NETDEV,	/* Soft-RoCE; the interface below is deleted */
-	UMAD_RXE_LONELY,	/* Soft-RoCE; it asks for neighbours, in vain */
-	UMAD_MADSIM,		/* host h1 of a fabric; it is unplugged */
-	UMAD_MADSIM_NETNS,	/* ... which goes to another network namespace */
-	UMAD_MADSIM_RMMOD,	/* a host of the module's own; that is unloaded */
-};
-
-struct umad_device {
-	enum umad_device_kind kind;
-	struct umad_port port;
-	char name[16];		/* Soft-RoCE: of link and interface */
-	struct umad_fabric fabric;
-	bool exclusive;		/* UMAD_MADSIM_NETNS */
-	pid_t elsewhere;	/* holds the other network namespace */
-};
-
-static inline bool umad_device_is_rxe(enum umad_device_kind kind)
+bool umad_device_is_rxe(enum umad_device_kind kind)
 {
 	return kind == UMAD_RXE || kind == UMAD_RXE_NETDEV ||
 	       kind == UMAD_RXE_LONELY;
@@ -41,7 +17,7 @@ static inline bool umad_device_is_rxe(enum umad_device_kind kind)
 
 /* Soft-RoCE over a dummy interface */
 
-static inline int __umad_netdev_add(const struct umad_device *device)
+static int __umad_netdev_add(const struct umad_device *device)
 {
 	struct ifinfomsg ifi = { .ifi_change = IFF_UP | IFF_NOARP };
 	struct nl_request req;
@@ -60,7 +36,7 @@ static inline int __umad_netdev_add(const struct umad_device *device)
 	return nl_talk(NETLINK_ROUTE, &req, NULL, NULL);
 }
 
-static inline int __umad_netdev_del(const char *name)
+static int __umad_netdev_del(const char *name)
 {
 	struct ifinfomsg ifi = { 0 };
 	struct nl_request req;
@@ -73,7 +49,7 @@ static inline int __umad_netdev_del(const char *name)
 }
 
 /* A name can be used again a moment after its device has gone */
-static inline int __umad_rxe_add(const char *name)
+static int __umad_rxe_add(const char *name)
 {
 	long long end = umad_now_ms() + UMAD_SOON_MS;
 	struct nl_request req;
@@ -89,7 +65,7 @@ static inline int __umad_rxe_add(const char *name)
 	return ret;
 }
 
-static inline int __umad_rxe_del(const char *name)
+static int __umad_rxe_del(const char *name)
 {
 	struct nl_request req;
 	__u32 index;
@@ -104,7 +80,7 @@ static inline int __umad_rxe_del(const char *name)
 }
 
 /* The kernel takes an RDMA device away a moment after its interface */
-static inline int __umad_rxe_gone(const char *name)
+static int __umad_rxe_gone(const char *name)
 {
 	long long end = umad_now_ms() + 20 * UMAD_SOON_MS;
 	char path[64];
@@ -120,7 +96,7 @@ static inline int __umad_rxe_gone(const char *name)
 
 /* A simulated cable with a host at each end */
 
-static inline int __umad_madsim_add(struct umad_device *device)
+static int __umad_madsim_add(struct umad_device *device)
 {
 	device->fabric.hosts = 2;
 	return _umad_fabric_start(&device->fabric) ? -errno : 0;
@@ -128,7 +104,7 @@ static inline int __umad_madsim_add(struct umad_device *device)
 
 /* The module, and with "pair" a cable that lives as long as it does */
 
-static inline int __umad_madsim_load(const char *topology)
+static int __umad_madsim_load(const char *topology)
 {
 	char command[256];
 
@@ -138,14 +114,14 @@ static inline int __umad_madsim_load(const char *topology)
 	return system(command) ? -ENOEXEC : 0;
 }
 
-static inline int __umad_madsim_unload(void)
+static int __umad_madsim_unload(void)
 {
 	return syscall(SYS_delete_module, "ib_madsim", O_NONBLOCK) ? -errno : 0;
 }
 
 /* Network namespaces: the mode can be changed while there is only one */
 
-static inline int __umad_set_exclusive(bool exclusive)
+static int __umad_set_exclusive(bool exclusive)
 {
 	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
 	int ret;
@@ -156,7 +132,7 @@ static inline int __umad_set_exclusive(bool exclusive)
 	return ret;
 }
 
-static inline int __umad_netns_leave(struct umad_device *device)
+static int __umad_netns_leave(struct umad_device *device)
 {
 	struct nl_request req;
 	pid_t parent = getpid();
@@ -194,7 +170,7 @@ static inline int __umad_netns_leave(struct umad_device *device)
 }
 
 /* The device comes home when its namespace has died */
-static inline void __umad_netns_return(struct umad_device *device)
+static void __umad_netns_return(struct umad_device *device)
 {
 	if (device->elsewhere > 0) {
 		kill(device->elsewhere, SIGKILL);
@@ -204,7 +180,7 @@ static inline void __umad_netns_return(struct umad_device *device)
 }
 
 /* Looks up the device's umadN; 0 when it is there and can be used */
-static inline int __umad_device_find(struct umad_device *device)
+static int __umad_device_find(struct umad_device *device)
 {
 	__u32 index;
 
@@ -224,7 +200,7 @@ static inline int __umad_device_find(struct umad_device *device)
  */
 #define UMAD_BACK_MS	(6 * UMAD_SOON_MS)
 
-static inline int __umad_device_await(struct umad_device *device)
+static int __umad_device_await(struct umad_device *device)
 {
 	long long end = umad_now_ms() + UMAD_BACK_MS;
 
@@ -241,18 +217,13 @@ static inline int __umad_device_await(struct umad_device *device)
  * umad_device_possible - whether there is what it takes
  * @kind: what kind of device
  */
-static inline bool umad_device_possible(enum umad_device_kind kind)
+bool umad_device_possible(enum umad_device_kind kind)
 {
 	if (kind == UMAD_MADSIM_RMMOD &&
 	    access("/sys/module/ib_madsim/initstate", F_OK))
 		return false;
 	return umad_device_is_rxe(kind) || umad_have_fabrics();
 }
-
-/* Why not, if it is not */
-#define UMAD_NO_DEVICE(kind)						\
-	((kind) == UMAD_MADSIM_RMMOD ? "ib_madsim is no module here" :	\
-				       UMAD_NO_FABRICS)
 
 /**
  * umad_device_make - make a device
@@ -261,8 +232,7 @@ static inline bool umad_device_possible(enum umad_device_kind kind)
  *
  * Return: 0 or a negative errno; to be undone by umad_device_free() either way.
  */
-static inline int umad_device_make(struct umad_device *device,
-				   enum umad_device_kind kind)
+int umad_device_make(struct umad_device *device, enum umad_device_kind kind)
 {
 	int ret = 0;
 
@@ -301,7 +271,7 @@ static inline int umad_device_make(struct umad_device *device,
  *
  * Return: 0 or a negative errno; the kernel is through with it.
  */
-static inline int umad_device_remove(struct umad_device *device)
+int umad_device_remove(struct umad_device *device)
 {
 	int ret;
 
@@ -329,7 +299,7 @@ static inline int umad_device_remove(struct umad_device *device)
  * Return: 0 or a negative errno; it can be used again, by whatever name
  * @device->port has now.
  */
-static inline int umad_device_return(struct umad_device *device)
+int umad_device_return(struct umad_device *device)
 {
 	int ret = 0;
 
@@ -360,7 +330,7 @@ static inline int umad_device_return(struct umad_device *device)
  * umad_device_free - leave nothing behind
  * @device: the device, there or not
  */
-static inline void umad_device_free(struct umad_device *device)
+void umad_device_free(struct umad_device *device)
 {
 	switch (device->kind) {
 	case UMAD_RXE:
@@ -382,5 +352,3 @@ static inline void umad_device_free(struct umad_device *device)
 		break;
 	}
 }
-
-#endif /* UMAD_DEVICE_H */

@@ -9,8 +9,8 @@
 #ifndef UMAD_PAIR_H
 #define UMAD_PAIR_H
 
-#include "umad_fuse.h"
-#include "umad_utils.h"
+#include "fuse.h"
+#include "utils.h"
 
 static const __u64 pair_methods =
 	1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;

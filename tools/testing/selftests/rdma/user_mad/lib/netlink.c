@@ -1,24 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * As much netlink as the user_mad selftests need. They speak it themselves: a
- * program that was started to do so would end with a SIGCHLD, which wakes
- * whoever is asleep in a system call, and hides that nothing else would have.
- */
-#ifndef UMAD_NETLINK_H
-#define UMAD_NETLINK_H
-
-#include <linux/netlink.h>
-#include <rdma/rdma_netlink.h>
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <sys/socket.h>
 
-#include "umad_utils.h"
+#include "netlink.h"
 
-struct nl_request {
-	struct nlmsghdr nlh;
-	__u8 attrs[512];
-};
-
-static inline void nl_begin(struct nl_request *req, int type, int flags)
+void nl_begin(struct nl_request *req, int type, int flags)
 {
 	memset(req, 0, sizeof(*req));
 	req->nlh.nlmsg_len = NLMSG_HDRLEN;
@@ -27,13 +12,13 @@ static inline void nl_begin(struct nl_request *req, int type, int flags)
 	req->nlh.nlmsg_seq = 1;
 }
 
-static inline void nl_begin_rdma(struct nl_request *req, int cmd, int flags)
+void nl_begin_rdma(struct nl_request *req, int cmd, int flags)
 {
 	nl_begin(req, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, cmd), flags);
 }
 
-static inline struct nlattr *nl_put(struct nl_request *req, int type,
-				    const void *data, size_t len)
+struct nlattr *nl_put(struct nl_request *req, int type, const void *data,
+		      size_t len)
 {
 	struct nlattr *attr = (void *)req + NLMSG_ALIGN(req->nlh.nlmsg_len);
 
@@ -45,19 +30,18 @@ static inline struct nlattr *nl_put(struct nl_request *req, int type,
 	return attr;
 }
 
-static inline void nl_put_string(struct nl_request *req, int type,
-				 const char *text)
+void nl_put_string(struct nl_request *req, int type, const char *text)
 {
 	nl_put(req, type, text, strlen(text) + 1);
 }
 
 /* What is put from now on is in @nest, until this */
-static inline void nl_end_nest(struct nl_request *req, struct nlattr *nest)
+void nl_end_nest(struct nl_request *req, struct nlattr *nest)
 {
 	nest->nla_len = (void *)req + req->nlh.nlmsg_len - (void *)nest;
 }
 
-static inline void *nl_find(struct nlmsghdr *nlh, int type)
+static void *nl_find(struct nlmsghdr *nlh, int type)
 {
 	void *end = (void *)nlh + nlh->nlmsg_len;
 	struct nlattr *attr = NLMSG_DATA(nlh);
@@ -70,9 +54,8 @@ static inline void *nl_find(struct nlmsghdr *nlh, int type)
 }
 
 /* Shows each answer to @parse; returns 0 or a negative errno */
-static inline int nl_talk(int protocol, struct nl_request *req,
-			  void (*parse)(struct nlmsghdr *nlh, void *arg),
-			  void *arg)
+int nl_talk(int protocol, struct nl_request *req,
+	    void (*parse)(struct nlmsghdr *nlh, void *arg), void *arg)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK };
 	struct nlmsghdr buf[32768 / sizeof(struct nlmsghdr)];
@@ -111,7 +94,7 @@ struct nl_ibdev {
 	__u32 index;
 };
 
-static inline void nl_parse_ibdev(struct nlmsghdr *nlh, void *arg)
+static void nl_parse_ibdev(struct nlmsghdr *nlh, void *arg)
 {
 	const char *name = nl_find(nlh, RDMA_NLDEV_ATTR_DEV_NAME);
 	void *index = nl_find(nlh, RDMA_NLDEV_ATTR_DEV_INDEX);
@@ -126,7 +109,7 @@ static inline void nl_parse_ibdev(struct nlmsghdr *nlh, void *arg)
  * at a time and counts them, so when one goes meanwhile, another is left out: if
  * sysfs has it, look again.
  */
-static inline int nl_ibdev_index(const char *name, __u32 *index)
+int nl_ibdev_index(const char *name, __u32 *index)
 {
 	long long end = umad_now_ms() + UMAD_SOON_MS;
 	struct nl_ibdev ibdev = { .name = name, .index = ~0U };
@@ -144,14 +127,7 @@ static inline int nl_ibdev_index(const char *name, __u32 *index)
 	return ret ? ret : ibdev.index == ~0U ? -ENODEV : 0;
 }
 
-/* What netlink knows of the character device that a client has for a port */
-struct nl_chardev {
-	__u64 dev;
-	__u64 abi;
-	char name[64];
-};
-
-static inline void nl_parse_chardev(struct nlmsghdr *nlh, void *arg)
+static void nl_parse_chardev(struct nlmsghdr *nlh, void *arg)
 {
 	struct nl_chardev *res = arg;
 	void *at;
@@ -168,8 +144,8 @@ static inline void nl_parse_chardev(struct nlmsghdr *nlh, void *arg)
 }
 
 /* @port 0: none given */
-static inline int nl_chardev(__u32 index, __u32 port, const char *client,
-			     struct nl_chardev *res)
+int nl_chardev(__u32 index, __u32 port, const char *client,
+	       struct nl_chardev *res)
 {
 	struct nl_request req;
 
@@ -182,7 +158,7 @@ static inline int nl_chardev(__u32 index, __u32 port, const char *client,
 }
 
 /* Whether RDMA devices belong to one network namespace each, or to all */
-static inline int nl_set_exclusive(bool exclusive)
+int nl_set_exclusive(bool exclusive)
 {
 	struct nl_request req;
 	__u8 shared = !exclusive;
@@ -191,5 +167,3 @@ static inline int nl_set_exclusive(bool exclusive)
 	nl_put(&req, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, &shared, 1);
 	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
 }
-
-#endif /* UMAD_NETLINK_H */

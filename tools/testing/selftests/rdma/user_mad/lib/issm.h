@@ -6,8 +6,8 @@
 #ifndef UMAD_ISSM_H
 #define UMAD_ISSM_H
 
-#include "umad_device.h"
-#include "umad_trap.h"
+#include "device.h"
+#include "trap.h"
 
 #define LINE	3	/* openers in line */
 
@@ -18,28 +18,8 @@ struct umad_issm {
 	struct umad_call line[LINE];
 };
 
-/* A simulated host of either kind whose issm we hold */
-static inline int _umad_issm_make(struct umad_issm *issm,
-				  enum umad_device_kind kind)
-{
-	int ret;
-
-	memset(issm, 0, sizeof(*issm));
-	issm->holder = -1;
-	ret = umad_device_make(&issm->device, kind);
-	if (ret)
-		return ret;
-	umad_issm_dev(&issm->device.port, issm->path);
-	issm->holder = open(issm->path, O_RDWR | O_CLOEXEC);
-	return issm->holder < 0 ? -errno : 0;
-}
-
-static inline void umad_issm_free(struct umad_issm *issm)
-{
-	if (issm->holder >= 0)
-		close(issm->holder);
-	umad_device_free(&issm->device);
-}
+int _umad_issm_make(struct umad_issm *issm, enum umad_device_kind kind);
+void umad_issm_free(struct umad_issm *issm);
 
 #define umad_issm_queue(issm) do {					\
 	int __i;							\
