@@ -7,7 +7,12 @@
 
 madsim_tests=$top/tools/testing/madsim
 selftests=$top/tools/testing/selftests/rdma/user_mad
-kunit_tests=("$top"/drivers/infiniband/*/*/*_kunit.c)
+
+kunit_suites()
+{
+	sed -n '/^static struct kunit_suite /,/^}/s/.*\.name\s*= "\(.*\)",/\1/p' \
+		"$top"/drivers/infiniband/*/*/*_kunit.c
+}
 
 # test_kind TEST: prints whose program it is: kunit, madsim or selftests; fails if
 # there is no such program
@@ -17,7 +22,7 @@ test_kind()
 
 	if [[ $program =~ ^(run|lib|)$ ]]; then
 		return 1
-	elif grep -qs "\.name[[:space:]]*= \"$program\"," "${kunit_tests[@]}"; then
+	elif kunit_suites | grep -xF -- "$program" >/dev/null; then
 		echo kunit
 	elif [ -e "$madsim_tests/$program.sh" ]; then
 		echo madsim
@@ -33,8 +38,7 @@ test_programs()
 {
 	local name
 
-	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/*.sh \
-			$(sed -n 's/.*\.name\s*= "\(umad_\w*\)",/\1/p' "${kunit_tests[@]}"); do
+	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/*.sh $(kunit_suites); do
 		name=${name##*/}
 		name=${name%.*}
 		echo "$(test_kind "$name") $name"
