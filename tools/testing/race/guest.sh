@@ -58,7 +58,7 @@ kcsan)
 		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
 	ktap "no race was seen" no_race ;;
 debug)
-	UMAD_MIX_OPS=600 $run "$programs" two_threads mix issm_removal fatal stall ||
+	UMAD_MIX_OPS=600 $run "$programs" two_threads mix issm fatal stall ||
 		status=1
 	# Soft-RoCE takes many seconds for each removal in such a kernel
 	echo "# program removal"
