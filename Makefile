@@ -52,7 +52,7 @@ demo-roce:
 
 .PHONY: test
 test: | python3
-	@scripts/run-tests
+	@scripts/run-tests $(TEST)
 
 .PHONY: test-reference
 test-reference: | python3
@@ -80,7 +80,7 @@ fuzz: | python3
 
 .PHONY: soak
 soak:
-	@scripts/soak $(MINUTES)
+	@tools/testing/soak/run $(MINUTES)
 
 .PHONY: test-hosts
 test-hosts: | python3
@@ -92,7 +92,7 @@ test-sanitize: | python3
 
 .PHONY: coverage
 coverage: | python3
-	@scripts/coverage
+	@tools/testing/sanitize/coverage
 
 .PHONY: check
 check: | python3
@@ -105,11 +105,11 @@ python3:
 
 .PHONY: series
 series:
-	@scripts/series
+	@scripts/series/write
 
 .PHONY: bench
 bench:
-	@scripts/bench --repeat 2
+	@tools/testing/bench/run --repeat 2
 
 .PHONY: bench-check
 bench-check: | python3
@@ -126,6 +126,7 @@ help:
 	@echo 'make demo            boot a kernel, bring a simulated fabric to life with opensm'
 	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
 	@echo 'make test            all tests, on Debian'\''s newest kernel, 6.12 and 6.1'
+	@echo '                     TEST="send removal.rmmod": these alone, on the newest kernel'
 	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
 	@echo 'make test-hosts      two kernels that talk over a network: a part of make test'
 	@echo 'make fuzz            random system calls, guided by coverage: a part of make test'

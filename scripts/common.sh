@@ -14,9 +14,12 @@ say()
 	echo "$*" >&2
 }
 
+# With the script's name below scripts/ or tools/testing/
 die()
 {
-	echo "${0##*/}: $*" >&2
+	local name=${0##*scripts/}
+
+	echo "${name##*tools/testing/}: $*" >&2
 	exit 1
 }
 

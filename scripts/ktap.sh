@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# KTAP for lanes written in shell; sourced, never run.
+# KTAP of our own scripts; sourced, never run. kselftest has ktap_helpers.sh, which
+# splits the arguments of a command into words and cannot nest.
 #
 # shellcheck shell=bash
 
@@ -9,6 +10,7 @@ ktap_number=0
 # ktap_plan COUNT
 ktap_plan()
 {
+	ktap_number=0
 	echo "KTAP version 1"
 	echo "1..$1"
 }
@@ -27,6 +29,14 @@ ktap()
 	else
 		echo "not ok $ktap_number $name"
 	fi
+}
+
+# ktap_program NAME COMMAND ...: a document of its own, with this test alone
+ktap_program()
+{
+	echo "# program $1"
+	ktap_plan 1
+	ktap "$@"
 }
 
 # ktap_skip NAME REASON

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # In a guest: bring a fabric up, let the machine settle, measure. For
-# scripts/bench, which says
+# tools/testing/bench/run, which says
 #
-#	scripts/guest-madsim WHICH tools/testing/bench/guest.sh BUILD COMMAND ...
+#	scripts/guest/inside/madsim WHICH tools/testing/bench/guest.sh BUILD COMMAND ...
 #
 # BUILD is the folder with our programs and modules, COMMAND one of
 #

@@ -6,7 +6,7 @@
  *
  * runs on a simulated fabric that a subnet manager has brought up, and prints
  * "FIGURE X LEAST MEDIAN" a line. The unit is that of the time stamp counter:
- * instructions, on a machine whose counter counts them (scripts/guest
+ * instructions, on a machine whose counter counts them (scripts/guest/run
  * --icount). Nothing that is measured may wait for time to pass.
  *
  * kernel/umad_floor.c does the same without umad.
@@ -36,68 +36,21 @@
 
 #include <rdma/ib_user_mad.h>
 
+#include "../selftests/rdma/user_mad/lib/mad.h"
+
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* Nobody has it, so a switch discards what is sent there */
 #define ABSENT_LID	0xbfff
-#define PERMISSIVE_LID	0xffff
 
-#define CLASS_SUBN_LID	0x01
-#define CLASS_PERF	0x04
-#define CLASS_SUBN_DR	0x81
 #define CLASS_VENDOR	0x32
 #define CLASS_VENDOR_RMPP 0x33
 
-#define METHOD_GET	1
-#define METHOD_SEND	3
-#define METHOD_RESPONSE	0x80
-
 #define ATTR_CLASS_PORT_INFO 0x01
-#define ATTR_NODE_INFO	0x11
 #define TIMEOUT_MS	(3600 * 1000)
 #define MAX_SAMPLES	4096
 #define RMPP_MAX	(1024 * 1024)
 #define VENDOR_OUI	0x001405
-
-struct mad {
-	uint8_t		base_version;
-	uint8_t		mgmt_class;
-	uint8_t		class_version;
-	uint8_t		method;
-	uint16_t	status;
-	uint8_t		hop_pointer;
-	uint8_t		hop_count;
-	uint32_t	tid_high;
-	uint32_t	tid;
-	uint16_t	attr_id;
-	uint16_t	reserved;
-	uint32_t	attr_mod;
-	union {
-		uint8_t	data[232];
-		struct {
-			uint8_t		mkey[8];
-			uint16_t	dr_slid;
-			uint16_t	dr_dlid;
-			uint8_t		reserved[28];
-			uint8_t		smp_data[64];
-			uint8_t		initial_path[64];
-			uint8_t		return_path[64];
-		} dr;
-		struct {
-			uint8_t		rmpp_version;
-			uint8_t		rmpp_type;
-			uint8_t		rmpp_flags;
-			uint8_t		rmpp_status;
-			uint32_t	segment;
-			uint32_t	length;
-			uint8_t		reserved;
-			uint8_t		oui[3];
-			uint8_t		vendor_data[216];
-		} vendor;
-	};
-};
-
-static_assert(sizeof(struct mad) == 256);
 
 struct umad {
 	struct ib_user_mad_hdr	hdr;
@@ -182,7 +135,7 @@ static struct agent register_on(int fd, int qpn, int class, int rmpp_version)
 	struct agent agent = { .fd = fd };
 
 	if (class)
-		req.method_mask[0] = 1 << METHOD_GET | 1 << METHOD_SEND;
+		req.method_mask[0] = 1 << MAD_GET | 1 << MAD_SEND;
 	if (ioctl(fd, IB_USER_MAD_REGISTER_AGENT2, &req))
 		err(1, "IB_USER_MAD_REGISTER_AGENT2");
 	agent.id = req.id;
@@ -215,39 +168,40 @@ static struct umad *request(struct agent *agent, enum exchange what,
 {
 	static __thread struct umad umad;
 	struct mad *mad = &umad.mad;
+	struct umad_smp *smp = (struct umad_smp *)mad;
 
 	memset(&umad, 0, sizeof(umad));
 	umad.hdr.id = agent->id;
 	umad.hdr.timeout_ms = TIMEOUT_MS;
-	umad.hdr.lid = htobe16(what < LID ? PERMISSIVE_LID : lid);
+	umad.hdr.lid = htobe16(what < LID ? LID_PERMISSIVE : lid);
 	mad->base_version = 1;
 	mad->class_version = 1;
-	mad->method = METHOD_GET;
-	mad->attr_id = htobe16(ATTR_NODE_INFO);
-	mad->tid = htobe32(++agent->tid);
+	mad->method = MAD_GET;
+	mad->attr_id = htobe16(SMP_NODE_INFO);
+	mad->tid = htobe64(++agent->tid);
 	switch (what) {
 	case DR0:
 	case DR1:
-		mad->hop_count = what == DR1;
-		mad->dr.initial_path[1] = what == DR1;
-		mad->mgmt_class = CLASS_SUBN_DR;
-		mad->dr.dr_slid = htobe16(PERMISSIVE_LID);
-		mad->dr.dr_dlid = htobe16(PERMISSIVE_LID);
+		smp->hop_cnt = what == DR1;
+		smp->initial_path[1] = what == DR1;
+		mad->mgmt_class = MAD_CLASS_SM_DIRECTED;
+		smp->dr_slid = htobe16(LID_PERMISSIVE);
+		smp->dr_dlid = htobe16(LID_PERMISSIVE);
 		break;
 	case LID:
-		mad->mgmt_class = CLASS_SUBN_LID;
+		mad->mgmt_class = MAD_CLASS_SM_LID;
 		break;
 	case PERF:
 		umad.hdr.qpn = htobe32(1);
-		mad->mgmt_class = CLASS_PERF;
+		mad->mgmt_class = MAD_CLASS_PERF;
 		mad->attr_id = htobe16(ATTR_CLASS_PORT_INFO);
 		break;
 	default:
 		umad.hdr.qpn = htobe32(1);
 		mad->mgmt_class = CLASS_VENDOR;
-		mad->vendor.oui[1] = VENDOR_OUI >> 8;
-		mad->vendor.oui[2] = VENDOR_OUI & 0xff;
-		memcpy(mad->vendor.vendor_data, "ping", 4);
+		mad->oui[1] = VENDOR_OUI >> 8;
+		mad->oui[2] = VENDOR_OUI & 0xff;
+		memcpy(mad->data, "ping", 4);
 	}
 	return &umad;
 }
@@ -297,15 +251,15 @@ static uint64_t exchange(struct agent *agent, enum exchange what,
 	end = now();
 	if (server) {
 		receive_umad(server, &answer);
-		answer.mad.method |= METHOD_RESPONSE;
+		answer.mad.method |= MAD_RESP;
 		answer.hdr.timeout_ms = 0;
 		send_umad(server, &answer);
 	}
 	receive_umad(agent, &answer);
 	if (!write_only)
 		end = now();
-	if (answer.mad.tid != umad->mad.tid ||
-	    !(answer.mad.method & METHOD_RESPONSE) ||
+	if ((uint32_t)be64toh(answer.mad.tid) != (uint32_t)be64toh(umad->mad.tid) ||
+	    !(answer.mad.method & MAD_RESP) ||
 	    answer.mad.status & htobe16(0x7fff))
 		errx(1, "%s: a wrong answer", exchange_names[what]);
 	return end - start;
@@ -607,10 +561,10 @@ static void bench_rmpp_up_to(unsigned int most)
 			*out = *request(&client, PING, peer_lid);
 			out->hdr.timeout_ms = 0;
 			out->mad.mgmt_class = CLASS_VENDOR_RMPP;
-			out->mad.method = METHOD_SEND;
-			out->mad.vendor.rmpp_version = 1;
-			out->mad.vendor.rmpp_type = 1;
-			out->mad.vendor.rmpp_flags = 1;
+			out->mad.method = MAD_SEND;
+			out->mad.rmpp_version = 1;
+			out->mad.rmpp_type = MAD_RMPP_DATA;
+			out->mad.rmpp_flags = MAD_RMPP_ACTIVE;
 			((uint8_t *)out)[head + lengths[i] - 1] = k + 1;
 
 			start = now();
@@ -726,7 +680,7 @@ static void *reader(void *switches)
 	/* A MAD with an attribute of its own ends this */
 	do {
 		receive_umad(&readers_agent, &umad);
-	} while (umad.mad.attr_id == htobe16(ATTR_NODE_INFO));
+	} while (umad.mad.attr_id == htobe16(SMP_NODE_INFO));
 	getrusage(RUSAGE_THREAD, &usage);
 	*(long *)switches = usage.ru_nvcsw;
 	return NULL;

@@ -35,14 +35,11 @@
 
 #include <rdma/ib_user_mad.h>
 
-#define CLASS		0x3a		/* vendor range 2, where RMPP may be */
+#include "../selftests/rdma/user_mad/lib/mad.h"
+
 #define OUI		0x02554d
-#define GET		1
-#define RESPONSE	0x80
-#define RMPP_ACTIVE	1
 
 #define HDR		sizeof(struct ib_user_mad_hdr)
-#define MAD		256
 #define MAX_MAD		(64 << 10)
 #define TIDS		65536		/* much more than are ever outstanding */
 
@@ -53,24 +50,10 @@
 #define SEG_RETRIES	5
 #define DRAIN_S		120
 
-struct mad {
-	uint8_t version, class, class_version, method;
-	uint16_t status, class_specific;
-	uint64_t tid;
-	uint16_t attr, resv;
-	uint32_t mod;
-	uint8_t rmpp_version, rmpp_type, rmpp_flags, rmpp_status;
-	uint32_t segment, length;
-	uint8_t resv2, oui[3];
-	uint32_t want;			/* length of the answer */
-};
-
 struct msg {
 	struct ib_user_mad_hdr hdr;
 	struct mad mad;
 };
-
-static_assert(offsetof(struct mad, want) == 40, "behind the OUI");
 
 static union {
 	struct msg msg;
@@ -95,11 +78,11 @@ static int open_device(const char *path, bool server, uint32_t *id)
 {
 	struct ib_user_mad_reg_req2 req = {
 		.qpn = 1,
-		.mgmt_class = CLASS,
+		.mgmt_class = MAD_CLASS_VENDOR2,
 		.mgmt_class_version = 1,
 		.oui = OUI,
 		.rmpp_version = 1,
-		.method_mask = { server << GET },
+		.method_mask = { server << MAD_GET },
 	};
 	int fd = open(path, O_RDWR | (server ? 0 : O_NONBLOCK));
 
@@ -132,15 +115,15 @@ static void serve(const char *path)
 		if (msg->hdr.status)
 			continue;
 
-		want = be32toh(msg->mad.want);
-		if (want < MAD || want > MAX_MAD)
-			want = MAD;
-		msg->mad.method |= RESPONSE;
+		want = be32toh(msg->mad.attr_mod);
+		if (want < MAD_SIZE || want > MAX_MAD)
+			want = MAD_SIZE;
+		msg->mad.method |= MAD_RESP;
 		msg->mad.rmpp_version = 1;
-		msg->mad.rmpp_type = 1;
-		msg->mad.rmpp_flags = want > MAD ? RMPP_ACTIVE : 0;
+		msg->mad.rmpp_type = MAD_RMPP_DATA;
+		msg->mad.rmpp_flags = want > MAD_SIZE ? MAD_RMPP_ACTIVE : 0;
 		msg->hdr.timeout_ms = 0;
-		msg->hdr.retries = want > MAD ? SEG_RETRIES : 0;
+		msg->hdr.retries = want > MAD_SIZE ? SEG_RETRIES : 0;
 		if (write(fd, &buf, HDR + want) < 0 && errno != EINVAL &&
 		    errno != ENOMEM)
 			fail("write");
@@ -158,20 +141,20 @@ static struct books books;
 
 static void request(uint32_t id, uint16_t lid, uint32_t answer, struct msg *msg)
 {
-	memset(msg, 0, HDR + MAD);
+	memset(msg, 0, HDR + MAD_SIZE);
 	msg->hdr.id = id;
 	msg->hdr.qpn = htobe32(1);
 	msg->hdr.lid = htobe16(lid);
-	msg->hdr.timeout_ms = answer > MAD ? LONG_TIMEOUT_MS : TIMEOUT_MS;
+	msg->hdr.timeout_ms = answer > MAD_SIZE ? LONG_TIMEOUT_MS : TIMEOUT_MS;
 	msg->hdr.retries = RETRIES;
 	msg->mad = (struct mad){
-		.version = 1,
-		.class = CLASS,
+		.base_version = 1,
+		.mgmt_class = MAD_CLASS_VENDOR2,
 		.class_version = 1,
-		.method = GET,
-		.attr = htobe16(0x10),
+		.method = MAD_GET,
+		.attr_id = htobe16(0x10),
 		.oui = { OUI >> 16, OUI >> 8 & 0xff, OUI & 0xff },
-		.want = htobe32(answer),
+		.attr_mod = htobe32(answer),	/* how long it is to be */
 	};
 }
 
@@ -181,7 +164,7 @@ static bool ask_one(int fd, uint32_t id, uint16_t lid, uint32_t answer)
 
 	request(id, lid, answer, msg);
 	msg->mad.tid = htobe64(books.next);
-	if (write(fd, msg, HDR + MAD) < 0) {
+	if (write(fd, msg, HDR + MAD_SIZE) < 0) {
 		if (errno != ENOMEM)
 			fail("write");
 		books.refused++;
@@ -338,9 +321,9 @@ static void stuck(const char *path, uint16_t lid)
 	if (ioctl(uffd, UFFDIO_REGISTER, &reg))
 		fail("UFFDIO_REGISTER");
 
-	request(id, lid, MAD, &buf.msg);
+	request(id, lid, MAD_SIZE, &buf.msg);
 	memcpy(mem + page - HDR - 64, &buf, HDR + 64);
-	if (write(fd, mem + page - HDR - 64, HDR + MAD))
+	if (write(fd, mem + page - HDR - 64, HDR + MAD_SIZE))
 		fail("a write that cannot end");
 }
 

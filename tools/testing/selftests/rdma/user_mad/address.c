@@ -4,7 +4,8 @@
  * happens to the device. Told by a device that refuses to make another one.
  */
 
-#include "umad_fabric.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
 
 #define REASON "an address handle is made for every send"
 
@@ -72,7 +73,7 @@ static bool renewed(struct umad_sm *sm, const struct umad_path *path, __u16 lid)
 	return false;
 }
 
-TEST_F(address, same_destination)
+TEST_F(address, one_handle_for_one_destination)
 {
 	EXPECT_FIXED(kept(&self->sm, self->fabric.lid[1], self->fabric.lid[2]), REASON);
 
@@ -82,7 +83,7 @@ TEST_F(address, same_destination)
 }
 
 /* One handle an agent: the other one's does not help, and is not disturbed */
-TEST_F(address, another_agent)
+TEST_F(address, a_handle_for_each_agent)
 {
 	const struct umad_path here = {};
 	bool undisturbed = false;
@@ -98,7 +99,7 @@ TEST_F(address, another_agent)
 }
 
 /* All that tells one destination without a GRH from another */
-TEST_F(address, another_path)
+TEST_F(address, a_handle_for_each_path)
 {
 	static const struct {
 		__u8 sl;
@@ -125,7 +126,7 @@ TEST_F(address, another_path)
 	}
 }
 
-TEST_F(address, event)
+TEST_F(address, no_handle_is_used_after_an_event)
 {
 	const struct umad_path here = {};
 
@@ -140,7 +141,7 @@ TEST_F(address, event)
 }
 
 /* Many sends at once hold one handle, and the agent may go before they end */
-TEST_F(address, outstanding)
+TEST_F(address, handle_outlives_its_agent)
 {
 	struct umad_msg msg;
 	int i;

@@ -3,7 +3,8 @@
  * Agents: REGISTER_AGENT, REGISTER_AGENT2, UNREGISTER_AGENT, ENABLE_PKEY, and
  * which of the two header layouts a descriptor speaks.
  */
-#include "umad_utils.h"
+#include "kselftest_harness.h"
+#include "lib/utils.h"
 
 FIXTURE(agent)
 {

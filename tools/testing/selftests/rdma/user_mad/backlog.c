@@ -9,9 +9,10 @@
 #include <sched.h>
 #include <signal.h>
 
-#include "umad_cgroup.h"
-#include "umad_device.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/cgroup.h"
+#include "lib/device.h"
+#include "lib/trap.h"
 
 #define SMP_SM_INFO	0x20
 #define STATUS_D_BIT	0x8000
@@ -223,12 +224,12 @@ static const struct umad_path *path_of(__u32 i)
 	expect_balance(self, (int)(count));				\
 } while (0)
 
-TEST_F_TIMEOUT(backlog, thousand, UMAD_HANGS)
+TEST_F_TIMEOUT(backlog, a_thousand_end_once_each, UMAD_HANGS)
 {
 	expect_each_ends_once(self, 1000);
 }
 
-TEST_F_TIMEOUT(backlog, many, UMAD_HANGS)
+TEST_F_TIMEOUT(backlog, many_end_once_each, UMAD_HANGS)
 {
 	expect_each_ends_once(self, MANY);
 }
@@ -257,7 +258,7 @@ TEST_F(backlog, timeout_starts_late)
 }
 
 /* Who waits counts as outstanding, and to the limit */
-TEST_F(backlog, waiting_counts)
+TEST_F(backlog, waiting_counts_as_outstanding)
 {
 	struct umad_msg msg;
 	char text[16];
@@ -281,7 +282,7 @@ TEST_F(backlog, waiting_counts)
 }
 
 /* The agent goes while answers come, each of which makes room for another */
-TEST_F_TIMEOUT(backlog, unregister_in_flight, UMAD_HANGS)
+TEST_F_TIMEOUT(backlog, unregister_while_responses_come, UMAD_HANGS)
 {
 	struct umad_reg reg = {
 		.api = 1,
@@ -347,7 +348,7 @@ static void make_answer(struct umad_msg *msg)
  * A request leaves the backlog, and the device refuses it. Its transaction is
  * over then, and everybody else's goes on.
  */
-TEST_F(backlog, refused)
+TEST_F(backlog, refused_by_the_device)
 {
 	static struct umad_msg asked[SERVED];
 	int window = self->window, i;
@@ -431,7 +432,7 @@ static void *hog_thread(void *arg)
  * fill it, the MAD layer's worker must not run for a moment. Two agents, as one
  * alone may not have that much on the wire.
  */
-TEST_F_TIMEOUT(backlog, refused_by_queue, UMAD_HANGS)
+TEST_F_TIMEOUT(backlog, refused_after_a_full_queue, UMAD_HANGS)
 {
 	static struct hog hogs[64];
 	int cpus = sysconf(_SC_NPROCESSORS_ONLN), each, attempt, i, ones = 0;
@@ -489,7 +490,7 @@ TEST_F_TIMEOUT(backlog, refused_by_queue, UMAD_HANGS)
 }
 
 /* A repetition that is refused is the last: the record comes at once */
-TEST_F(backlog, refused_repetition)
+TEST_F(backlog, refused_retry_is_the_last)
 {
 	send_to(self, &to_nobody, 1, 100, 1000);
 	umad_fabric_fault("h1 fail post_send 5");
@@ -505,7 +506,7 @@ TEST_F(backlog, refused_repetition)
 #define LATE		16
 #define BEHIND		24
 
-TEST_F_TIMEOUT(backlog, answered_in_line, UMAD_HANGS)
+TEST_F_TIMEOUT(backlog, answered_while_waiting_to_retry, UMAD_HANGS)
 {
 	static struct umad_msg asked[2 * SERVED];
 	int window = self->window ?: 64, seen = 0, want, i;
@@ -646,7 +647,7 @@ FIXTURE_TEARDOWN(wire)
 	umad_fabric_stop();
 }
 
-TEST_F_TIMEOUT(wire, at_a_time, UMAD_HANGS)
+TEST_F_TIMEOUT(wire, requests_on_the_wire_at_a_time, UMAD_HANGS)
 {
 	bool smp = variant->request == MAD_CLASS_SM_DIRECTED ||
 		   variant->request == MAD_CLASS_SM_LID;
@@ -910,7 +911,7 @@ static int ask_peer(const struct umad_port *port)
 	return status;
 }
 
-TEST_F_TIMEOUT(end, of_many, UMAD_HANGS)
+TEST_F_TIMEOUT(end, many_outstanding_are_given_back, UMAD_HANGS)
 {
 	long noise = (64 * sysconf(_SC_NPROCESSORS_ONLN) + 64) * sysconf(_SC_PAGESIZE);
 	struct report report;

@@ -8,8 +8,9 @@
 #include <limits.h>
 #include <signal.h>
 
-#include "umad_cgroup.h"
-#include "umad_fabric.h"
+#include "kselftest_harness.h"
+#include "lib/cgroup.h"
+#include "lib/fabric.h"
 
 #define SENDS		4096
 #define UNREAD		8192

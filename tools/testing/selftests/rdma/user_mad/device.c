@@ -6,8 +6,9 @@
 #include <sched.h>
 #include <sys/sysmacros.h>
 
-#include "umad_fabric.h"
-#include "umad_netlink.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/netlink.h"
 
 #define UMAD_MAJOR	231
 #define FIXED_PORTS	64
@@ -38,7 +39,7 @@ TEST_F(device, abi_version)
 	EXPECT_STREQ("5", text);
 }
 
-TEST_F(device, number)
+TEST_F(device, device_number)
 {
 	char text[32], want[32];
 
@@ -50,7 +51,7 @@ TEST_F(device, number)
 	EXPECT_STREQ(want, text);
 }
 
-TEST_F(device, node)
+TEST_F(device, device_node)
 {
 	struct stat st;
 	char text[256];
@@ -71,7 +72,7 @@ TEST_F(device, node)
 	EXPECT_EQ(NULL, strstr(text, "DEVMODE"));
 }
 
-TEST_F(device, attributes)
+TEST_F(device, sysfs_attributes)
 {
 	static const char * const names[] = { "ibdev", "port" };
 	char path[256], want[80], text[80];
@@ -124,7 +125,7 @@ TEST_F(device, chrdev_regions)
 }
 
 /* A port without SMI has no issm, under no name and no number */
-TEST_F(device, no_issm)
+TEST_F(device, no_issm_without_smi)
 {
 	char path[128], node[64];
 	int fd;
@@ -151,7 +152,7 @@ TEST_F(device, no_issm)
 }
 
 /* A number in the region without a port behind it */
-TEST_F(device, no_port)
+TEST_F(device, number_without_port)
 {
 	char node[64];
 	int fd;
@@ -166,7 +167,7 @@ TEST_F(device, no_port)
 	unlink(node);
 }
 
-TEST_F(device, open_many)
+TEST_F(device, opened_many_times)
 {
 	struct umad_file files[64];
 	int i;
@@ -303,12 +304,12 @@ static int make_exclusive(FIXTURE_DATA(netns) *self)
 
 #define NOT_EXCLUSIVE	"somebody uses another network namespace"
 
-TEST_F(netns, shared)
+TEST_F(netns, shared_opens_in_each_namespace)
 {
 	EXPECT_EQ(0, open_from_elsewhere(self->port.dev));
 }
 
-TEST_F(netns, exclusive)
+TEST_F(netns, exclusive_opens_in_its_namespace_only)
 {
 	struct umad_file file;
 	int ret = make_exclusive(self);
@@ -322,7 +323,7 @@ TEST_F(netns, exclusive)
 }
 
 /* Who is refused does not hold it, either */
-TEST_F(netns, exclusive_issm)
+TEST_F(netns, exclusive_issm_opens_in_its_namespace_only)
 {
 	struct umad_fabric fabric = { .hosts = 2 };
 	char dev[64];

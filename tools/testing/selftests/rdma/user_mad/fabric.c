@@ -4,7 +4,8 @@
  * and forwards, protects and counts as the hardware would.
  */
 
-#include "umad_fabric.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
 
 #define METHOD_TRAP		0x05
 #define METHOD_TRAP_REPRESS	0x07

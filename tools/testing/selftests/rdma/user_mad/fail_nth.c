@@ -15,9 +15,10 @@
 #include <limits.h>
 #include <sys/syscall.h>
 
-#include "umad_device.h"
-#include "umad_long.h"
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/long.h"
+#include "lib/pair.h"
 
 #define SWEEP_TIMEOUT	600	/* seconds; nothing waits for that */
 #define FREE_METHOD	0x21	/* one that the server does not take */

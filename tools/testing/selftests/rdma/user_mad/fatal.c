@@ -6,7 +6,8 @@
  */
 #include <sys/mount.h>
 
-#include "umad_issm.h"
+#include "kselftest_harness.h"
+#include "lib/issm.h"
 
 #define TRACING		"/sys/kernel/tracing"
 #define WRITE_EVENT	TRACING "/events/ib_umad/ib_umad_write/enable"

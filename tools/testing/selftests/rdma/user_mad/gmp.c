@@ -5,7 +5,8 @@
  * simulated fabric, as on RoCE there are only GIDs.
  */
 
-#include "umad_fabric.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
 
 #define PKEYS		32
 #define GIDS		8
@@ -111,7 +112,7 @@ static struct umad_msg gmp_msg(FIXTURE_DATA(gmp) *self)
 	umad_expect_empty(&(self)->server);				\
 } while (0)
 
-TEST_F(gmp, path_bits)
+TEST_F(gmp, path_bits_choose_the_lid)
 {
 	struct umad_msg msg, seen, answer;
 	unsigned int i;
@@ -154,7 +155,7 @@ TEST_F(gmp, addressed_to_a_group)
 }
 
 /* The same on QP0: the answer comes from the LID that was asked */
-TEST_F(gmp, smp_path_bits)
+TEST_F(gmp, response_comes_from_the_lid_that_was_asked)
 {
 	struct umad_msg msg;
 	unsigned int i;
@@ -169,7 +170,7 @@ TEST_F(gmp, smp_path_bits)
 	}
 }
 
-TEST_F(gmp, service_level)
+TEST_F(gmp, service_level_arrives)
 {
 	struct umad_msg msg, seen, answer;
 	unsigned int sl;
@@ -184,7 +185,7 @@ TEST_F(gmp, service_level)
 }
 
 /* To one of one's own LIDs: it does not leave the port */
-TEST_F(gmp, to_oneself)
+TEST_F(gmp, to_a_lid_of_its_own_port)
 {
 	struct umad_msg msg = gmp_msg(self), seen;
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
@@ -223,7 +224,7 @@ static int gmp_pkey_violations(FIXTURE_DATA(gmp) *self)
 }
 
 /* Each side is told the index in its own table; the old header has none */
-TEST_F(gmp, pkey_index)
+TEST_F(gmp, pkey_index_is_of_ones_own_table)
 {
 	bool has_index = variant->abi.hlen == UMAD_HDR_NEW;
 	struct umad_msg msg, seen, answer;
@@ -298,7 +299,7 @@ TEST_F(gmp, pkey_index_out_of_range)
 	gmp_exchange(self, &msg, &seen, &answer);
 }
 
-TEST_F(gmp, gid)
+TEST_F(gmp, grh_tells_who_sent_it)
 {
 	struct umad_msg msg = gmp_msg(self), seen, answer;
 
@@ -375,7 +376,7 @@ static int gmp_set_guid(FIXTURE_DATA(gmp) *self, int host, int index, __u8 gid[1
 	return -1;
 }
 
-TEST_F(gmp, gid_index)
+TEST_F(gmp, gid_index_is_of_ones_own_table)
 {
 	struct umad_msg msg, seen, answer;
 	__u8 from[16], to[16];
@@ -394,7 +395,7 @@ TEST_F(gmp, gid_index)
 	EXPECT_EQ(0, memcmp(to, answer.hdr.gid, 16));
 }
 
-TEST_F(gmp, gid_index_refused)
+TEST_F(gmp, gid_index_empty_or_out_of_range)
 {
 	struct umad_msg msg = gmp_msg(self), seen, answer;
 
@@ -411,7 +412,7 @@ TEST_F(gmp, gid_index_refused)
 }
 
 /* Q_Keys are the MAD layer's: what the header says does not matter */
-TEST_F(gmp, qkey)
+TEST_F(gmp, qkey_has_no_effect)
 {
 	struct umad_msg msg = gmp_msg(self), seen, answer;
 

@@ -9,7 +9,7 @@
  * can do that has to read along. It fails when the other one does not come in
  * two minutes, or in UMAD_PEER_SECONDS.
  */
-#include "umad_long.h"
+#include "lib/long.h"
 #include "kselftest.h"
 
 #define MESSAGE		(1024 * 1024)

@@ -5,7 +5,8 @@
  */
 #include <limits.h>
 
-#include "umad_utils.h"
+#include "kselftest_harness.h"
+#include "lib/utils.h"
 
 #define PARAM		"/sys/module/ib_umad/parameters/max_sends"
 #define DEFAULT		65536
@@ -107,7 +108,7 @@ TEST_F(limits, bad_values)
 	EXPECT_EQ(-ERANGE, put_limit("4294967296"));
 }
 
-TEST_F(limits, refusal)
+TEST_F(limits, refused_at_the_limit)
 {
 	struct umad_reg reg = umad_reg_send_only(2);
 	struct umad_msg msg;
@@ -135,7 +136,7 @@ TEST_F(limits, refusal)
 }
 
 /* Everybody has room of their own */
-TEST_F(limits, each_descriptor)
+TEST_F(limits, each_descriptor_has_its_own)
 {
 	struct umad_reg reg = umad_reg_send_only(2);
 	struct umad_file file;
@@ -155,7 +156,7 @@ TEST_F(limits, each_descriptor)
 }
 
 /* What is outstanding stays so when the limit is lowered */
-TEST_F(limits, lowered)
+TEST_F(limits, lowered_below_what_is_outstanding)
 {
 	if (!have_limit(self))
 		return;
@@ -211,7 +212,7 @@ TEST_F(limits, room_after_timeouts)
 	}								\
 } while (0)
 
-TEST_F(limits, room_after_answers)
+TEST_F(limits, room_after_responses)
 {
 	struct umad_msg msg, got;
 	int i;
@@ -273,7 +274,7 @@ static long long write_ns(FIXTURE_DATA(limits) *self, __u32 *tid, int tries)
 	return best;
 }
 
-TEST_F_TIMEOUT(limits, cost_of_many, UMAD_HANGS)
+TEST_F_TIMEOUT(limits, write_costs_no_more_with_many, UMAD_HANGS)
 {
 	long long few, many;
 	__u32 tid = 0;

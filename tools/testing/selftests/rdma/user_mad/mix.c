@@ -10,8 +10,9 @@
  * UMAD_MIX_OPS is the number of operations, UMAD_MIX_SEED the seed. Threads see
  * to it that no run is quite like another, with the same seed either.
  */
-#include "umad_device.h"
-#include "umad_fabric.h"
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/fabric.h"
 
 #include <pthread.h>
 #include <signal.h>

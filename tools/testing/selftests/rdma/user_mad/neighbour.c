@@ -4,8 +4,9 @@
  * be sent there. To one who never answers this takes a second, in which nobody
  * else may have to wait.
  */
-#include "umad_device.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/trap.h"
 
 #define VICTIM_METHOD	0x20
 #define EXCHANGES	20
@@ -127,7 +128,7 @@ TEST_F(neighbour, stops_no_call)
 }
 
 /* The agent itself is waited for, for the second that it takes */
-TEST_F(neighbour, unregister)
+TEST_F(neighbour, unregister_waits_for_its_writer)
 {
 	start_writer(self);
 	self->stop = true;
@@ -149,7 +150,7 @@ static long remove_device(struct umad_call *call)
 	return umad_device_remove(call->arg);
 }
 
-TEST_F(neighbour, removal)
+TEST_F(neighbour, removal_ends_the_wait)
 {
 	struct umad_call removal = {
 		.op = UMAD_CALL_FN,
@@ -275,7 +276,7 @@ static long crowd_write(struct umad_call *call)
 	}
 }
 
-TEST_F_TIMEOUT(crowd, removal, UMAD_HANGS)
+TEST_F_TIMEOUT(crowd, removal_ends_every_wait, UMAD_HANGS)
 {
 	struct umad_call removal = {
 		.op = UMAD_CALL_FN,

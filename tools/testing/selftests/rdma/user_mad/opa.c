@@ -3,8 +3,9 @@
  * Omni-Path: MADs of up to 2048 bytes, alone and as segments of messages, next
  * to those of InfiniBand on the same descriptor.
  */
-#include "umad_fabric.h"
-#include "umad_long.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/long.h"
 
 #define OPA_SIZE	2048
 #define OPA_VERSION	0x80
@@ -160,7 +161,7 @@ TEST_F(opa, mads_of_every_length)
 	umad_expect_empty(&self->server);
 }
 
-TEST_F(opa, too_long)
+TEST_F(opa, longer_than_a_mad_is_refused)
 {
 	struct umad_msg head = next_head(self, OPA_VERSION, MAD_SEND);
 
@@ -178,7 +179,7 @@ TEST_F(opa, too_long)
 }
 
 /* On one descriptor; what does not fit the reader stays, and keeps its place */
-TEST_F(opa, mixed)
+TEST_F(opa, short_and_long_on_one_descriptor)
 {
 	struct umad_msg ib = next_head(self, IB_VERSION, MAD_SEND);
 	struct umad_msg opa = next_head(self, OPA_VERSION, MAD_SEND);
@@ -238,7 +239,7 @@ TEST_F(opa, request_and_response)
 	umad_expect_empty(&self->client);
 }
 
-TEST_F(opa, timeout)
+TEST_F(opa, timeout_record)
 {
 	struct umad_msg head = next_head(self, OPA_VERSION, 0x10), got;
 
@@ -249,7 +250,7 @@ TEST_F(opa, timeout)
 	EXPECT_EQ((__u32)be64toh(head.mad.tid), (__u32)be64toh(got.mad.tid));
 }
 
-TEST_F_TIMEOUT(opa, messages, UMAD_HANGS)
+TEST_F_TIMEOUT(opa, rmpp_messages, UMAD_HANGS)
 {
 	size_t seg = OPA_SIZE - MAD_VENDOR_HDR, n;
 
@@ -277,7 +278,7 @@ TEST_F_TIMEOUT(opa, messages, UMAD_HANGS)
 }
 
 /* The first segment is what must fit: it is longer than a MAD of InfiniBand */
-TEST_F(opa, message_enospc)
+TEST_F(opa, first_segment_must_fit)
 {
 	struct umad_msg head = next_head(self, OPA_VERSION, MAD_SEND);
 	const size_t len = 3 * OPA_SIZE + 17;

@@ -6,7 +6,8 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 #define WRITABLE	(POLLOUT | POLLWRNORM)
 #define READABLE	(POLLIN | POLLRDNORM)

@@ -9,7 +9,8 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 #define LIMIT		200000
 #define BATCH		64
@@ -112,7 +113,7 @@ static long long close_beside_others(struct umad_file *file, long long *total)
 	return shared->gap;
 }
 
-TEST_F_TIMEOUT(pair, limit, 600)
+TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 {
 	size_t size = self->server.hlen + MAD_SIZE;
 	static __u8 buf[BATCH][UMAD_HDR_NEW + MAD_SIZE];

@@ -6,7 +6,8 @@
 #include <stdatomic.h>
 #include <sys/time.h>
 
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 TEST_F(pair, received_mad)
 {
@@ -208,7 +209,7 @@ TEST_F(pair, timeout_zero_reports_nothing)
 	EXPECT_FALSE(umad_readable(&self->client, UMAD_QUIET_MS));
 }
 
-TEST_F(pair, answered_does_not_time_out)
+TEST_F(pair, responded_does_not_time_out)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
 	struct umad_msg got;

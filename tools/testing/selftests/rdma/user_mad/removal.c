@@ -8,8 +8,9 @@
 #include <sys/select.h>
 #include <sys/sysmacros.h>
 
-#include "umad_device.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/trap.h"
 
 #define MANY	256
 
@@ -254,7 +255,7 @@ TEST_F(removal, wakes_select)
 
 /* Afterwards */
 
-TEST_F(removal, answers)
+TEST_F(removal, errno_of_each_call)
 {
 	struct umad_msg msg = unanswered(self, 1);
 	struct umad_file fresh;
@@ -290,7 +291,7 @@ TEST_F(removal, answers)
  * new namespace the device has a umadN again, under the old number perhaps, but
  * it is not for us.
  */
-TEST_F(removal, open)
+TEST_F(removal, no_way_to_open)
 {
 	bool elsewhere = variant->kind == UMAD_MADSIM_NETNS;
 	char node[64], path[64];
@@ -322,7 +323,7 @@ TEST_F(removal, open)
 }
 
 /* Sysfs: who had a file open is told, and there is no other file any more */
-TEST_F(removal, attributes)
+TEST_F(removal, no_attributes)
 {
 	char path[128], text[64];
 	int ibdev, port;
@@ -348,7 +349,7 @@ TEST_F(removal, attributes)
 }
 
 /* Nothing is outstanding any more, and nobody is left to be told */
-TEST_F(removal, sends_outstanding)
+TEST_F(removal, ends_what_is_outstanding)
 {
 	struct umad_msg msg;
 	int i;
@@ -367,7 +368,7 @@ TEST_F(removal, sends_outstanding)
 }
 
 /* Timeout records that nobody has read go with the descriptor */
-TEST_F(removal, unread)
+TEST_F(removal, frees_unread_timeouts)
 {
 	struct umad_msg msg = unanswered(self, 1);
 	int i;
@@ -704,13 +705,13 @@ static long busy_look(struct umad_call *call)
 	}								\
 } while (0)
 
-TEST_F_TIMEOUT(removal, busy, UMAD_HANGS)
+TEST_F_TIMEOUT(removal, while_calls_are_made, UMAD_HANGS)
 {
 	expect_busy(self, &variant->abi, 5);
 }
 
 /* A device that comes back is a new one; the old descriptors stay as dead */
-TEST_F_TIMEOUT(removal, comes_back, UMAD_HANGS)
+TEST_F_TIMEOUT(removal, new_device_is_another_one, UMAD_HANGS)
 {
 	struct umad_file old[4];
 	struct umad_msg msg, got;
@@ -767,7 +768,7 @@ static long ask(struct umad_call *call)
  * a device. A device that hands it a request after that may crash the kernel. The
  * one that we simulate must not.
  */
-TEST_F_TIMEOUT(removal, asked, UMAD_HANGS)
+TEST_F_TIMEOUT(removal, while_requests_arrive, UMAD_HANGS)
 {
 	struct asker asker = { .call = { .op = UMAD_CALL_FN, .fn = ask } };
 	__u8 data[64] = {};
@@ -793,7 +794,7 @@ TEST_F_TIMEOUT(removal, asked, UMAD_HANGS)
 }
 
 /* The last one to know of a device may be a process that is killed */
-TEST_F(removal, killed)
+TEST_F(removal, last_holder_is_killed)
 {
 	struct umad_msg msg = unanswered(self, 1);
 	pid_t parent = getpid(), pid;
@@ -838,7 +839,7 @@ FIXTURE_TEARDOWN(roce)
 }
 
 /* Half of a message has come, or half has gone, and the rest never does */
-TEST_F(roce, half_a_message)
+TEST_F(roce, frees_half_a_message)
 {
 	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET);
 	struct umad_file sender, receiver;
@@ -892,7 +893,7 @@ TEST_F(roce, half_a_message)
 }
 
 /* MADs that nobody has read go with the descriptor */
-TEST_F(roce, unread)
+TEST_F(roce, frees_unread_mads)
 {
 	struct umad_msg msg;
 	int i;
@@ -908,7 +909,7 @@ TEST_F(roce, unread)
 }
 
 /* The interface goes, and the kernel takes the device away by itself */
-TEST_F_TIMEOUT(roce, interface, UMAD_HANGS)
+TEST_F_TIMEOUT(roce, network_interface_goes, UMAD_HANGS)
 {
 	self->device.kind = UMAD_RXE_NETDEV;
 	expect_busy(self, &abi_new, 3);

@@ -3,7 +3,8 @@
  * RMPP: messages of several segments that the kernel cuts up and puts together
  * again, and agents that do their own.
  */
-#include "umad_utils.h"
+#include "kselftest_harness.h"
+#include "lib/utils.h"
 
 #define CLASS_HDR	MAD_VENDOR_HDR
 #define SEG_DATA	(MAD_SIZE - CLASS_HDR)
@@ -170,7 +171,7 @@ TEST_F(rmpp, one_segment)
 }
 
 /* Too little room: the first segment tells how much is needed */
-TEST_F(rmpp, enospc)
+TEST_F(rmpp, enospc_tells_the_length)
 {
 	const size_t len = 5 * SEG_DATA + 17;
 	size_t whole = self->server.hlen + CLASS_HDR + len, n;
@@ -285,7 +286,7 @@ TEST_F(rmpp, long_response)
 }
 
 /* ... to which nobody listens: it is reported as an ordinary timeout */
-TEST_F(rmpp, long_timeout)
+TEST_F(rmpp, long_request_times_out)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 6);
 	struct umad_msg got;
@@ -302,7 +303,7 @@ TEST_F(rmpp, long_timeout)
 }
 
 /* Without the ACTIVE flag one MAD is the limit */
-TEST_F(rmpp, not_active_too_long)
+TEST_F(rmpp, too_long_without_active)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 7);
 	size_t size;
@@ -319,7 +320,7 @@ TEST_F(rmpp, not_active_too_long)
 }
 
 /* An agent that does its own RMPP sends and receives segments */
-TEST_F(rmpp, user_rmpp)
+TEST_F(rmpp, user_rmpp_segments)
 {
 	struct umad_reg reg;
 	struct umad_file server;

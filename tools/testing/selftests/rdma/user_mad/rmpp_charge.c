@@ -6,9 +6,10 @@
  */
 #include <signal.h>
 
-#include "umad_cgroup.h"
-#include "umad_long.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/cgroup.h"
+#include "lib/long.h"
+#include "lib/trap.h"
 
 #define MB		(1024 * 1024L)
 

@@ -3,8 +3,9 @@
  * Long messages over a simulated fabric: the longest ones, and links that lose
  * segments, bring them twice, late or out of order.
  */
-#include "umad_fabric.h"
-#include "umad_long.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/long.h"
 
 /* What takes a minute elsewhere takes many with sanitizers */
 #define LONGEST		(umad_slow_kernel() ? 2 << 20 : 16 << 20)

@@ -9,8 +9,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "umad_long.h"
-#include "umad_trap.h"
+#include <linux/userfaultfd.h>
+
+#include "kselftest_harness.h"
+#include "lib/long.h"
+#include "lib/trap.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define RACES		50

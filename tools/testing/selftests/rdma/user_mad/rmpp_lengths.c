@@ -3,7 +3,8 @@
  * Lengths: messages that end at and around every kind of segment boundary, of
  * every class that has a header of its own, as request and as response.
  */
-#include "umad_long.h"
+#include "kselftest_harness.h"
+#include "lib/long.h"
 
 /* The first window is one segment, then 64 come with each acknowledgment */
 #define WINDOW		64
@@ -181,7 +182,7 @@ TEST_F(lengths, every_boundary)
 	umad_expect_empty(&self->client);
 }
 
-TEST_F(lengths, windows)
+TEST_F(lengths, window_boundaries)
 {
 	size_t seg = seg_data(variant->mgmt_class), n;
 
@@ -213,7 +214,7 @@ TEST_F(lengths, responses)
 }
 
 /* The end of a page is where a copy from user space may stop */
-TEST_F(lengths, pages)
+TEST_F(lengths, page_boundaries)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t at = self->client.hlen + umad_class_hdr(variant->mgmt_class);

@@ -5,9 +5,11 @@
 # prints one KTAP stream: a test for each program, with the program's own tests
 # indented before its result.
 #
-#	run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST]...]
+#	run.sh [-n] [-r] DIRECTORY [PROGRAM[.TEST]...]
 #
-# PROGRAM/TEST: of this program only the tests of this name.
+# Without PROGRAM all run that the file programs in DIRECTORY lists, which make has
+# put there. PROGRAM.TEST: of this program only the tests of this name, or the one
+# of this fixture and variant, PROGRAM.FIXTURE[.VARIANT].TEST.
 #
 # -n: native programs only, no 32-bit ones.
 #
@@ -36,11 +38,7 @@ die()
 	exit 2
 }
 
-usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST]...]"
-both="device agent send recv poll rmpp smi trace"
-native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
-opa stall neighbour removal issm_removal mix limits charge rmpp_charge
-queue_limit race backlog statistics"
+usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[.TEST]...]"
 
 native_only=
 if [ "${1:-}" = -n ]; then
@@ -53,12 +51,10 @@ if [ "${1:-}" = -r ]; then
 	shift
 fi
 export UMAD_REFERENCE
-# It would not survive these
-[ "$UMAD_REFERENCE" = 1 ] || native="$native fatal"
 [ $# -ge 1 ] || die "$usage"
 dir=$1
 shift
-[ -d "$dir" ] || die "no directory $dir: build with make OUTPUT=$dir first"
+[ -e "$dir/programs" ] || die "no $dir/programs: build with make OUTPUT=$dir first"
 [ "$(id -u)" = 0 ] || die "must be root"
 [ -d /sys/class/infiniband_mad ] || die "ib_umad is not loaded"
 for tool in ip rdma; do
@@ -102,19 +98,19 @@ fi
 here=$(dirname "$0")
 limit=${UMAD_TIMEOUT:-$(sed -n 's/^timeout=//p' "$here/settings")}
 
-programs=${*:-$both $native}
+no_32=
+! [ -x "$dir/agent_32" ] || "$dir/agent_32" -l 2>&1 | grep -q FIXTURE || no_32=1
+programs=$*
 if [ $# -eq 0 ]; then
-	if [ "$native_only" ]; then
-		:
-	elif [ -x "$dir/agent_32" ] &&
-			! "$dir/agent_32" -l 2>&1 | grep -q FIXTURE; then
-		programs="$programs 32-bit"
-	elif [ -x "$dir/agent_32" ]; then
-		for name in $both; do
-			programs="$programs ${name}_32"
-		done
-	fi
-	programs="$programs many_ports.sh"
+	for name in $(cat "$dir/programs"); do
+		case $name in
+		*_32)	[ ! "$native_only$no_32" ] || continue ;;
+		# The reference would not survive these
+		fatal)	[ "$UMAD_REFERENCE" = 0 ] || continue ;;
+		esac
+		programs="$programs ${name%.sh}"
+	done
+	[ "$native_only" ] || [ ! "$no_32" ] || programs="$programs 32-bit"
 fi
 
 # A program that ends before its plan is done must not look like a short one.
@@ -146,19 +142,19 @@ number=0
 for name in $programs; do
 	number=$((number + 1))
 	echo "  # program $name"
-	only=
+	program=$dir/${name%%.*} only=
+	! grep -qx "${name%%.*}\.sh" "$dir/programs" || program=$here/${name%%.*}.sh
 	case $name in
-	*.sh)	program=$here/$name ;;
-	*/*)	program=$dir/${name%/*} only=${name#*/} ;;
-	*)	program=$dir/$name ;;
+	*.*.*)	only="-r ${name#*.}" ;;
+	*.*)	only="-t ${name#*.}" ;;
 	esac
 	if [ "$name" = 32-bit ]; then
 		echo "ok $number $name # SKIP this kernel does not run such programs"
 	elif [ ! -x "$program" ]; then
 		status=1
-		echo "not ok $number $name # there is no $program"
+		echo "not ok $number $name # there is no ${name%%.*}"
 	elif timeout --kill-after=5 "${limit:-120}" \
-			"$program" ${only:+-t "$only"} 2>&1 |
+			"$program" $only 2>&1 |
 			awk -v name="$name" -v only="$only" "$check" && after_each; then
 		echo "ok $number $name"
 	else

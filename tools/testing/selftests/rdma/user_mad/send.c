@@ -4,7 +4,8 @@
  */
 #include <pthread.h>
 
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 /* Long enough to stay outstanding while a test looks, however slow it is */
 #define LONG_MS		60000
@@ -310,7 +311,7 @@ TEST_F(pair, tid_is_free_after_timeout)
 	}
 }
 
-TEST_F(pair, tid_is_free_after_answer)
+TEST_F(pair, tid_is_free_after_response)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
 	struct umad_msg got;

@@ -4,8 +4,9 @@
  * notices, over a simulated fabric.
  */
 
-#include "umad_fabric.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/trap.h"
 
 #define METHOD_TRAP		0x05
 #define METHOD_TRAP_REPRESS	0x07
@@ -258,7 +259,7 @@ TEST_F(smi, combined_route)
 }
 
 /* Written by Set, read back by Get over the other kind of route */
-TEST_F(smi, set)
+TEST_F(smi, set_is_seen_by_get)
 {
 	struct umad_msg msg = smi_msg(self, &to_second, 0, MAD_SET, SMP_GUID_INFO), got;
 	__u8 block[64], own[8];
@@ -278,7 +279,7 @@ TEST_F(smi, set)
 	EXPECT_EQ(0, memcmp(block + 8, smp_of(&got)->data + 8, 56));
 }
 
-TEST_F(smi, status_of_the_answer)
+TEST_F(smi, status_of_the_response)
 {
 	struct umad_msg msg = smi_msg(self, &to_second, 0, MAD_GET, 0x7777), got;
 
@@ -307,7 +308,7 @@ TEST_F(smi, status_of_the_answer)
 	EXPECT_EQ((msg)->mad.attr_id, __got.mad.attr_id);		\
 } while (0)
 
-TEST_F(smi, timeout)
+TEST_F(smi, times_out_where_nobody_is)
 {
 	const struct umad_path nowhere[] = {
 		{ 2, { 1, self->fabric.spare } },	/* no cable */
@@ -446,7 +447,7 @@ TEST_F(smi, refused_address)
 }
 
 /* One TID, one request: also when the routes differ, but not the classes */
-TEST_F(smi, duplicate)
+TEST_F(smi, duplicate_by_another_route)
 {
 	static const struct umad_path nowhere = { 2, { 1, 99 } };
 	struct umad_msg msg = smi_msg(self, &nowhere, 0, MAD_GET, SMP_NODE_INFO);
@@ -464,7 +465,7 @@ TEST_F(smi, duplicate)
 	smi_ask(self, &other, &got);
 }
 
-TEST_F(smi, register)
+TEST_F(smi, what_can_be_registered)
 {
 	static const struct {
 		__u8 qpn;
@@ -507,7 +508,7 @@ TEST_F(smi, register)
 }
 
 /* A method of an SMP class belongs to one agent of a port */
-TEST_F(smi, register_methods)
+TEST_F(smi, method_belongs_to_one_agent)
 {
 	struct umad_reg reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << METHOD_TRAP);
 	__u32 id;
@@ -537,7 +538,7 @@ TEST_F(smi, register_methods)
 }
 
 /* A request that the device leaves to software, answered by an agent or by none */
-TEST_F(smi, serve)
+TEST_F(smi, request_is_served_by_an_agent)
 {
 	struct umad_msg ask[2], got;
 	struct umad_reg reg;
@@ -581,7 +582,7 @@ TEST_F(smi, serve)
 }
 
 /* What nobody asked for, from another program's QP0 */
-TEST_F(smi, unsolicited)
+TEST_F(smi, unsolicited_goes_to_its_agent)
 {
 	struct umad_reg reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << METHOD_TRAP);
 	struct umad_msg msg, got;
@@ -761,7 +762,7 @@ TEST_F(port0, one_pair_of_devices)
 	EXPECT_EQ(-1, umad_find_port_of(self->fabric.sw.ibdev, 1, &port));
 }
 
-TEST_F(port0, smps)
+TEST_F(port0, port_0_takes_smps)
 {
 	struct umad_msg msg, refused;
 	char desc[64];
@@ -787,7 +788,7 @@ TEST_F(port0, smps)
 }
 
 /* The switch's own hardware answers SMPs, the subnet manager on it SMInfo */
-TEST_F(port0, serve)
+TEST_F(port0, port_0_serves_requests)
 {
 	struct umad_reg reg = {
 		.api = 1,
@@ -826,7 +827,7 @@ TEST_F(port0, serve)
 	close(issm);
 }
 
-TEST_F(port0, gmp)
+TEST_F(port0, port_0_sends_gmps)
 {
 	struct umad_reg reg = umad_reg_vendor(1, 1ULL << MAD_GET);
 	struct umad_msg msg, got;

@@ -4,8 +4,9 @@
  * page fault, and reads that fail, next to the traffic of everybody else.
  */
 #define PAIR_TWO_VARIANTS
-#include "umad_pair.h"
-#include "umad_trap.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
+#include "lib/trap.h"
 
 FIXTURE_VARIANT_ADD(pair, v2_new_fuse)
 {

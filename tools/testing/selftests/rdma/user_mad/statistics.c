@@ -4,9 +4,10 @@
  * descriptor and each agent has. Whatever is sent or received changes one counter,
  * and no other one.
  */
-#include "umad_cgroup.h"
-#include "umad_issm.h"
-#include "umad_long.h"
+#include "kselftest_harness.h"
+#include "lib/cgroup.h"
+#include "lib/issm.h"
+#include "lib/long.h"
 
 static const char *const names[] = {
 	"sent", "received", "rmpp_sent", "rmpp_received",

@@ -6,7 +6,8 @@
 #include <sys/mount.h>
 
 #define PAIR_TWO_VARIANTS
-#include "umad_pair.h"
+#include "kselftest_harness.h"
+#include "lib/pair.h"
 
 #define TRACING		"/sys/kernel/tracing"
 
@@ -179,7 +180,7 @@ static const struct field fields[] = {
 	{ "u8", "traffic_class", 92, 1 },
 };
 
-TEST(format)
+TEST(format_of_the_events)
 {
 	static const char * const events[] = {
 		"ib_umad_write", "ib_umad_read_recv", "ib_umad_read_send",

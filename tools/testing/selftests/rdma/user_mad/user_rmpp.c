@@ -4,8 +4,9 @@
  * IB_USER_MAD_USER_RMPP is a MAD of its own. A sender and a receiver made of
  * that talk to the kernel's, and end its transfers in every way there is.
  */
-#include "umad_fabric.h"
-#include "umad_rmpp.h"
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/rmpp.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define LEN		(150 * SEG_DATA + 77)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# The kernel tree that the series is made for and the test kernels are built
+# from, the newest source package of Debian unstable; sourced after common.sh,
+# never run.
+#
+#	$linux/tree	the whole source as a git repository: branch base is
+#			the package, fixed has fixes/ on top, series is what
+#			scripts/series/write wrote last; checked out is fixed, or
+#			fixed and a series
+#	$linux/version	its package and version
+#	$linux/build	one build directory per configuration
+#
+# shellcheck shell=bash disable=SC2154	# top and cache come from common.sh
+
+# shellcheck source=scripts/kernel/unstable.sh
+. "$top/scripts/kernel/unstable.sh"
+
+linux=$cache/linux
+
+# Git with nothing of the user's configuration that could change a patch, and
+# with a cache that another user may have made.
+linux_git()
+{
+	GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null \
+		git -c safe.directory='*' -C "$linux/tree" "$@"
+}
+
+# One run at a time in the tree and its build directories. A script that one of
+# us calls inherits the lock.
+linux_lock()
+{
+	[ "${USER_MAD_LINUX_LOCKED-}" ] && return
+	mkdir -p "$cache"
+	exec 9>"$cache/linux.lock"
+	flock -n 9 || {
+		say "waiting for another run to be done with $linux"
+		flock 9
+	}
+	export USER_MAD_LINUX_LOCKED=1
+}
+
+# The newest source package and its version, or nothing
+linux_newest()
+{
+	local package
+
+	(unstable_update) || return 0
+	package=$(unstable_depends linux-source 'linux-source-.*')
+	[ -z "$package" ] || echo "$package $(unstable_version "$package")"
+}
+
+# linux_unpack PACKAGE VERSION: into the tree, complete or not there at all
+linux_unpack()
+{
+	say "fetching and unpacking $1 $2, once"
+	rm -rf "$linux"
+	mkdir -p "$linux/tree"
+	(cd "$linux" && unstable_apt apt-get -qq download "$1") ||
+		die "cannot fetch $1"
+	dpkg --fsys-tarfile "$linux"/*.deb |
+		tar -xO --wildcards "*/$1.tar.xz" | xz -dc -T0 |
+		tar -C "$linux/tree" --strip-components=1 -x ||
+		die "cannot unpack $1: disk full?"
+	rm "$linux"/*.deb
+	linux_git init -q -b base
+	linux_git config user.name "Debian kernel package"
+	linux_git config user.email debian-kernel@lists.debian.org
+	linux_git config gc.auto 0
+	# Straight into one pack: 70,000 loose objects take twice the time
+	linux_git -c core.bigFileThreshold=1 -c core.compression=1 add -Af .
+	GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000' \
+		linux_git commit -q -m "$1 $2"
+	echo "$1 $2" >"$linux/version"
+}
+
+# Have branch base hold the newest source. Another version of it takes everything
+# built from the former one away. What is cached serves when the archive is out
+# of reach.
+linux_base()
+{
+	local newest
+
+	newest=$(linux_newest)
+	if [ -e "$linux/version" ]; then
+		[ "$newest" ] || say "using the cached $(cat "$linux/version")"
+		[ "${newest:-$(cat "$linux/version")}" != "$(cat "$linux/version")" ] ||
+			return 0
+	fi
+	[ "$newest" ] || die "there is no source of Debian unstable's kernel to be had"
+
+	linux_lock
+	"$top/scripts/deps" git xz-utils dpkg
+	# shellcheck disable=SC2086	# package and version
+	[ "$(cat "$linux/version" 2>/dev/null)" = "$newest" ] || linux_unpack $newest
+}
+
+# The folder of kselftest. Without a newest source it is that of this Debian's,
+# for the kernels that can be tested then.
+linux_kselftest()
+{
+	local old=$cache/linux-source-6.12
+
+	if [ -e "$linux/version" ] || [ "$(linux_newest)" ]; then
+		linux_base
+		echo "$linux/tree/tools/testing/selftests"
+		return
+	fi
+	"$top/scripts/deps" linux-source-6.12 xz-utils
+	if [ ! -d "$old" ]; then
+		say "taking kselftest from linux-source-6.12"
+		rm -rf "$old.new"
+		mkdir -p "$old.new"
+		tar -C "$old.new" --strip-components=1 \
+			-xf /usr/src/linux-source-6.12.tar.xz --wildcards \
+			'*/tools/testing/selftests/lib.mk' \
+			'*/tools/testing/selftests/kselftest*' \
+			'*/scripts/subarch.include' ||
+			die "cannot unpack kselftest from linux-source-6.12"
+		mv -T "$old.new" "$old"
+	fi
+	echo "$old/tools/testing/selftests"
+}
+
+# Have branch fixed hold base with fixes/ applied. Whatever is checked out has
+# them: a header that came and went would have modules built again, under the
+# hands of a lane that runs them and wants to know which of their lines it ran.
+linux_fixed()
+{
+	local fixes=("$top"/scripts/kernel/fixes/*.patch)
+
+	linux_base
+	linux_lock
+	! cat "${fixes[@]}" | cmp -s - "$linux/fixes" || return 0
+	linux_git checkout -q -f -B fixed base
+	linux_git apply --index "${fixes[@]}"
+	linux_git commit -q -m "Fixes for reports of sanitizers"
+	cat "${fixes[@]}" >"$linux/fixes"
+}
+
+# Check the series of this checkout out in the tree, brought to base by git am.
+# That happens in a worktree of its own, which has no files but the topmost, so
+# that the tree, and what is built from it, sees changed files alone.
+linux_series()
+{
+	local tmp tip am
+
+	linux_fixed
+	"$top/scripts/series/write" >/dev/null
+	tmp=$(mktemp -d)
+	linux_git worktree prune
+	linux_git worktree add -q --no-checkout --detach "$tmp/am" base
+	am=(linux_git -C "$tmp/am" -c user.name=series -c user.email=series)
+	if ! {
+		"${am[@]}" sparse-checkout set &&
+		"${am[@]}" checkout -q &&
+		"${am[@]}" am -q --committer-date-is-author-date \
+			"$top"/build/series/*.patch &&
+		"${am[@]}" cherry-pick fixed
+	} >"$tmp/log" 2>&1; then
+		cat "$tmp/log" >&2
+		rm -rf "$tmp"
+		die "the series does not apply to $(cat "$linux/version")"
+	fi
+	tip=$("${am[@]}" rev-parse HEAD)
+	rm -rf "$tmp"
+	linux_git worktree prune
+	linux_git checkout -q -f --detach "$tip" ||
+		die "cannot check the series out in $linux/tree"
+}

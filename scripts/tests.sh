@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# What tests there are, by name: PROGRAM, or PROGRAM.TEST for one of its tests.
+# Sourced after common.sh, never run.
+#
+# shellcheck shell=bash disable=SC2154	# top comes from common.sh
+
+madsim_tests=$top/tools/testing/madsim
+selftests=$top/tools/testing/selftests/rdma/user_mad
+
+kunit_suites()
+{
+	sed -n '/^static struct kunit_suite /,/^}/s/.*\.name\s*= "\(.*\)",/\1/p' \
+		"$top"/drivers/infiniband/*/*/*_kunit.c
+}
+
+# test_kind TEST: prints whose program it is: kunit, madsim or selftests; fails if
+# there is no such program
+test_kind()
+{
+	local program=${1%%.*}
+
+	if [[ $program =~ ^(run|lib|)$ ]]; then
+		return 1
+	elif kunit_suites | grep -xF -- "$program" >/dev/null; then
+		echo kunit
+	elif [ -e "$madsim_tests/$program.sh" ]; then
+		echo madsim
+	elif [ -e "$selftests/${program%_32}.c" ] || [ -e "$selftests/$program.sh" ]; then
+		echo selftests
+	else
+		return 1
+	fi
+}
+
+# test_programs [KIND]: all of them, a line for each kind
+test_programs()
+{
+	local name
+
+	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/*.sh $(kunit_suites); do
+		name=${name##*/}
+		name=${name%.*}
+		echo "$(test_kind "$name") $name"
+	done | awk -v only="${1-}" '
+		NF == 2 && (only == "" || only == $1) { names[$1] = names[$1] " " $2 }
+		END { for (kind in names) print kind ":" names[kind] }' | sort
+}
+
+# test_require KIND TEST: there is such a program
+test_require()
+{
+	[ "$(test_kind "$2")" = "$1" ] ||
+		die "no test '$2' here; there are $(test_programs "$1")"
+}
+
+# test_whole TEST: of these programs there are no single tests
+test_whole()
+{
+	[ "$1" = "${1%%.*}" ] || die "${1%%.*} runs as a whole only, not $1"
+}

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# In a guest with umad loaded and a kernel that looks for what goes wrong between
+# CPUs: run the selftests that provoke it, then say whether the kernel did look.
+#
+#	guest.sh kcsan PROGRAMS MADSIM
+#	guest.sh debug PROGRAMS
+#
+# PROGRAMS is the folder of the selftests, MADSIM an ib_madsim that KCSAN does
+# not watch. What was found is in the kernel log, for scripts/guest/run to see.
+
+set -u
+which=$1 programs=$2
+run=$(dirname "$0")/../selftests/rdma/user_mad/run.sh
+counters=/sys/kernel/debug/kcsan
+status=0
+. "$(dirname "$0")/../../../scripts/ktap.sh"
+
+# race SKIP ARGUMENT ...: run those tests of two_threads with a watchpoint at every SKIPth
+# access at most, where KCSAN waits for up to 100 us for somebody else to come by
+race()
+{
+	echo "$1" >/sys/module/kcsan/parameters/skip_watch
+	echo 100 >/sys/module/kcsan/parameters/udelay_task
+	shift
+	echo "# program two_threads"
+	UMAD_RACE_MS=500 "$programs/two_threads" "$@" || status=1
+}
+
+# Also those for whose report another one came too early
+no_race()
+{
+	grep -qx 'data_races: 0' $counters &&
+		grep -qx 'races_unknown_origin: 0' $counters
+}
+
+case $which in
+kcsan)
+	# With all of its accesses watched, madsim would get most watchpoints
+	insmod "$3" topology=none
+	mountpoint -q /sys/kernel/config ||
+		mount -t configfs none /sys/kernel/config
+	# What is done once in the life of a device or a descriptor has to be
+	# watched then. Of what is done often, fewer watchpoints see more, as
+	# the other CPU gets further meanwhile.
+	rare=(unplug open register issm)
+	race 20 "${rare[@]/#/-v}"
+	race 100 "${rare[@]/#/-V}"
+	rmmod ib_madsim
+	$run "$programs" mix || status=1
+
+	echo "# program kcsan"
+	ktap_plan 3
+	sed 's/^/# /' $counters
+	ktap "KCSAN is on" grep -qx 'enabled: 1' $counters
+	ktap "a hundred thousand accesses were watched" \
+		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
+	ktap "no race was seen" no_race ;;
+debug)
+	UMAD_MIX_OPS=600 $run "$programs" two_threads mix issm fatal stall ||
+		status=1
+	# Soft-RoCE takes many seconds for each removal in such a kernel
+	echo "# program removal"
+	"$programs/removal" -v madsim -v netns -v rmmod || status=1
+
+	echo "# program debug"
+	ktap_plan 1
+	# It switches itself off with its first report
+	ktap "lockdep is on" \
+		grep -Eqx ' *debug_locks: *1' /proc/lockdep_stats ;;
+*)
+	echo "guest.sh: '$which': not kcsan or debug" >&2
+	exit 2 ;;
+esac
+exit $status

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "cgroup.h"
+
+int umad_cgroup_put(const char *dir, const char *name, const char *value)
+{
+	char path[128];
+	int fd, ret;
+
+	/* Newer kernels kill nobody for a limit that is set with O_NONBLOCK */
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, value, strlen(value)) < 0 ? -1 : 0;
+	close(fd);
+	return ret;
+}
+
+long umad_cgroup_charged(const struct umad_cgroup *group)
+{
+	char text[32];
+
+	return umad_sysfs_read(text, sizeof(text), "%s/memory.current",
+			       group->path) ? -1 : atol(text);
+}
+
+/* How often the group was over its limit for good: "oom", or "oom_kill" */
+long umad_cgroup_events(const struct umad_cgroup *group, const char *name)
+{
+	size_t len = strlen(name);
+	char text[512], *line;
+
+	if (umad_sysfs_read(text, sizeof(text), "%s/memory.events",
+			    group->path))
+		return -1;
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (!strncmp(line, name, len) && line[len] == ' ')
+			return atol(line + len + 1);
+	return -1;
+}
+
+/* The calling process joins it */
+int umad_cgroup_join(const struct umad_cgroup *group)
+{
+	return umad_cgroup_put(group->path, "cgroup.procs", "0");
+}
+
+static int __umad_cgroup_set(const struct umad_cgroup *group, const char *name,
+			     long bytes)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", bytes);
+	return umad_cgroup_put(group->path, name, text);
+}
+
+int umad_cgroup_limit(const struct umad_cgroup *group, long bytes)
+{
+	return __umad_cgroup_set(group, "memory.max", bytes);
+}
+
+/* Beyond this, whoever asks for memory that the group pays is made to sleep */
+int umad_cgroup_throttle(const struct umad_cgroup *group, long bytes)
+{
+	return __umad_cgroup_set(group, "memory.high", bytes);
+}
+
+/* When all processes in it have been waited for */
+void umad_cgroup_remove(const struct umad_cgroup *group)
+{
+	int i;
+
+	for (i = 0; i < 50 && rmdir(group->path) && errno == EBUSY; i++)
+		umad_sleep_ms(20);
+}

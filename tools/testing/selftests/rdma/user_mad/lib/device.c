@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <sched.h>
+#include <signal.h>
+#include <linux/if.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "device.h"
+
+bool umad_device_is_rxe(enum umad_device_kind kind)
+{
+	return kind == UMAD_RXE || kind == UMAD_RXE_NETDEV ||
+	       kind == UMAD_RXE_LONELY;
+}
+
+/* Soft-RoCE over a dummy interface */
+
+static int __umad_netdev_add(const struct umad_device *device)
+{
+	struct ifinfomsg ifi = { .ifi_change = IFF_UP | IFF_NOARP };
+	struct nl_request req;
+	struct nlattr *info;
+
+	ifi.ifi_flags = IFF_UP;
+	if (device->kind != UMAD_RXE_LONELY)
+		ifi.ifi_flags |= IFF_NOARP;
+	nl_begin(&req, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	memcpy((void *)&req + NLMSG_HDRLEN, &ifi, sizeof(ifi));
+	req.nlh.nlmsg_len += NLMSG_ALIGN(sizeof(ifi));
+	nl_put_string(&req, IFLA_IFNAME, device->name);
+	info = nl_put(&req, IFLA_LINKINFO, NULL, 0);
+	nl_put_string(&req, IFLA_INFO_KIND, "dummy");
+	nl_end_nest(&req, info);
+	return nl_talk(NETLINK_ROUTE, &req, NULL, NULL);
+}
+
+static int __umad_netdev_del(const char *name)
+{
+	struct ifinfomsg ifi = { 0 };
+	struct nl_request req;
+
+	nl_begin(&req, RTM_DELLINK, 0);
+	memcpy((void *)&req + NLMSG_HDRLEN, &ifi, sizeof(ifi));
+	req.nlh.nlmsg_len += NLMSG_ALIGN(sizeof(ifi));
+	nl_put_string(&req, IFLA_IFNAME, name);
+	return nl_talk(NETLINK_ROUTE, &req, NULL, NULL);
+}
+
+/* A name can be used again a moment after its device has gone */
+static int __umad_rxe_add(const char *name)
+{
+	long long end = umad_now_ms() + UMAD_SOON_MS;
+	struct nl_request req;
+	int ret;
+
+	nl_begin_rdma(&req, RDMA_NLDEV_CMD_NEWLINK, 0);
+	nl_put_string(&req, RDMA_NLDEV_ATTR_DEV_NAME, name);
+	nl_put_string(&req, RDMA_NLDEV_ATTR_LINK_TYPE, "rxe");
+	nl_put_string(&req, RDMA_NLDEV_ATTR_NDEV_NAME, name);
+	while ((ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) == -ENFILE &&
+	       umad_now_ms() < end)
+		umad_sleep_ms(2);
+	return ret;
+}
+
+static int __umad_rxe_del(const char *name)
+{
+	struct nl_request req;
+	__u32 index;
+	int ret;
+
+	ret = nl_ibdev_index(name, &index);
+	if (ret)
+		return ret;
+	nl_begin_rdma(&req, RDMA_NLDEV_CMD_DELLINK, 0);
+	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+}
+
+/* The kernel takes an RDMA device away a moment after its interface */
+static int __umad_rxe_gone(const char *name)
+{
+	long long end = umad_now_ms() + 20 * UMAD_SOON_MS;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", name);
+	while (!access(path, F_OK)) {
+		if (umad_now_ms() > end)
+			return -ETIMEDOUT;
+		umad_sleep_ms(2);
+	}
+	return 0;
+}
+
+/* A simulated cable with a host at each end */
+
+static int __umad_madsim_add(struct umad_device *device)
+{
+	device->fabric.hosts = 2;
+	return _umad_fabric_start(&device->fabric) ? -errno : 0;
+}
+
+/* The module, and with "pair" a cable that lives as long as it does */
+
+static int __umad_madsim_load(const char *topology)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+		 "if [ \"$MADSIM_MODULE\" ]; then insmod \"$MADSIM_MODULE\" topology=%s; else modprobe ib_madsim topology=%s; fi",
+		 topology, topology);
+	return system(command) ? -ENOEXEC : 0;
+}
+
+static int __umad_madsim_unload(void)
+{
+	return syscall(SYS_delete_module, "ib_madsim", O_NONBLOCK) ? -errno : 0;
+}
+
+/* Network namespaces: the mode can be changed while there is only one */
+
+static int __umad_set_exclusive(bool exclusive)
+{
+	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
+	int ret;
+
+	while ((ret = nl_set_exclusive(exclusive)) == -EBUSY &&
+	       umad_now_ms() < end)
+		umad_sleep_ms(10);
+	return ret;
+}
+
+static int __umad_netns_leave(struct umad_device *device)
+{
+	struct nl_request req;
+	pid_t parent = getpid();
+	int ready[2], ret;
+	char path[64], c;
+	__u32 index;
+	__u32 fd;
+
+	if (pipe(ready))
+		return -errno;
+	device->elsewhere = fork();
+	if (device->elsewhere < 0)
+		return -errno;
+	if (!device->elsewhere) {
+		if (unshare(CLONE_NEWNET) || write(ready[1], "", 1) != 1)
+			_exit(1);
+		umad_wait_as_child(parent);
+	}
+	close(ready[1]);
+	ret = read(ready[0], &c, 1) == 1 ? 0 : -EPIPE;
+	close(ready[0]);
+	if (!ret)
+		ret = nl_ibdev_index(device->port.ibdev, &index);
+	if (ret)
+		return ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", device->elsewhere);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	nl_begin_rdma(&req, RDMA_NLDEV_CMD_SET, 0);
+	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	nl_put(&req, RDMA_NLDEV_NET_NS_FD, &fd, 4);
+	ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+	close(fd);
+	return ret;
+}
+
+/* The device comes home when its namespace has died */
+static void __umad_netns_return(struct umad_device *device)
+{
+	if (device->elsewhere > 0) {
+		kill(device->elsewhere, SIGKILL);
+		waitpid(device->elsewhere, NULL, 0);
+	}
+	device->elsewhere = 0;
+}
+
+/* Looks up the device's umadN; 0 when it is there and can be used */
+static int __umad_device_find(struct umad_device *device)
+{
+	__u32 index;
+
+	if (umad_device_is_rxe(device->kind))
+		return umad_find_port_of(device->name, 1, &device->port) ||
+		       device->port.gid[0] != 0xfe ? -1 : 0;
+	if (device->kind == UMAD_MADSIM_RMMOD)
+		return umad_find_port_of("madsim0", 1, &device->port);
+	/* In another namespace, netlink does not show it */
+	return umad_fabric_port("h1", 1, &device->port) ||
+	       nl_ibdev_index(device->port.ibdev, &index) ? -1 : 0;
+}
+
+/*
+ * How long a device may take to come back: from a namespace it does when that is
+ * cleaned up, by a worker that waits for much else on the way.
+ */
+#define UMAD_BACK_MS	(6 * UMAD_SOON_MS)
+
+static int __umad_device_await(struct umad_device *device)
+{
+	long long end = umad_now_ms() + UMAD_BACK_MS;
+
+	/* sysfs knows of it before there is something to open */
+	while (__umad_device_find(device) || access(device->port.dev, F_OK)) {
+		if (umad_now_ms() > end)
+			return -ETIMEDOUT;
+		umad_sleep_ms(5);
+	}
+	return 0;
+}
+
+/**
+ * umad_device_possible - whether there is what it takes
+ * @kind: what kind of device
+ */
+bool umad_device_possible(enum umad_device_kind kind)
+{
+	if (kind == UMAD_MADSIM_RMMOD &&
+	    access("/sys/module/ib_madsim/initstate", F_OK))
+		return false;
+	return umad_device_is_rxe(kind) || umad_have_fabrics();
+}
+
+/**
+ * umad_device_make - make a device
+ * @device: result
+ * @kind: what kind of device, and how it will go
+ *
+ * Return: 0 or a negative errno; to be undone by umad_device_free() either way.
+ */
+int umad_device_make(struct umad_device *device, enum umad_device_kind kind)
+{
+	int ret = 0;
+
+	memset(device, 0, sizeof(*device));
+	device->kind = kind;
+	snprintf(device->name, sizeof(device->name), "ut%d", getpid());
+	switch (kind) {
+	case UMAD_RXE:
+	case UMAD_RXE_NETDEV:
+	case UMAD_RXE_LONELY:
+		ret = __umad_netdev_add(device);
+		if (!ret)
+			ret = __umad_rxe_add(device->name);
+		break;
+	case UMAD_MADSIM_NETNS:
+		ret = __umad_set_exclusive(true);
+		device->exclusive = !ret;
+		if (!ret)
+			ret = __umad_madsim_add(device);
+		break;
+	case UMAD_MADSIM:
+		ret = __umad_madsim_add(device);
+		break;
+	case UMAD_MADSIM_RMMOD:
+		ret = __umad_madsim_unload();
+		if (!ret)
+			ret = __umad_madsim_load("pair");
+		break;
+	}
+	return ret ? ret : __umad_device_await(device);
+}
+
+/**
+ * umad_device_remove - take the device away
+ * @device: a device that is there
+ *
+ * Return: 0 or a negative errno; the kernel is through with it.
+ */
+int umad_device_remove(struct umad_device *device)
+{
+	int ret;
+
+	switch (device->kind) {
+	case UMAD_RXE:
+	case UMAD_RXE_LONELY:
+		return __umad_rxe_del(device->name);
+	case UMAD_RXE_NETDEV:
+		ret = __umad_netdev_del(device->name);
+		return ret ? ret : __umad_rxe_gone(device->name);
+	case UMAD_MADSIM:
+		return _umad_fabric_fault("h1 unplug") ? -errno : 0;
+	case UMAD_MADSIM_NETNS:
+		return __umad_netns_leave(device);
+	case UMAD_MADSIM_RMMOD:
+		return __umad_madsim_unload();
+	}
+	return -EINVAL;
+}
+
+/**
+ * umad_device_return - give it back
+ * @device: a device that was taken away
+ *
+ * Return: 0 or a negative errno; it can be used again, by whatever name
+ * @device->port has now.
+ */
+int umad_device_return(struct umad_device *device)
+{
+	int ret = 0;
+
+	switch (device->kind) {
+	case UMAD_RXE_NETDEV:
+		ret = __umad_netdev_add(device);
+		if (!ret)
+			ret = __umad_rxe_add(device->name);
+		break;
+	case UMAD_RXE:
+	case UMAD_RXE_LONELY:
+		ret = __umad_rxe_add(device->name);
+		break;
+	case UMAD_MADSIM:
+		ret = _umad_fabric_fault("h1 plug") ? -errno : 0;
+		break;
+	case UMAD_MADSIM_NETNS:
+		__umad_netns_return(device);
+		break;
+	case UMAD_MADSIM_RMMOD:
+		ret = __umad_madsim_load("pair");
+		break;
+	}
+	return ret ? ret : __umad_device_await(device);
+}
+
+/**
+ * umad_device_free - leave nothing behind
+ * @device: the device, there or not
+ */
+void umad_device_free(struct umad_device *device)
+{
+	switch (device->kind) {
+	case UMAD_RXE:
+	case UMAD_RXE_NETDEV:
+	case UMAD_RXE_LONELY:
+		__umad_rxe_del(device->name);
+		__umad_netdev_del(device->name);
+		break;
+	case UMAD_MADSIM_NETNS:
+	case UMAD_MADSIM:
+		__umad_netns_return(device);
+		_umad_fabric_stop();
+		if (device->exclusive)
+			__umad_set_exclusive(false);
+		break;
+	case UMAD_MADSIM_RMMOD:
+		__umad_madsim_unload();
+		__umad_madsim_load("none");
+		break;
+	}
+}

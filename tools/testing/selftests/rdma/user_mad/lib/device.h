@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A device of a test's own, which it can take away and give back, in each of
+ * the ways in which a device goes.
+ */
+#ifndef UMAD_DEVICE_H
+#define UMAD_DEVICE_H
+
+#include "fabric.h"
+#include "netlink.h"
+
+enum umad_device_kind {
+	UMAD_RXE,		/* Soft-RoCE; the link is deleted */
+	UMAD_RXE_NETDEV,	/* Soft-RoCE; the interface below is deleted */
+	UMAD_RXE_LONELY,	/* Soft-RoCE; it asks for neighbours, in vain */
+	UMAD_MADSIM,		/* host h1 of a fabric; it is unplugged */
+	UMAD_MADSIM_NETNS,	/* ... which goes to another network namespace */
+	UMAD_MADSIM_RMMOD,	/* a host of the module's own; that is unloaded */
+};
+
+struct umad_device {
+	enum umad_device_kind kind;
+	struct umad_port port;
+	char name[16];		/* Soft-RoCE: of link and interface */
+	struct umad_fabric fabric;
+	bool exclusive;		/* UMAD_MADSIM_NETNS */
+	pid_t elsewhere;	/* holds the other network namespace */
+};
+
+bool umad_device_is_rxe(enum umad_device_kind kind);
+
+bool umad_device_possible(enum umad_device_kind kind);
+
+/* Why not, if it is not */
+#define UMAD_NO_DEVICE(kind)						\
+	((kind) == UMAD_MADSIM_RMMOD ? "ib_madsim is no module here" :	\
+				       UMAD_NO_FABRICS)
+
+int umad_device_make(struct umad_device *device, enum umad_device_kind kind);
+int umad_device_remove(struct umad_device *device);
+int umad_device_return(struct umad_device *device);
+void umad_device_free(struct umad_device *device);
+
+#endif /* UMAD_DEVICE_H */

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "fabric.h"
+
+/*
+ * ib_cm of Linux up to 7.2 at least crashes when it meets a switch. It may be
+ * built in, so ask for one of its functions.
+ */
+bool umad_switch_is_safe(void)
+{
+	return !umad_kernel_has("cm_add_one");
+}
+
+bool umad_have_fabrics(void)
+{
+	return !access(UMAD_FABRIC_ROOT, F_OK);
+}
+
+int umad_fabric_put(const char *path, const char *value)
+{
+	ssize_t len = strlen(value), n;
+	int fd, err;
+
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = write(fd, value, len);
+	err = errno;
+	close(fd);
+	errno = err;
+	return n == len ? 0 : -1;
+}
+
+/* "h1 1 drop nth 3", ...: see Documentation/infiniband/madsim.rst */
+int _umad_fabric_fault(const char *command)
+{
+	return umad_fabric_put(UMAD_FABRIC_FAULTS, command);
+}
+
+/* Finds the umad device of a port */
+int umad_find_port_of(const char *ibdev, int num, struct umad_port *port)
+{
+	int n;
+
+	memset(port, 0, sizeof(*port));
+	port->gid_ipv4 = -1;
+	port->gid_empty = -1;
+	for (n = 0; n < 128; n++) {
+		if (umad_read_port(n, port))
+			continue;
+		if (strcmp(port->ibdev, ibdev) || port->port != num)
+			continue;
+		snprintf(port->dev, sizeof(port->dev), "/dev/infiniband/%s",
+			 port->name);
+		return umad_read_gid(port, 0, port->gid);
+	}
+	errno = ENODEV;
+	return -1;
+}
+
+/* The IsSM device of a port has its number */
+void umad_issm_dev(const struct umad_port *port, char dev[64])
+{
+	snprintf(dev, 64, "/dev/infiniband/issm%s", port->name + strlen("umad"));
+}
+
+int _umad_fabric_stop(void)
+{
+	char path[512];
+	struct dirent *entry;
+	DIR *dir;
+
+	dir = opendir(UMAD_FABRIC);
+	if (!dir)
+		return errno == ENOENT ? 0 : -1;
+
+	/* May not be live */
+	umad_fabric_put(UMAD_FABRIC "/live", "0");
+	while ((entry = readdir(dir))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), UMAD_FABRIC "/%s", entry->d_name);
+		rmdir(path);
+	}
+	closedir(dir);
+	return rmdir(UMAD_FABRIC);
+}
+
+static int umad_fabric_node(const char *name, const char *type, int ports,
+			    bool device, bool opa)
+{
+	char path[128], number[16];
+	const char *const attr[][2] = {
+		{ "type", type },
+		{ "ports", number },
+		{ "device", device ? "1" : "0" },
+		{ "opa", opa ? "1" : "0" },
+	};
+	unsigned int i;
+
+	snprintf(number, sizeof(number), "%d", ports);
+	snprintf(path, sizeof(path), UMAD_FABRIC "/%s", name);
+	if (mkdir(path, 0755))
+		return -1;
+	for (i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), UMAD_FABRIC "/%s/%s", name, attr[i][0]);
+		if (umad_fabric_put(path, attr[i][1]))
+			return -1;
+	}
+	return 0;
+}
+
+int umad_fabric_port(const char *name, int num, struct umad_port *port)
+{
+	char ibdev[64];
+
+	if (umad_sysfs_read(ibdev, sizeof(ibdev), UMAD_FABRIC "/%s/dev_name", name))
+		return -1;
+	return umad_find_port_of(ibdev, num, port);
+}
+
+int _umad_fabric_start(struct umad_fabric *fabric)
+{
+	char name[16], link[64];
+	int i;
+
+	if (_umad_fabric_stop() || mkdir(UMAD_FABRIC, 0755))
+		return -1;
+
+	if (fabric->switch_device &&
+	    umad_fabric_put("/sys/module/ib_madsim/parameters/switch_devices", "Y"))
+		return -1;
+
+	fabric->spare = fabric->hosts + 1;
+	if (fabric->star && umad_fabric_node("s1", "switch", fabric->spare,
+					     fabric->switch_device, fabric->opa))
+		return -1;
+	for (i = 1; i <= fabric->hosts; i++) {
+		snprintf(name, sizeof(name), "h%d", i);
+		snprintf(link, sizeof(link), "h%d 1 s1 %d", i, i);
+		if (umad_fabric_node(name, "ca", 1, true, fabric->opa) ||
+		    (fabric->star && umad_fabric_put(UMAD_FABRIC "/link", link)))
+			return -1;
+	}
+	if (!fabric->star && umad_fabric_put(UMAD_FABRIC "/link", "h1 1 h2 1"))
+		return -1;
+	if (umad_fabric_put(UMAD_FABRIC "/live", "1"))
+		return -1;
+
+	for (i = 1; i <= fabric->hosts; i++) {
+		snprintf(name, sizeof(name), "h%d", i);
+		if (umad_fabric_port(name, 1, &fabric->host[i - 1]))
+			return -1;
+	}
+	if (fabric->switch_device && umad_fabric_port("s1", 0, &fabric->sw))
+		return -1;
+	return 0;
+}
+
+int _umad_sm_open(const struct umad_port *port, struct umad_sm *sm)
+{
+	struct umad_reg reg = {
+		.api = 1,
+		.mgmt_class = MAD_CLASS_SM_DIRECTED,
+		.class_version = 1,
+	};
+
+	memset(sm, 0, sizeof(*sm));
+	sm->tid = 0x1000;
+	if (_umad_open(port, O_RDWR | O_NONBLOCK, &sm->file) ||
+	    _umad_enable_pkey(&sm->file) || _umad_register(&sm->file, &reg))
+		return -1;
+	sm->directed = reg.id;
+	reg.mgmt_class = MAD_CLASS_SM_LID;
+	if (_umad_register(&sm->file, &reg))
+		return -1;
+	sm->by_lid = reg.id;
+	return 0;
+}
+
+void umad_sm_close(struct umad_sm *sm)
+{
+	umad_close(&sm->file);
+}
+
+/* An SMP in its envelope; @lid is where it goes unless @path says it */
+struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
+			     __u16 lid, __u8 method, __u16 attr, __u32 mod,
+			     const void *data)
+{
+	struct umad_msg msg = {
+		.hdr = {
+			.id = path ? sm->directed : sm->by_lid,
+			.timeout_ms = UMAD_SOON_MS,
+			.lid = htobe16(path ? LID_PERMISSIVE : lid),
+		},
+	};
+	struct umad_smp *smp = (struct umad_smp *)&msg.mad;
+
+	smp->base_version = 1;
+	smp->mgmt_class = path ? MAD_CLASS_SM_DIRECTED : MAD_CLASS_SM_LID;
+	smp->class_version = 1;
+	smp->method = method;
+	smp->tid = htobe64(++sm->tid);
+	smp->attr_id = htobe16(attr);
+	smp->attr_mod = htobe32(mod);
+	smp->mkey = htobe64(sm->mkey);
+	if (data)
+		memcpy(smp->data, data, sizeof(smp->data));
+	if (path) {
+		smp->hop_cnt = path->hops;
+		smp->dr_slid = htobe16(LID_PERMISSIVE);
+		smp->dr_dlid = htobe16(LID_PERMISSIVE);
+		memcpy(&smp->initial_path[1], path->port, path->hops);
+	}
+	return msg;
+}
+
+/*
+ * Sends @msg, which becomes the answer. Returns the status of the answer, less
+ * the D bit, or -1 with errno: ETIMEDOUT if none came.
+ */
+int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg)
+{
+	const struct umad_smp *smp = (struct umad_smp *)&msg->mad;
+	ssize_t n;
+
+	if (_umad_write(&sm->file, msg) < 0)
+		return -1;
+	if (!umad_readable(&sm->file, 2 * UMAD_SOON_MS)) {
+		errno = ENODATA;
+		return -1;
+	}
+	n = _umad_read(&sm->file, msg);
+	if (n < 0)
+		return -1;
+	if (msg->hdr.status) {
+		errno = msg->hdr.status;
+		return -1;
+	}
+	return be16toh(smp->status) & 0x7fff;
+}
+
+/* One attribute, in and out through @data; @lid counts unless there is a @path */
+int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
+	     __u8 method, __u16 attr, __u32 mod, void *data)
+{
+	struct umad_msg msg = umad_smp_msg(sm, path, lid, method, attr, mod, data);
+	int status = umad_smp_exchange(sm, &msg);
+
+	memcpy(data, ((struct umad_smp *)&msg.mad)->data, 64);
+	return status;
+}
+
+/*
+ * Reads PortInfo, and writes it back with another state. @lid, @lmc and
+ * @sm_lid are for end ports: those of channel adapters and port 0 of switches.
+ */
+int umad_sm_set_port(struct umad_sm *sm, const struct umad_path *path,
+		     __u32 num, __u16 lid, __u8 lmc, __u16 sm_lid,
+		     enum umad_port_state state)
+{
+	struct umad_port_info info = {};
+	int status;
+
+	status = umad_smp(sm, path, 0, MAD_GET, SMP_PORT_INFO, num, &info);
+	if (status)
+		return status;
+	if (lid) {
+		info.lid = htobe16(lid);
+		info.sm_lid = htobe16(sm_lid);
+		info.mkey_protect_lmc = (info.mkey_protect_lmc & 0xf8) | lmc;
+	}
+	info.speed_supported_state = (info.speed_supported_state & 0xf0) | state;
+	/* No change of what is below */
+	info.phys_state_down_default &= 0x0f;
+	info.subnet_timeout &= 0x1f;
+	return umad_smp(sm, path, 0, MAD_SET, SMP_PORT_INFO, num, &info);
+}
+
+static int umad_sm_set_lft(struct umad_sm *sm, const struct umad_path *path,
+			   const __u8 *lft, int lids)
+{
+	__u8 info[64], block[64];
+	int status, i;
+
+	status = umad_smp(sm, path, 0, MAD_GET, SMP_SWITCH_INFO, 0, memset(info, 0, 64));
+	if (status)
+		return status;
+	/* LinearFDBTop; a PortStateChange that is set here is cleared there */
+	info[6] = (lids - 1) >> 8;
+	info[7] = lids - 1;
+	status = umad_smp(sm, path, 0, MAD_SET, SMP_SWITCH_INFO, 0, info);
+	for (i = 0; !status && i * 64 < lids; i++) {
+		memcpy(block, lft + i * 64, 64);
+		status = umad_smp(sm, path, 0, MAD_SET, SMP_LINEAR_FWD, i, block);
+	}
+	return status;
+}
+
+/* The way from the first host to the one with index @i */
+struct umad_path umad_fabric_path(const struct umad_fabric *fabric, int i)
+{
+	if (!i)
+		return (struct umad_path){ 0 };
+	if (!fabric->star)
+		return (struct umad_path){ 1, { 1 } };
+	return (struct umad_path){ 2, { 1, i + 1 } };
+}
+
+static int umad_fabric_set_states(struct umad_fabric *fabric,
+				  struct umad_sm *sm,
+				  enum umad_port_state state)
+{
+	int status = 0, i;
+
+	for (i = 0; !status && i < fabric->hosts; i++) {
+		struct umad_path path = umad_fabric_path(fabric, i);
+
+		status = umad_sm_set_port(sm, &path, 1, fabric->lid[i], fabric->lmc,
+					  fabric->lid[0], state);
+		if (!status && fabric->star)
+			status = umad_sm_set_port(sm, &umad_fabric_to_switch, i + 1, 0, 0, 0,
+						  state);
+	}
+	return status;
+}
+
+int _umad_fabric_up(struct umad_fabric *fabric)
+{
+	/* All LIDs there can be with an LMC of 7 */
+	static __u8 lft[(UMAD_FABRIC_HOSTS + 2) << 7];
+	struct umad_sm sm;
+	int status, i, j;
+
+	if (_umad_sm_open(&fabric->host[0], &sm))
+		return -1;
+
+	memset(lft, 255, sizeof(lft));
+	for (i = 0; i < fabric->hosts; i++) {
+		fabric->lid[i] = (i + 1) << fabric->lmc;
+		for (j = 0; j < 1 << fabric->lmc; j++)
+			lft[fabric->lid[i] + j] = i + 1;
+	}
+
+	status = 0;
+	if (fabric->star) {
+		fabric->sw_lid = (fabric->hosts + 1) << fabric->lmc;
+		lft[fabric->sw_lid] = 0;
+		status = umad_sm_set_lft(&sm, &umad_fabric_to_switch, lft, fabric->sw_lid + 1);
+		if (!status)
+			status = umad_sm_set_port(&sm, &umad_fabric_to_switch, 0,
+						  fabric->sw_lid, 0, fabric->lid[0],
+						  PORT_NO_CHANGE);
+	}
+	if (!status)
+		status = umad_fabric_set_states(fabric, &sm, PORT_ARMED);
+	if (!status)
+		status = umad_fabric_set_states(fabric, &sm, PORT_ACTIVE);
+	umad_sm_close(&sm);
+	return status;
+}

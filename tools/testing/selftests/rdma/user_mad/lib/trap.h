@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A trap: memory whose second page is missing until the test supplies it, so
+ * that a system call stops in the middle of a copy from or to the user. What it
+ * waits for is userfaultfd, or the server of a FUSE file. And calls made by a
+ * thread, so that one which never returns can be told.
+ */
+#ifndef UMAD_TRAP_H
+#define UMAD_TRAP_H
+
+#include <pthread.h>
+
+#include "fuse.h"
+#include "utils.h"
+
+struct umad_trap {
+	__u8 *base;
+	size_t page;
+	int uffd;		/* -1: it is FUSE */
+	bool wp;		/* umad_trap_write_protect() works */
+	struct umad_fuse fuse;
+};
+
+#define UMAD_NO_WRITE_PROTECT	"no write protection by userfaultfd here"
+
+int umad_uffd(void *start, size_t len, bool wp);
+int _umad_trap(struct umad_trap *trap);
+
+#define umad_trap(trap)							\
+	ASSERT_EQ(0, _umad_trap(trap))					\
+		TH_LOG("userfaultfd: %s", strerror(errno))
+
+int _umad_trap_fuse(struct umad_trap *trap);
+void *umad_trap_at(const struct umad_trap *trap, size_t len);
+bool umad_trap_caught(const struct umad_trap *trap);
+int umad_trap_release(struct umad_trap *trap, const void *data, size_t len);
+int umad_trap_write_protect(struct umad_trap *trap);
+int umad_trap_allow_write(struct umad_trap *trap);
+int umad_trap_fail(struct umad_trap *trap);
+void umad_trap_free(struct umad_trap *trap);
+
+/* A system call in a thread of its own */
+
+enum umad_call_op {
+	UMAD_CALL_READ,
+	UMAD_CALL_WRITE,
+	UMAD_CALL_IOCTL,
+	UMAD_CALL_POLL,
+	UMAD_CALL_OPEN,
+	UMAD_CALL_CLOSE,
+	UMAD_CALL_FN,
+};
+
+struct umad_call {
+	enum umad_call_op op;
+	int fd;
+	const char *path;
+	void *buf;
+	size_t len;
+	unsigned long cmd;
+	long (*fn)(struct umad_call *call);
+	void *arg;
+
+	pthread_t thread;
+	long ret;
+	int err;
+};
+
+void *umad_call_thread(void *arg);
+
+#define umad_call_start(call)						\
+	ASSERT_EQ(0, pthread_create(&(call)->thread, NULL,		\
+				    umad_call_thread, call))
+
+bool umad_call_returned(struct umad_call *call, int ms);
+void umad_call_end(struct umad_call *call);
+void umad_call_interrupt(struct umad_call *call);
+
+#endif /* UMAD_TRAP_H */

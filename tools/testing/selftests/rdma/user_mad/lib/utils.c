@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "utils.h"
+
+int umad_sysfs_read(char *buf, size_t size, const char *fmt, ...)
+{
+	char path[512];
+	va_list ap;
+	ssize_t n;
+	int fd;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	if (n < 0)
+		return -1;
+	while (n && buf[n - 1] == '\n')
+		n--;
+	buf[n] = 0;
+	return 0;
+}
+
+int umad_read_gid(const struct umad_port *port, int index, __u8 gid[16])
+{
+	char text[64];
+
+	if (umad_sysfs_read(text, sizeof(text),
+			    "/sys/class/infiniband/%s/ports/%d/gids/%d",
+			    port->ibdev, port->port, index))
+		return -1;
+	return inet_pton(AF_INET6, text, gid) == 1 ? 0 : -1;
+}
+
+/* What umad@n says it is */
+int umad_read_port(int n, struct umad_port *port)
+{
+	char text[64];
+
+	snprintf(port->name, sizeof(port->name), "umad%d", n);
+	if (umad_sysfs_read(port->ibdev, sizeof(port->ibdev),
+			    "/sys/class/infiniband_mad/%s/ibdev", port->name) ||
+	    umad_sysfs_read(text, sizeof(text),
+			    "/sys/class/infiniband_mad/%s/port", port->name))
+		return -1;
+	port->port = atoi(text);
+	return 0;
+}
+
+/* Finds the first umad device whose port is an Ethernet one (Soft-RoCE) */
+int umad_find_port(struct umad_port *port)
+{
+	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const __u8 zero[16];
+	char text[64];
+	int i, n;
+
+	memset(port, 0, sizeof(*port));
+	for (n = 0; n < 64; n++) {
+		if (umad_read_port(n, port))
+			continue;
+		if (umad_sysfs_read(text, sizeof(text),
+				    "/sys/class/infiniband/%s/ports/%d/link_layer",
+				    port->ibdev, port->port) ||
+		    strcmp(text, "Ethernet"))
+			continue;
+		if (umad_read_gid(port, 0, port->gid) ||
+		    port->gid[0] != 0xfe || port->gid[1] != 0x80)
+			continue;
+
+		port->gid_ipv4 = -1;
+		port->gid_empty = -1;
+		for (i = 1; i < 256; i++) {
+			__u8 gid[16];
+
+			if (umad_read_gid(port, i, gid))
+				break;
+			if (port->gid_ipv4 < 0 && !memcmp(gid, mapped, 12))
+				port->gid_ipv4 = i;
+			if (port->gid_empty < 0 && !memcmp(gid, zero, 16))
+				port->gid_empty = i;
+		}
+		snprintf(port->dev, sizeof(port->dev), "/dev/infiniband/%s",
+			 port->name);
+		return 0;
+	}
+	return -1;
+}
+
+long long umad_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+void umad_sleep_ms(int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&ts, NULL);
+}
+
+/* A child that only has to be there, until it is killed or its parent is gone */
+void umad_wait_as_child(pid_t parent)
+{
+	while (getppid() == parent)
+		umad_sleep_ms(UMAD_QUIET_MS);
+	_exit(0);
+}
+
+/* Whether a variable of the environment is 1 */
+bool umad_env(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && !strcmp(value, "1");
+}
+
+/* Set by run.sh when the programs are pointed at the kernel's old module */
+bool umad_reference(void)
+{
+	return umad_env("UMAD_REFERENCE");
+}
+
+/* Set by who runs the programs on a kernel with sanitizers */
+bool umad_slow_kernel(void)
+{
+	return umad_env("UMAD_SLOW_KERNEL");
+}
+
+int umad_fixed_ms(void)
+{
+	return umad_reference() ? UMAD_FIXED_MS : UMAD_SOON_MS;
+}
+
+/* Whether the running kernel, with its modules, has a function */
+bool umad_kernel_has(const char *function)
+{
+	size_t len = strlen(function);
+	bool found = false;
+	char line[512];
+	char *name;
+	FILE *f;
+
+	f = fopen("/proc/kallsyms", "r");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		name = strrchr(strtok(line, "\t\n"), ' ');
+		found = name && !strncmp(name + 1, function, len) && !name[len + 1];
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+int _umad_open(const struct umad_port *port, int flags, struct umad_file *file)
+{
+	file->fd = open(port->dev, flags | O_CLOEXEC);
+	file->hlen = UMAD_HDR_OLD;
+	return file->fd < 0 ? -1 : 0;
+}
+
+void umad_close(struct umad_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+}
+
+int _umad_enable_pkey(struct umad_file *file)
+{
+	int ret = ioctl(file->fd, IB_USER_MAD_ENABLE_PKEY, 0);
+
+	if (!ret)
+		file->hlen = UMAD_HDR_NEW;
+	return ret;
+}
+
+struct umad_reg umad_reg_send_only(int api)
+{
+	return (struct umad_reg){ .api = api, .qpn = 1 };
+}
+
+struct umad_reg umad_reg_vendor(int api, __u64 low_methods)
+{
+	return (struct umad_reg){
+		.api = api,
+		.qpn = 1,
+		.mgmt_class = MAD_CLASS_VENDOR2,
+		.class_version = 1,
+		.oui = TEST_OUI,
+		.methods = { low_methods },
+	};
+}
+
+static void umad_reg_encode1(const struct umad_reg *reg,
+			     struct ib_user_mad_reg_req *req)
+{
+	unsigned int bits = 8 * sizeof(long), i;
+
+	memset(req, 0, sizeof(*req));
+	req->id = 0xdeadbeef;
+	req->qpn = reg->qpn;
+	req->mgmt_class = reg->mgmt_class;
+	req->mgmt_class_version = reg->class_version;
+	req->oui[0] = reg->oui >> 16;
+	req->oui[1] = reg->oui >> 8;
+	req->oui[2] = reg->oui;
+	req->rmpp_version = reg->rmpp_version;
+	for (i = 0; i < 128; i++)
+		if (reg->methods[i / 64] >> i % 64 & 1)
+			req->method_mask[i / bits] |= 1UL << i % bits;
+}
+
+void umad_reg_encode2(const struct umad_reg *reg,
+		      struct ib_user_mad_reg_req2 *req)
+{
+	memset(req, 0, sizeof(*req));
+	req->id = 0xdeadbeef;
+	req->qpn = reg->qpn;
+	req->mgmt_class = reg->mgmt_class;
+	req->mgmt_class_version = reg->class_version;
+	req->flags = reg->flags;
+	req->method_mask[0] = reg->methods[0];
+	req->method_mask[1] = reg->methods[1];
+	req->oui = reg->oui;
+	req->rmpp_version = reg->rmpp_version;
+}
+
+/* Copies an encoded request to @arg and returns its size */
+size_t umad_reg_encode(const struct umad_reg *reg, void *arg)
+{
+	struct ib_user_mad_reg_req req1;
+	struct ib_user_mad_reg_req2 req2;
+
+	if (reg->api == 1) {
+		umad_reg_encode1(reg, &req1);
+		memcpy(arg, &req1, sizeof(req1));
+		return sizeof(req1);
+	}
+	umad_reg_encode2(reg, &req2);
+	memcpy(arg, &req2, sizeof(req2));
+	return sizeof(req2);
+}
+
+unsigned long umad_reg_cmd(const struct umad_reg *reg)
+{
+	return reg->api == 1 ? IB_USER_MAD_REGISTER_AGENT :
+			       IB_USER_MAD_REGISTER_AGENT2;
+}
+
+int _umad_register(struct umad_file *file, struct umad_reg *reg)
+{
+	union {
+		struct ib_user_mad_reg_req req1;
+		struct ib_user_mad_reg_req2 req2;
+	} req;
+	int ret;
+
+	umad_reg_encode(reg, &req);
+	ret = ioctl(file->fd, umad_reg_cmd(reg), &req);
+	reg->id = reg->api == 1 ? req.req1.id : req.req2.id;
+	if (reg->api == 2)
+		reg->flags = req.req2.flags;
+	return ret;
+}
+
+int _umad_unregister(struct umad_file *file, __u32 id)
+{
+	return ioctl(file->fd, IB_USER_MAD_UNREGISTER_AGENT, &id);
+}
+
+/*
+ * Opens a descriptor that speaks the layout of @abi and is otherwise fresh.
+ * The old layout with REGISTER_AGENT2 takes an agent registered by the first
+ * ioctl and given up again.
+ */
+int _umad_open_abi(const struct umad_port *port, const struct umad_abi *abi,
+		   int flags, struct umad_file *file)
+{
+	struct umad_reg reg = umad_reg_send_only(1);
+
+	if (_umad_open(port, flags, file))
+		return -1;
+	if (abi->hlen == UMAD_HDR_NEW)
+		return _umad_enable_pkey(file);
+	if (abi->api == 2 && (_umad_register(file, &reg) ||
+			      _umad_unregister(file, reg.id)))
+		return -1;
+	return 0;
+}
+
+struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
+			 __u64 tid)
+{
+	struct umad_msg msg = {
+		.hdr = {
+			.id = id,
+			.qpn = htobe32(1),
+			.qkey = htobe32(0x80010000),
+			.grh_present = 1,
+			.hop_limit = 64,
+		},
+		.mad = {
+			.base_version = 1,
+			.mgmt_class = MAD_CLASS_VENDOR2,
+			.class_version = 1,
+			.method = method,
+			.tid = htobe64(tid),
+			.attr_id = htobe16(0x1234),
+			.attr_mod = htobe32(0x56789abc),
+			.oui = { TEST_OUI >> 16, TEST_OUI >> 8 & 0xff,
+				 TEST_OUI & 0xff },
+		},
+	};
+	unsigned int i;
+
+	memcpy(msg.hdr.gid, port->gid, 16);
+	for (i = 0; i < sizeof(msg.mad.data); i++)
+		msg.mad.data[i] = i ^ tid;
+	return msg;
+}
+
+/* Where nobody listens: a neighbour that does not exist */
+void umad_msg_to_nobody(struct umad_msg *msg)
+{
+	static const __u8 gid[16] = { 0xfe, 0x80, [14] = 0x12, [15] = 0x34 };
+
+	memcpy(msg->hdr.gid, gid, 16);
+}
+
+size_t umad_pack(const struct umad_file *file, const struct umad_msg *msg,
+		 size_t mad_len, void *buf)
+{
+	memcpy(buf, &msg->hdr, file->hlen);
+	memcpy(buf + file->hlen, &msg->mad, mad_len);
+	return file->hlen + mad_len;
+}
+
+ssize_t _umad_write_len(const struct umad_file *file,
+			const struct umad_msg *msg, size_t len)
+{
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+
+	return write(file->fd, buf, umad_pack(file, msg, len, buf));
+}
+
+ssize_t _umad_write(const struct umad_file *file, const struct umad_msg *msg)
+{
+	return _umad_write_len(file, msg, MAD_SIZE);
+}
+
+short _umad_poll(const struct umad_file *file, int ms)
+{
+	struct pollfd pfd = {
+		.fd = file->fd,
+		.events = POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLPRI,
+	};
+	long long end = umad_now_ms() + ms;
+
+	/* POLLOUT is always there: asking for it too would never wait */
+	pfd.events = POLLIN;
+	while (poll(&pfd, 1, ms) < 0 && errno == EINTR)
+		ms = end > umad_now_ms() ? end - umad_now_ms() : 0;
+
+	pfd.events = POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLPRI;
+	poll(&pfd, 1, 0);
+	return pfd.revents;
+}
+
+bool umad_readable(const struct umad_file *file, int ms)
+{
+	return _umad_poll(file, ms) & POLLIN;
+}
+
+/* @len is what is asked for beyond the header */
+ssize_t _umad_read_len(const struct umad_file *file, struct umad_msg *msg,
+		       size_t len)
+{
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	ssize_t n;
+
+	memset(msg, 0, sizeof(*msg));
+	n = read(file->fd, buf, file->hlen + len);
+	if (n >= (ssize_t)file->hlen) {
+		memcpy(&msg->hdr, buf, file->hlen);
+		memcpy(&msg->mad, buf + file->hlen, n - file->hlen);
+	}
+	return n;
+}
+
+ssize_t _umad_read(const struct umad_file *file, struct umad_msg *msg)
+{
+	return _umad_read_len(file, msg, MAD_SIZE);
+}
+
+/* What a descriptor says of itself; -1 if it says nothing of that */
+long umad_fdinfo(const struct umad_file *file, const char *name)
+{
+	char path[64], line[128];
+	size_t len = strlen(name);
+	long value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file->fd);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, len) && line[len] == ':')
+			value = atol(line + len + 1);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* Whether such a value comes up to @least within @ms */
+bool umad_fdinfo_reaches(const struct umad_file *file, const char *name,
+			 long least, int ms)
+{
+	long long end = umad_now_ms() + ms;
+
+	while (umad_fdinfo(file, name) < least) {
+		if (umad_now_ms() > end)
+			return false;
+		umad_sleep_ms(1);
+	}
+	return true;
+}
+
+int _umad_border(struct umad_border *border, int prot)
+{
+	border->page = sysconf(_SC_PAGESIZE);
+	border->base = mmap(NULL, 2 * border->page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (border->base == MAP_FAILED)
+		return -1;
+	return mprotect(border->base + border->page, border->page, prot);
+}
+
+/* @len bytes before the border */
+void *umad_before(const struct umad_border *border, size_t len)
+{
+	return border->base + border->page - len;
+}
+
+void umad_border_free(struct umad_border *border)
+{
+	munmap(border->base, 2 * border->page);
+}

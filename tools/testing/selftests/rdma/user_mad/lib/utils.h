@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What the user_mad selftests share: finding a port, talking to it with raw
+ * system calls, and judging the answer.
+ *
+ * Helpers come in threes. _umad_x() makes the call and returns its raw result,
+ * umad_x() asserts that it succeeds, umad_err_x() asserts that it fails with
+ * the given errno.
+ */
+#ifndef UMAD_UTILS_H
+#define UMAD_UTILS_H
+
+#include <assert.h>
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <rdma/ib_user_mad.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/rdma_user_ioctl.h>
+
+#include "kselftest.h"
+#include "mad.h"
+
+#define UMAD_MAX_AGENTS		32
+#define UMAD_HDR_OLD		sizeof(struct ib_user_mad_hdr_old)
+#define UMAD_HDR_NEW		sizeof(struct ib_user_mad_hdr)
+
+#define TEST_OUI		0x02554d
+
+/*
+ * How long something that must happen may take before it counts as hanging,
+ * and how long something that must not happen is waited for. Neither is a
+ * statement about speed. What the reference is known to hang on is given less
+ * time, because there all of it is always spent.
+ */
+#define UMAD_SOON_MS		5000
+#define UMAD_QUIET_MS		100
+#define UMAD_FIXED_MS		400
+
+/* Seconds for a test that moves much: what takes longer hangs, on any machine */
+#define UMAD_HANGS		300
+
+static_assert(UMAD_HDR_OLD == 56 && UMAD_HDR_NEW == 64, "the two layouts");
+static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) == UMAD_HDR_OLD,
+	      "the new layout extends the old one");
+
+/* A header and a MAD, whichever of the layouts the descriptor speaks */
+struct umad_msg {
+	struct ib_user_mad_hdr hdr;
+	struct mad mad;
+};
+
+struct umad_file {
+	int fd;
+	size_t hlen;	/* of the header that the descriptor speaks now */
+};
+
+struct umad_reg {
+	int api;	/* 1: REGISTER_AGENT, 2: REGISTER_AGENT2 */
+	__u32 qpn;
+	__u8 mgmt_class;
+	__u8 class_version;
+	__u32 oui;
+	__u8 rmpp_version;
+	__u32 flags;		/* api 2 */
+	__u64 methods[2];
+	__u32 id;		/* set by the kernel */
+};
+
+struct umad_port {
+	char name[32];		/* umadN */
+	char dev[64];		/* /dev/infiniband/umadN */
+	char ibdev[64];
+	int port;
+	__u8 gid[16];		/* gid index 0 */
+	int gid_ipv4;		/* index of an IPv4-mapped GID, or -1 */
+	int gid_empty;		/* index of an unused table entry, or -1 */
+};
+
+int umad_sysfs_read(char *buf, size_t size, const char *fmt, ...);
+int umad_read_gid(const struct umad_port *port, int index, __u8 gid[16]);
+int umad_read_port(int n, struct umad_port *port);
+int umad_find_port(struct umad_port *port);
+
+#define umad_port(port)							\
+	ASSERT_EQ(0, umad_find_port(port))				\
+		TH_LOG("no umad device with a Soft-RoCE port and an fe80:: GID; run.sh makes one")
+
+long long umad_now_ms(void);
+void umad_sleep_ms(int ms);
+void umad_wait_as_child(pid_t parent);
+bool umad_env(const char *name);
+bool umad_reference(void);
+bool umad_slow_kernel(void);
+int umad_fixed_ms(void);
+
+/*
+ * Judges what the reference is known to get wrong. On the reference the test
+ * becomes an expected failure when @cond is seen to be false, and fails when it
+ * holds. Everything else in such a test is judged as usual on both.
+ */
+#define EXPECT_FIXED(cond, why) do {					\
+	bool __ok = (cond);						\
+									\
+	if (!umad_reference()) {					\
+		EXPECT_TRUE(__ok)					\
+			TH_LOG("%s", why);				\
+	} else if (__ok) {						\
+		EXPECT_FALSE(__ok)					\
+			TH_LOG("known to fail on the reference, yet passes: %s", why); \
+	} else if (_metadata->exit_code == KSFT_PASS) {			\
+		snprintf(_metadata->results->reason,			\
+			 sizeof(_metadata->results->reason), "%s", why); \
+		_metadata->exit_code = KSFT_XFAIL;			\
+	}								\
+} while (0)
+
+bool umad_kernel_has(const char *function);
+
+/* open */
+
+int _umad_open(const struct umad_port *port, int flags, struct umad_file *file);
+
+#define umad_open(port, flags, file)					\
+	ASSERT_EQ(0, _umad_open(port, flags, file))			\
+		TH_LOG("open %s: %s", (port)->dev, strerror(errno))
+
+void umad_close(struct umad_file *file);
+
+/* ENABLE_PKEY */
+
+int _umad_enable_pkey(struct umad_file *file);
+
+#define umad_enable_pkey(file)						\
+	ASSERT_EQ(0, _umad_enable_pkey(file))				\
+		TH_LOG("ENABLE_PKEY: %s", strerror(errno))
+
+#define umad_err_enable_pkey(err, file) do {				\
+	errno = 0;							\
+	EXPECT_EQ(-1, _umad_enable_pkey(file));				\
+	EXPECT_EQ(err, errno);						\
+} while (0)
+
+/* REGISTER_AGENT and REGISTER_AGENT2 */
+
+struct umad_reg umad_reg_send_only(int api);
+struct umad_reg umad_reg_vendor(int api, __u64 low_methods);
+void umad_reg_encode2(const struct umad_reg *reg,
+		      struct ib_user_mad_reg_req2 *req);
+size_t umad_reg_encode(const struct umad_reg *reg, void *arg);
+unsigned long umad_reg_cmd(const struct umad_reg *reg);
+int _umad_register(struct umad_file *file, struct umad_reg *reg);
+
+#define umad_register(file, reg) ({					\
+	ASSERT_EQ(0, _umad_register(file, reg))				\
+		TH_LOG("register: %s", strerror(errno));		\
+	ASSERT_GT(UMAD_MAX_AGENTS, (reg)->id);				\
+	(reg)->id;							\
+})
+
+#define umad_err_register(err, file, reg) do {				\
+	errno = 0;							\
+	EXPECT_EQ(-1, _umad_register(file, reg));			\
+	EXPECT_EQ(err, errno);						\
+	EXPECT_EQ(0xdeadbeef, (reg)->id);				\
+} while (0)
+
+int _umad_unregister(struct umad_file *file, __u32 id);
+
+#define umad_unregister(file, id)					\
+	ASSERT_EQ(0, _umad_unregister(file, id))			\
+		TH_LOG("unregister: %s", strerror(errno))
+
+#define umad_err_unregister(err, file, id) do {				\
+	errno = 0;							\
+	EXPECT_EQ(-1, _umad_unregister(file, id));			\
+	EXPECT_EQ(err, errno);						\
+} while (0)
+
+/* Which ioctl registers, and which header the descriptor speaks */
+struct umad_abi {
+	int api;
+	size_t hlen;
+};
+
+int _umad_open_abi(const struct umad_port *port, const struct umad_abi *abi,
+		   int flags, struct umad_file *file);
+
+#define umad_open_abi(port, abi, flags, file)				\
+	ASSERT_EQ(0, _umad_open_abi(port, abi, flags, file))		\
+		TH_LOG("open %s: %s", (port)->dev, strerror(errno))
+
+/* No id may be in use, and all of them can be had in their order */
+#define umad_expect_no_agents(file) do {				\
+	struct umad_reg __reg;						\
+	__u32 __id;							\
+									\
+	for (__id = 0; __id < UMAD_MAX_AGENTS; __id++) {		\
+		__reg = umad_reg_send_only(1);				\
+		EXPECT_EQ(__id, umad_register(file, &__reg));		\
+	}								\
+	__reg = umad_reg_send_only(1);					\
+	umad_err_register(ENOMEM, file, &__reg);			\
+	for (__id = 0; __id < UMAD_MAX_AGENTS; __id++)			\
+		umad_unregister(file, __id);				\
+} while (0)
+
+/* write */
+
+struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
+			 __u64 tid);
+void umad_msg_to_nobody(struct umad_msg *msg);
+size_t umad_pack(const struct umad_file *file, const struct umad_msg *msg,
+		 size_t mad_len, void *buf);
+ssize_t _umad_write_len(const struct umad_file *file,
+			const struct umad_msg *msg, size_t len);
+ssize_t _umad_write(const struct umad_file *file, const struct umad_msg *msg);
+
+#define umad_write_len(file, msg, len)					\
+	ASSERT_EQ((ssize_t)((file)->hlen + (len)),			\
+		  _umad_write_len(file, msg, len))			\
+		TH_LOG("write: %s", strerror(errno))
+
+#define umad_write(file, msg)	umad_write_len(file, msg, MAD_SIZE)
+
+#define umad_err_write_len(err, file, msg, len) do {			\
+	errno = 0;							\
+	EXPECT_EQ(-1, _umad_write_len(file, msg, len));			\
+	EXPECT_EQ(err, errno);						\
+} while (0)
+
+#define umad_err_write(err, file, msg)					\
+	umad_err_write_len(err, file, msg, MAD_SIZE)
+
+/* poll and read */
+
+short _umad_poll(const struct umad_file *file, int ms);
+bool umad_readable(const struct umad_file *file, int ms);
+ssize_t _umad_read_len(const struct umad_file *file, struct umad_msg *msg,
+		       size_t len);
+ssize_t _umad_read(const struct umad_file *file, struct umad_msg *msg);
+
+/* A received MAD */
+#define umad_read(file, msg) do {					\
+	ASSERT_TRUE(umad_readable(file, UMAD_SOON_MS))			\
+		TH_LOG("nothing to read");				\
+	ASSERT_EQ((ssize_t)(file)->hlen + MAD_SIZE,			\
+		  _umad_read(file, msg))				\
+		TH_LOG("read: %s", strerror(errno));			\
+	EXPECT_EQ(0, (msg)->hdr.status);				\
+	EXPECT_EQ((file)->hlen + MAD_SIZE, (msg)->hdr.length);		\
+} while (0)
+
+/* A timeout record */
+#define umad_read_timeout(file, msg) do {				\
+	ASSERT_TRUE(umad_readable(file, UMAD_SOON_MS))			\
+		TH_LOG("nothing to read");				\
+	ASSERT_EQ((ssize_t)(file)->hlen + MAD_HDR,			\
+		  _umad_read(file, msg))				\
+		TH_LOG("read: %s", strerror(errno));			\
+	EXPECT_EQ(ETIMEDOUT, (msg)->hdr.status);			\
+} while (0)
+
+#define umad_err_read_len(err, file, len) do {				\
+	struct umad_msg __msg;						\
+									\
+	errno = 0;							\
+	EXPECT_EQ(-1, _umad_read_len(file, &__msg, len));		\
+	EXPECT_EQ(err, errno);						\
+} while (0)
+
+#define umad_err_read(err, file)	umad_err_read_len(err, file, MAD_SIZE)
+
+/* The descriptor must be O_NONBLOCK */
+#define umad_expect_empty(file) do {					\
+	EXPECT_FALSE(umad_readable(file, 0));				\
+	umad_err_read(EAGAIN, file);					\
+} while (0)
+
+long umad_fdinfo(const struct umad_file *file, const char *name);
+bool umad_fdinfo_reaches(const struct umad_file *file, const char *name,
+			 long least, int ms);
+
+/* Pages that end where memory ends */
+struct umad_border {
+	__u8 *base;
+	size_t page;
+};
+
+int _umad_border(struct umad_border *border, int prot);
+
+/* Makes the second page @prot; the first one is ordinary memory */
+#define umad_border(border, prot)					\
+	ASSERT_EQ(0, _umad_border(border, prot))
+
+void *umad_before(const struct umad_border *border, size_t len);
+void umad_border_free(struct umad_border *border);
+
+#endif /* UMAD_UTILS_H */
