@@ -445,7 +445,10 @@ static void madsim_fabric_drop_node(struct config_group *group, struct config_it
 
 static void madsim_fabric_release(struct config_item *item)
 {
-	madsim_fabric_destroy(to_madsim_fabric(item));
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+
+	madsim_debugfs_del(fabric);
+	madsim_fabric_destroy(fabric);
 }
 
 static struct configfs_item_operations madsim_fabric_item_ops = {
@@ -475,6 +478,7 @@ static struct config_group *madsim_make_fabric(struct config_group *group, const
 	if (IS_ERR(fabric))
 		return ERR_CAST(fabric);
 
+	madsim_debugfs_add(fabric);
 	config_group_init_type_name(&fabric->group, name, &madsim_fabric_type);
 	return &fabric->group;
 }

@@ -15,6 +15,52 @@
 #define MADSIM_GUID(fabric, node) \
 	(0x0253494d00000000ULL | (u64)(fabric) << 24 | (u64)(node) << 8)
 
+/* Protects the list, and with it the names and indices of all fabrics */
+static DEFINE_MUTEX(madsim_fabrics_mutex);
+static LIST_HEAD(madsim_fabrics);
+
+/* Give a fabric its place on the list, which makes its index */
+static int madsim_fabric_add(struct madsim_fabric *fabric)
+{
+	struct list_head *at = &madsim_fabrics;
+	struct madsim_fabric *other;
+	unsigned int index = 0;
+	int ret = 0;
+
+	mutex_lock(&madsim_fabrics_mutex);
+	list_for_each_entry(other, &madsim_fabrics, list) {
+		if (!strcmp(other->name, fabric->name)) {
+			ret = -EEXIST;
+			goto out;
+		}
+	}
+
+	/* Sorted by index, so that the first gap is the lowest free one */
+	list_for_each_entry(other, &madsim_fabrics, list) {
+		if (other->index != index) {
+			at = &other->list;
+			break;
+		}
+		index++;
+	}
+	if (index > U8_MAX) {
+		ret = -ENOSPC;
+		goto out;
+	}
+	fabric->index = index;
+	list_add_tail(&fabric->list, at);
+out:
+	mutex_unlock(&madsim_fabrics_mutex);
+	return ret;
+}
+
+static void madsim_fabric_del(struct madsim_fabric *fabric)
+{
+	mutex_lock(&madsim_fabrics_mutex);
+	list_del(&fabric->list);
+	mutex_unlock(&madsim_fabrics_mutex);
+}
+
 /**
  * madsim_fabric_create() - make an empty fabric
  * @name: no other fabric has it
@@ -41,10 +87,9 @@ struct madsim_fabric *madsim_fabric_create(const char *name)
 	madsim_trap_init(fabric);
 	madsim_fault_init(fabric);
 
-	ret = madsim_add_fabric(fabric);
+	ret = madsim_fabric_add(fabric);
 	if (ret)
 		goto err_mutex;
-	madsim_debugfs_add(fabric);
 	return fabric;
 
 err_mutex:
@@ -63,8 +108,7 @@ void madsim_fabric_destroy(struct madsim_fabric *fabric)
 	struct madsim_node *node, *next;
 
 	WARN_ON(fabric->live);
-	madsim_debugfs_del(fabric);
-	madsim_del_fabric(fabric);
+	madsim_fabric_del(fabric);
 	mutex_lock(&fabric->mutex);
 	list_for_each_entry_safe(node, next, &fabric->nodes, list) {
 		madsim_node_remove(node);

@@ -303,3 +303,20 @@ int madsim_unlink(struct madsim_node *node, u32 num)
 	spin_unlock_irq(&node->fabric->lock);
 	return 0;
 }
+
+/**
+ * madsim_link_pull - pull the cable of a port out, or put it back
+ * @port: not a switch's port 0
+ * @pulled: out
+ *
+ * Context: process context, fabric->mutex.
+ */
+void madsim_link_pull(struct madsim_port *port, bool pulled)
+{
+	lockdep_assert_held(&port->node->fabric->mutex);
+
+	spin_lock_irq(&port->node->fabric->lock);
+	port->pulled = pulled;
+	madsim_link_update(port);
+	spin_unlock_irq(&port->node->fabric->lock);
+}

@@ -22,7 +22,6 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/prandom.h>
-#include <linux/seq_file.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_mad.h>
@@ -281,7 +280,7 @@ struct madsim_node {
 
 /**
  * struct madsim_fabric - a subnet
- * @list:	on the list of all fabrics, which main.c owns
+ * @list:	on the list of all fabrics
  * @group:	its directory in configfs, if made there
  * @name:	immutable
  * @index:	immutable; makes GUIDs unique
@@ -477,10 +476,6 @@ static inline void madsim_copy_mad(void *to, const void *from, u32 len)
 		memcpy(to, from, len);
 }
 
-/* main.c: the module and the list of fabrics */
-int madsim_add_fabric(struct madsim_fabric *fabric);
-void madsim_del_fabric(struct madsim_fabric *fabric);
-
 /* fabric.c: nodes and links, and bringing them to life */
 struct madsim_fabric *madsim_fabric_create(const char *name);
 void madsim_fabric_destroy(struct madsim_fabric *fabric);
@@ -500,6 +495,7 @@ int madsim_node_unplug(struct madsim_node *node);
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port,
 		u8 width, u8 speed);
 int madsim_unlink(struct madsim_node *node, u32 num);
+void madsim_link_pull(struct madsim_port *port, bool pulled);
 void madsim_link_update(struct madsim_port *port);
 void madsim_link_request(struct madsim_port *port, u8 phys);
 void madsim_port_reset(struct madsim_port *port);
@@ -548,8 +544,14 @@ void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_at
 void madsim_fault_init(struct madsim_fabric *fabric);
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_fault_flush(struct madsim_fabric *fabric);
-int madsim_fault_command(struct madsim_fabric *fabric, char *line);
-void madsim_fault_show(struct madsim_fabric *fabric, struct seq_file *m);
+int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
+			  u32 nth, u32 permille);
+int madsim_fault_set_seed(struct madsim_port *port, u32 seed);
+int madsim_fault_set_delay(struct madsim_port *port, u32 ms);
+void madsim_fault_clear(struct madsim_port *port);
+bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy);
+void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
+			   int err);
 int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb);
 
 /* debugfs.c: what is seen and done at run time */

@@ -13,6 +13,9 @@
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
 
+/* Of one multicast packet: an end to loops in multicast tables */
+#define MADSIM_MAX_COPIES	4096
+
 static u32 madsim_words(const struct madsim_packet *pkt)
 {
 	u32 len = pkt->len + MADSIM_WIRE_HEADERS;
@@ -157,10 +160,11 @@ static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *p
 }
 
 /*
- * Let the agents of a node without MAD layer answer. If they do, @pkt has become
- * the answer, on its way back.
+ * Show a packet to the agents of a node without MAD layer. If they respond, @pkt
+ * has become the response, and is addressed to who asked.
  */
-static bool madsim_answer(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt)
+static bool madsim_respond(struct madsim_port *port, u8 in_port,
+			   struct madsim_packet *pkt)
 {
 	enum madsim_verdict verdict = MADSIM_PASS;
 	struct ib_mad *mad = (struct ib_mad *)pkt->mad;
@@ -217,9 +221,11 @@ static bool madsim_is_for_host(const struct madsim_port *port, const struct mads
 	}
 }
 
-static void madsim_reply(struct madsim_port *port, struct madsim_packet *reply);
+static void madsim_send_from(struct madsim_port *port,
+			     struct madsim_packet *pkt);
 
-static void madsim_deliver(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt)
+static void madsim_deliver(struct madsim_port *port, u8 in_port,
+			   struct madsim_packet *pkt)
 {
 	if (!madsim_admit(port, pkt))
 		return;
@@ -229,26 +235,33 @@ static void madsim_deliver(struct madsim_port *port, u8 in_port, struct madsim_p
 		return;
 	}
 
-	/* The agents never ask, so a response is for none of them */
-	if (pkt->hdr.method & IB_MGMT_METHOD_RESP || madsim_lid_is_multicast(pkt->dlid))
+	/* The agents send no requests, so no response is for them */
+	if (pkt->hdr.method & IB_MGMT_METHOD_RESP ||
+	    madsim_lid_is_multicast(pkt->dlid))
 		return;
-	if (!port->node->is_switch && madsim_is_dr_smp(pkt) && !madsim_dr_terminate(port, pkt))
+	if (!port->node->is_switch && madsim_is_dr_smp(pkt) &&
+	    !madsim_dr_terminate(port, pkt))
 		return;
-	if (madsim_answer(port, in_port, pkt))
-		madsim_reply(port, pkt);
+	if (madsim_respond(port, in_port, pkt))
+		madsim_send_from(port, pkt);
 }
 
 /* Where a switch sends a packet with a unicast LID; port 0 is itself */
-static struct madsim_port *madsim_lft(struct madsim_port *in, const struct madsim_packet *pkt)
+static struct madsim_port *madsim_lft(struct madsim_port *in,
+				      const struct madsim_packet *pkt)
 {
 	struct madsim_node *node = in->node;
 	struct madsim_port *port0 = &node->ports[0];
 	u8 num;
 
-	if (pkt->dlid == MADSIM_LID_PERMISSIVE || madsim_lid_is_mine(port0, pkt->dlid))
+	if (madsim_lid_is_mine(port0, pkt->dlid))
 		return port0;
+	/* What a switch sends to "the other end of the link" is on no link */
+	if (pkt->dlid == MADSIM_LID_PERMISSIVE)
+		return in->num || madsim_is_dr_smp(pkt) ? port0 : NULL;
 
-	num = pkt->dlid < MADSIM_LFT_SIZE ? node->lft[pkt->dlid] : MADSIM_LFT_NONE;
+	num = pkt->dlid < MADSIM_LFT_SIZE ?
+		node->lft[pkt->dlid] : MADSIM_LFT_NONE;
 	if (!num || num > node->nports || (in->num && num == in->num)) {
 		madsim_count_error(&in->counters.relay_errors);
 		return NULL;
@@ -258,7 +271,8 @@ static struct madsim_port *madsim_lft(struct madsim_port *in, const struct madsi
 
 static bool madsim_in_mft(const struct madsim_node *node, u16 lid, u8 num)
 {
-	unsigned int at = (lid - MADSIM_LID_MULTICAST) * node->mft_words + num / 16;
+	unsigned int at = (lid - MADSIM_LID_MULTICAST) * node->mft_words +
+			  num / 16;
 
 	return lid - MADSIM_LID_MULTICAST < MADSIM_MFT_SIZE &&
 	       be16_to_cpu(node->mft[at]) & BIT(num % 16);
@@ -275,133 +289,138 @@ static void madsim_mft(struct madsim_port *in, struct madsim_packet *pkt)
 	for (i = 1; i <= node->nports; i++) {
 		if (i != in->num && madsim_in_mft(node, pkt->dlid, i) &&
 		    list_empty(&node->ports[i].mcast_link))
-			list_add_tail(&node->ports[i].mcast_link, &node->fabric->mcast);
+			list_add_tail(&node->ports[i].mcast_link,
+				      &node->fabric->mcast);
 	}
+}
+
+static struct madsim_port *madsim_enter_switch(struct madsim_port *in,
+					       struct madsim_packet *pkt)
+{
+	struct madsim_port *out;
+
+	if (madsim_lid_is_multicast(pkt->dlid)) {
+		madsim_mft(in, pkt);
+		return NULL;
+	}
+
+	out = madsim_lft(in, pkt);
+	if (out && !out->num && madsim_is_dr_smp(pkt))
+		out = madsim_dr_forward(in, pkt);
+	if (out && !out->num) {
+		madsim_deliver(out, in->num, pkt);
+		return NULL;
+	}
+	return out;
+}
+
+/*
+ * What a node does with a packet that came in at @in: deliver it, drop it, or
+ * let it out again. @in is port 0 if it comes from the switch itself.
+ *
+ * Returns the port that the packet leaves by. A multicast packet may leave by
+ * several: those are on fabric->mcast, and this is NULL.
+ */
+static struct madsim_port *madsim_enter(struct madsim_port *in,
+					struct madsim_packet *pkt)
+{
+	if (in->node->is_switch)
+		return madsim_enter_switch(in, pkt);
+
+	if (pkt->dlid == MADSIM_LID_PERMISSIVE ||
+	    madsim_lid_is_mine(in, pkt->dlid) ||
+	    madsim_lid_is_multicast(pkt->dlid))
+		madsim_deliver(in, in->num, pkt);
+	return NULL;
 }
 
 /*
  * Flood along the tree that the tables describe. The tree is the subnet
  * manager's work; if it is none, the bound ends the storm.
  */
-static void madsim_flood(struct madsim_fabric *fabric, struct madsim_packet *pkt)
+static void madsim_flood(struct madsim_fabric *fabric,
+			 const struct madsim_packet *pkt)
 {
 	struct madsim_packet *copy = &fabric->copy;
-	unsigned int budget = 4096;
+	unsigned int budget = MADSIM_MAX_COPIES;
 	struct madsim_port *out, *in;
 
-	while ((out = list_first_entry_or_null(&fabric->mcast, struct madsim_port, mcast_link))) {
+	while ((out = list_first_entry_or_null(&fabric->mcast,
+					       struct madsim_port,
+					       mcast_link))) {
 		list_del_init(&out->mcast_link);
 		if (!budget)
 			continue;
 		budget--;
 
 		/* Faults and agents may change what they see */
-		memcpy(copy, pkt, offsetof(struct madsim_packet, mad) + pkt->len);
+		memcpy(copy, pkt,
+		       offsetof(struct madsim_packet, mad) + pkt->len);
 		in = madsim_cross(out, copy);
-		if (!in)
-			continue;
-		if (in->node->is_switch)
-			madsim_mft(in, copy);
-		else
-			madsim_deliver(in, in->num, copy);
+		if (in)
+			madsim_enter(in, copy);
 	}
 }
 
-/* Go on with @pkt at @in until it has come to its end */
-static void madsim_enter(struct madsim_port *in, struct madsim_packet *pkt)
+/* Move a packet on that has come to @in, until its way has ended */
+static void madsim_move(struct madsim_port *in, struct madsim_packet *pkt)
 {
+	struct madsim_fabric *fabric = in->node->fabric;
 	struct madsim_port *out;
 	unsigned int hops;
 
 	for (hops = 0; in && hops < MADSIM_MAX_HOPS; hops++) {
-		if (!in->node->is_switch) {
-			if (pkt->dlid == MADSIM_LID_PERMISSIVE ||
-			    madsim_lid_is_mine(in, pkt->dlid) ||
-			    madsim_lid_is_multicast(pkt->dlid))
-				madsim_deliver(in, in->num, pkt);
-			return;
-		}
-
-		if (madsim_lid_is_multicast(pkt->dlid)) {
-			madsim_mft(in, pkt);
-			madsim_flood(in->node->fabric, pkt);
-			return;
-		}
-
-		out = madsim_lft(in, pkt);
-		if (out && !out->num && madsim_is_dr_smp(pkt))
-			out = madsim_dr_forward(in, pkt);
-		if (!out)
-			return;
-		if (!out->num) {
-			madsim_deliver(out, in->num, pkt);
-			return;
-		}
-		in = madsim_cross(out, pkt);
+		out = madsim_enter(in, pkt);
+		in = out ? madsim_cross(out, pkt) : NULL;
 	}
+	madsim_flood(fabric, pkt);
 }
 
 /**
- * madsim_arrive() - let a packet that was held on a link go on
+ * madsim_arrive - let a packet that was held on a link go on
  * @out: the port it had left by
- * @pkt: the packet
+ * @pkt: the packet; scratch afterwards
  *
- * Context: fabric->lock.
+ * Context: any, fabric->lock.
  */
 void madsim_arrive(struct madsim_port *out, struct madsim_packet *pkt)
 {
+	struct madsim_port *in;
+
 	lockdep_assert_held(&out->node->fabric->lock);
 
-	madsim_enter(madsim_take(out, pkt), pkt);
+	in = madsim_take(out, pkt);
+	if (in)
+		madsim_move(in, pkt);
 }
 
-static void madsim_send_by_lid(struct madsim_port *port, struct madsim_packet *pkt)
+static void madsim_leave(struct madsim_port *out, struct madsim_packet *pkt)
 {
-	struct madsim_port *out = port;
+	struct madsim_port *in = madsim_cross(out, pkt);
 
-	if (port->node->is_switch) {
-		if (madsim_lid_is_multicast(pkt->dlid)) {
-			madsim_mft(port, pkt);
-			madsim_flood(port->node->fabric, pkt);
-			return;
-		}
-		/* There is no telling which link "the other end" is at */
-		if (pkt->dlid == MADSIM_LID_PERMISSIVE)
-			return;
-		out = madsim_lft(port, pkt);
-		if (!out)
-			return;
-	}
+	if (in)
+		madsim_move(in, pkt);
+}
 
-	if (!out->num || (pkt->dlid != MADSIM_LID_PERMISSIVE && madsim_lid_is_mine(out, pkt->dlid)))
-		madsim_deliver(port, port->num, pkt);
+/* Send what an end port itself, or an agent behind it, has made */
+static void madsim_send_from(struct madsim_port *port,
+			     struct madsim_packet *pkt)
+{
+	/* A channel adapter has one link, and takes what has its own LID */
+	if (port->node->is_switch || madsim_lid_is_mine(port, pkt->dlid))
+		madsim_move(port, pkt);
 	else
-		madsim_enter(madsim_cross(out, pkt), pkt);
-}
-
-/* Send the answer of an agent of the model */
-static void madsim_reply(struct madsim_port *port, struct madsim_packet *reply)
-{
-	struct madsim_port *out;
-
-	if (!port->node->is_switch || !madsim_is_dr_smp(reply) ||
-	    reply->dlid != MADSIM_LID_PERMISSIVE) {
-		madsim_send_by_lid(port, reply);
-		return;
-	}
-
-	out = madsim_dr_forward(port, reply);
-	if (out && out->num)
-		madsim_enter(madsim_cross(out, reply), reply);
+		madsim_leave(port, pkt);
 }
 
 /**
- * madsim_send() - send a packet that an end port's owner made
+ * madsim_send - send a packet that an end port's owner made
  * @port: an end port
  * @pkt: the packet; scratch afterwards
  *
- * On return it has been received, answered, dropped, or held by a fault.
- * Context: fabric->lock.
+ * On return it has been received, responded to, dropped, or held by a fault.
+ *
+ * Context: any, fabric->lock.
  */
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 {
@@ -411,11 +430,12 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 
 	if (!port->node->is_switch || !madsim_is_dr_smp(pkt) ||
 	    pkt->dlid != MADSIM_LID_PERMISSIVE) {
-		madsim_send_by_lid(port, pkt);
+		madsim_send_from(port, pkt);
 		return;
 	}
 
+	/* The MAD layer of a switch has moved the hop pointer itself */
 	out = madsim_dr_depart(port->node, pkt);
 	if (out)
-		madsim_enter(madsim_cross(out, pkt), pkt);
+		madsim_leave(out, pkt);
 }
