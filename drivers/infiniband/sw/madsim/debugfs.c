@@ -109,8 +109,8 @@ static char *madsim_command_word(char **line)
 
 /*
  * One line of the faults file, which is taken apart. -EINVAL if it makes no
- * sense, -ENODEV if the fabric is not live, -ENOENT if there is no such node, or
- * what the command itself says.
+ * sense, -ENODEV if the fabric is not live, -ENOENT if there is no such node,
+ * or what the command itself says.
  */
 static int madsim_command(struct madsim_fabric *fabric, char *line)
 {

@@ -30,7 +30,8 @@ struct madsim_held {
 	struct madsim_packet pkt;
 };
 
-static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric, unsigned long *wait)
+static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric,
+					    unsigned long *wait)
 {
 	struct madsim_held *held;
 
@@ -47,7 +48,8 @@ static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric, unsign
 
 static void madsim_held_work(struct work_struct *work)
 {
-	struct madsim_fabric *fabric = container_of(work, struct madsim_fabric, held_work.work);
+	struct madsim_fabric *fabric =
+		container_of(work, struct madsim_fabric, held_work.work);
 	struct madsim_held *held;
 	unsigned long wait;
 
@@ -65,8 +67,10 @@ static void madsim_held_work(struct work_struct *work)
 }
 
 /**
- * madsim_fault_init() - prepare a fabric for faults
+ * madsim_fault_init - prepare a fabric for faults
  * @fabric: a new fabric
+ *
+ * Context: any.
  */
 void madsim_fault_init(struct madsim_fabric *fabric)
 {
@@ -75,8 +79,10 @@ void madsim_fault_init(struct madsim_fabric *fabric)
 }
 
 /**
- * madsim_fault_flush() - forget the packets that are held
+ * madsim_fault_flush - forget the packets that are held
  * @fabric: without power everywhere
+ *
+ * Context: process context; fabric->mutex is held.
  */
 void madsim_fault_flush(struct madsim_fabric *fabric)
 {
@@ -89,8 +95,9 @@ void madsim_fault_flush(struct madsim_fabric *fabric)
 	}
 }
 
-static bool madsim_hold(struct madsim_port *out, const struct madsim_packet *pkt,
-			unsigned long delay, bool reordered)
+static bool madsim_hold(struct madsim_port *out,
+			const struct madsim_packet *pkt, unsigned long delay,
+			bool reordered)
 {
 	struct madsim_fabric *fabric = out->node->fabric;
 	size_t len = offsetof(struct madsim_packet, mad) + pkt->len;
@@ -139,11 +146,12 @@ static bool madsim_hits(struct madsim_fault *fault, enum madsim_fault_kind kind)
 }
 
 /**
- * madsim_fault_inject() - do to a packet what the faults of a port ask for
+ * madsim_fault_inject - do to a packet what the faults of a port ask for
  * @port: the port it leaves by, with port->fault
  * @pkt: the packet, may come out changed
  *
- * Return: true if the packet does not go on for now. Context: fabric->lock.
+ * Context: any; fabric->lock is held.
+ * Return: true if the packet does not go on for now.
  */
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 {
@@ -156,12 +164,14 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 		return true;
 	}
 	if (madsim_hits(fault, MADSIM_FAULT_CORRUPT)) {
-		u32 bit = prandom_u32_state(&fault->rnd) % (pkt->len * BITS_PER_BYTE);
+		u32 bit = prandom_u32_state(&fault->rnd) %
+			  (pkt->len * BITS_PER_BYTE);
 
 		pkt->mad[bit / BITS_PER_BYTE] ^= BIT(bit % BITS_PER_BYTE);
 		fault->rule[MADSIM_FAULT_CORRUPT].injected++;
 	}
-	if (madsim_hits(fault, MADSIM_FAULT_DUPLICATE) && madsim_hold(port, pkt, 0, false))
+	if (madsim_hits(fault, MADSIM_FAULT_DUPLICATE) &&
+	    madsim_hold(port, pkt, 0, false))
 		fault->rule[MADSIM_FAULT_DUPLICATE].injected++;
 	if (madsim_hits(fault, MADSIM_FAULT_DELAY) &&
 	    madsim_hold(port, pkt, msecs_to_jiffies(fault->delay_ms), false)) {
@@ -178,7 +188,7 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 }
 
 /**
- * madsim_fault_verb() - whether a verb has to fail now
+ * madsim_fault_verb - whether a verb has to fail now
  * @node: of the device
  * @verb: which
  *
@@ -242,7 +252,7 @@ static struct madsim_fault *madsim_fault_get(struct madsim_port *port)
  *
  * With both 0 the fault strikes none. Counting begins again.
  *
- * Context: process context, fabric->mutex.
+ * Context: process context; fabric->mutex is held.
  * Return: 0, or -ENOMEM.
  */
 int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
@@ -266,7 +276,7 @@ int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
  * @port: the port
  * @seed: the same one gives the same numbers
  *
- * Context: process context, fabric->mutex.
+ * Context: process context; fabric->mutex is held.
  * Return: 0, or -ENOMEM.
  */
 int madsim_fault_set_seed(struct madsim_port *port, u32 seed)
@@ -288,7 +298,7 @@ int madsim_fault_set_seed(struct madsim_port *port, u32 seed)
  * @port: the port that the packets leave by
  * @ms: the time, in milliseconds
  *
- * Context: process context, fabric->mutex.
+ * Context: process context; fabric->mutex is held.
  * Return: 0, or -ENOMEM.
  */
 int madsim_fault_set_delay(struct madsim_port *port, u32 ms)
@@ -310,7 +320,7 @@ int madsim_fault_set_delay(struct madsim_port *port, u32 ms)
  *
  * Packets that are held go on in their time.
  *
- * Context: process context, fabric->mutex.
+ * Context: process context; fabric->mutex is held.
  */
 void madsim_fault_clear(struct madsim_port *port)
 {
@@ -329,7 +339,7 @@ void madsim_fault_clear(struct madsim_port *port)
  * @port: the port
  * @copy: where to
  *
- * Context: process context, fabric->mutex.
+ * Context: process context; fabric->mutex is held.
  * Return: true, or false if none was ever set since the last clearing.
  */
 bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy)

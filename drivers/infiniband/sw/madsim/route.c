@@ -10,6 +10,9 @@
 
 #include "madsim.h"
 
+#define MADSIM_STATUS_UNSUPPORTED \
+	cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB)
+
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
 
@@ -25,7 +28,8 @@ static u32 madsim_words(const struct madsim_packet *pkt)
 	return DIV_ROUND_UP(len, 4);
 }
 
-static void madsim_count_xmit(struct madsim_port *port, const struct madsim_packet *pkt)
+static void madsim_count_xmit(struct madsim_port *port,
+			      const struct madsim_packet *pkt)
 {
 	u64 *total = port->counters.total;
 
@@ -35,7 +39,8 @@ static void madsim_count_xmit(struct madsim_port *port, const struct madsim_pack
 		total[MADSIM_XMIT_MCAST]++;
 }
 
-static void madsim_count_rcv(struct madsim_port *port, const struct madsim_packet *pkt)
+static void madsim_count_rcv(struct madsim_port *port,
+			     const struct madsim_packet *pkt)
 {
 	u64 *total = port->counters.total;
 
@@ -51,8 +56,9 @@ static void madsim_count_error(u16 *counter)
 		++*counter;
 }
 
-/* The receiving half of crossing the link of @out: NULL if nobody takes @pkt */
-static struct madsim_port *madsim_take(struct madsim_port *out, struct madsim_packet *pkt)
+/* The far half of crossing the link of @out; NULL if nobody takes @pkt */
+static struct madsim_port *madsim_take(struct madsim_port *out,
+				       struct madsim_packet *pkt)
 {
 	struct madsim_port *in = out->peer;
 
@@ -71,7 +77,8 @@ static struct madsim_port *madsim_take(struct madsim_port *out, struct madsim_pa
  * Put @pkt on the link of @out. VL15 works as soon as the link is trained,
  * all else wants the sender ACTIVE and the receiver at least ARMED.
  */
-static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_packet *pkt)
+static struct madsim_port *madsim_cross(struct madsim_port *out,
+					struct madsim_packet *pkt)
 {
 	if (madsim_state(out) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ACTIVE)) {
 		madsim_count_error(&out->counters.xmit_discards);
@@ -83,32 +90,35 @@ static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_p
 	return madsim_take(out, pkt);
 }
 
-static bool madsim_gid_is_mine(const struct madsim_port *port, const union ib_gid *gid)
+static bool madsim_gid_is_mine(const struct madsim_port *port,
+			       const union ib_gid *gid)
 {
 	unsigned int i;
 
 	if (gid->global.subnet_prefix != port->info.gid_prefix)
 		return false;
 	for (i = 0; i < MADSIM_GUIDS; i++) {
-		if (port->guids[i] && port->guids[i] == gid->global.interface_id)
+		if (port->guids[i] &&
+		    port->guids[i] == gid->global.interface_id)
 			return true;
 	}
 	return false;
 }
 
-/* Limited members talk to full members only, 0x7fff and 0xffff being one P_Key */
+/* The top bit says "full member". Of two, one at least has to be one */
 static bool madsim_pkey_matches(u16 a, u16 b)
 {
 	return (a & 0x7fff) && !((a ^ b) & 0x7fff) && ((a | b) & 0x8000);
 }
 
 /**
- * madsim_find_pkey() - look for the entry of a port that lets a packet in
+ * madsim_find_pkey - look for the entry of a port that lets a packet in
  * @port: an end port
  * @pkey: the packet's P_Key
  *
+ * Context: any; fabric->lock is held.
  * Return: the index, of a full member if there is a choice as in
- * ib_find_cached_pkey(), or -1. Context: fabric->lock.
+ * ib_find_cached_pkey(), or -1.
  */
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey)
 {
@@ -135,15 +145,16 @@ static void madsim_count_violation(__be16 *counter)
 }
 
 /* The checks of the end port that are not about the route */
-static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *pkt)
+static bool madsim_admit(struct madsim_port *port,
+			 const struct madsim_packet *pkt)
 {
 	bool multicast = madsim_lid_is_multicast(pkt->dlid);
 
 	if (pkt->smi)
 		return !pkt->dst_qpn && !multicast && !pkt->grh_valid;
 
-	if (multicast ? pkt->dst_qpn != MADSIM_QPN_MULTICAST && pkt->dst_qpn != 1 :
-			pkt->dst_qpn != 1)
+	if (pkt->dst_qpn != 1 &&
+	    !(multicast && pkt->dst_qpn == MADSIM_QPN_MULTICAST))
 		return false;
 	if (pkt->grh_valid && pkt->grh.dgid.raw[0] != 0xff &&
 	    !madsim_gid_is_mine(port, &pkt->grh.dgid))
@@ -160,8 +171,8 @@ static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *p
 }
 
 /*
- * Show a packet to the agents of a node without MAD layer. If they respond, @pkt
- * has become the response, and is addressed to who asked.
+ * Show a packet to the agents of a node without MAD layer. If they respond,
+ * @pkt has become the response, and is addressed to who asked.
  */
 static bool madsim_respond(struct madsim_port *port, u8 in_port,
 			   struct madsim_packet *pkt)
@@ -179,10 +190,11 @@ static bool madsim_respond(struct madsim_port *port, u8 in_port,
 		return false;
 	if (verdict == MADSIM_PASS) {
 		/* What the MAD layer does for classes that nobody serves */
-		if (hdr->method != IB_MGMT_METHOD_GET && hdr->method != IB_MGMT_METHOD_SET)
+		if (hdr->method != IB_MGMT_METHOD_GET &&
+		    hdr->method != IB_MGMT_METHOD_SET)
 			return false;
 		hdr->method = IB_MGMT_METHOD_GET_RESP;
-		hdr->status = cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB);
+		hdr->status = MADSIM_STATUS_UNSUPPORTED;
 		if (madsim_is_dr_smp(pkt))
 			hdr->status |= IB_SMP_DIRECTION;
 	}
@@ -190,20 +202,24 @@ static bool madsim_respond(struct madsim_port *port, u8 in_port,
 	swap(pkt->slid, pkt->dlid);
 	pkt->dst_qpn = pkt->src_qpn;
 	pkt->src_qpn = !pkt->smi;
-	/* The membership is the sender's own; the request was let in by this entry */
-	if (!pkt->smi)
-		pkt->pkey = be16_to_cpu(port->pkeys[madsim_find_pkey(port, pkt->pkey)]);
+	/* Of the entry that let the request in, with our own membership */
+	if (!pkt->smi) {
+		int index = madsim_find_pkey(port, pkt->pkey);
+
+		pkt->pkey = be16_to_cpu(port->pkeys[index]);
+	}
 	if (pkt->grh_valid)
 		swap(pkt->grh.sgid, pkt->grh.dgid);
 	return true;
 }
 
 /*
- * A switch answers SMPs in its own hardware, with or without ib_device: the
- * MAD layer could not send the answer by the port that the request came from.
+ * A switch responds to SMPs in its own hardware, with or without ib_device: the
+ * MAD layer could not send the response by the port that the request came from.
  * SMInfo is for the subnet manager behind port 0, if there is one.
  */
-static bool madsim_is_for_host(const struct madsim_port *port, const struct madsim_packet *pkt)
+static bool madsim_is_for_host(const struct madsim_port *port,
+			       const struct madsim_packet *pkt)
 {
 	if (!port->qp[!pkt->smi])
 		return false;
@@ -335,8 +351,9 @@ static struct madsim_port *madsim_enter(struct madsim_port *in,
 }
 
 /*
- * Flood along the tree that the tables describe. The tree is the subnet
- * manager's work; if it is none, the bound ends the storm.
+ * Let the copies of a multicast packet go, along the tree that the tables
+ * describe. The tree is the subnet manager's work; if it is none, the bound
+ * ends the storm. A unicast packet has no copies.
  */
 static void madsim_flood(struct madsim_fabric *fabric,
 			 const struct madsim_packet *pkt)
@@ -381,7 +398,7 @@ static void madsim_move(struct madsim_port *in, struct madsim_packet *pkt)
  * @out: the port it had left by
  * @pkt: the packet; scratch afterwards
  *
- * Context: any, fabric->lock.
+ * Context: any; fabric->lock is held.
  */
 void madsim_arrive(struct madsim_port *out, struct madsim_packet *pkt)
 {
@@ -420,7 +437,7 @@ static void madsim_send_from(struct madsim_port *port,
  *
  * On return it has been received, responded to, dropped, or held by a fault.
  *
- * Context: any, fabric->lock.
+ * Context: any; fabric->lock is held.
  */
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 {
