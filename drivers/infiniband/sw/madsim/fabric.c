@@ -88,6 +88,7 @@ struct madsim_fabric *madsim_fabric_create(const char *name)
 	mutex_init(&fabric->mutex);
 	spin_lock_init(&fabric->lock);
 	INIT_LIST_HEAD(&fabric->nodes);
+	fabric->by_name = RB_ROOT;
 	INIT_LIST_HEAD(&fabric->mcast);
 	madsim_trap_init(fabric);
 	madsim_fault_init(fabric);
@@ -220,6 +221,18 @@ err_free:
 	return -ENOMEM;
 }
 
+static int madsim_name_cmp(const void *name, const struct rb_node *rb)
+{
+	return strcmp(name, rb_entry(rb, struct madsim_node, by_name)->name);
+}
+
+static bool madsim_name_less(struct rb_node *a, const struct rb_node *b)
+{
+	const char *name = rb_entry(a, struct madsim_node, by_name)->name;
+
+	return madsim_name_cmp(name, b) < 0;
+}
+
 /**
  * madsim_node_create - add a node to a fabric
  * @fabric: not live
@@ -265,6 +278,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 		return ERR_PTR(ret);
 	}
 	list_add_tail(&node->list, &fabric->nodes);
+	rb_add(&node->by_name, &fabric->by_name, madsim_name_less);
 	return node;
 }
 
@@ -286,6 +300,7 @@ void madsim_node_remove(struct madsim_node *node)
 			madsim_unlink(node, i);
 	}
 	list_del(&node->list);
+	rb_erase(&node->by_name, &node->fabric->by_name);
 }
 
 /**
@@ -314,15 +329,12 @@ void madsim_node_free(struct madsim_node *node)
 struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
 				     const char *name)
 {
-	struct madsim_node *node;
+	struct rb_node *rb;
 
 	lockdep_assert_held(&fabric->mutex);
 
-	list_for_each_entry(node, &fabric->nodes, list) {
-		if (!strcmp(node->name, name))
-			return node;
-	}
-	return NULL;
+	rb = rb_find(name, &fabric->by_name, madsim_name_cmp);
+	return rb ? rb_entry(rb, struct madsim_node, by_name) : NULL;
 }
 
 static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
@@ -474,17 +486,23 @@ int madsim_node_unplug(struct madsim_node *node)
 	return 0;
 }
 
+static int madsim_guid_cmp(struct rb_node *a, const struct rb_node *b)
+{
+	u64 ga = rb_entry(a, struct madsim_node, by_guid)->guid;
+	u64 gb = rb_entry(b, struct madsim_node, by_guid)->guid;
+
+	return ga < gb ? -1 : ga > gb;
+}
+
 /* Subnet managers take nodes with one GUID for one node */
 static bool madsim_guids_unique(struct madsim_fabric *fabric)
 {
-	struct madsim_node *node, *other;
+	struct rb_root guids = RB_ROOT;
+	struct madsim_node *node;
 
 	list_for_each_entry(node, &fabric->nodes, list) {
-		other = node;
-		list_for_each_entry_continue(other, &fabric->nodes, list) {
-			if (other->guid == node->guid)
-				return false;
-		}
+		if (rb_find_add(&node->by_guid, &guids, madsim_guid_cmp))
+			return false;
 	}
 	return true;
 }

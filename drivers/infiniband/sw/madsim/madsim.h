@@ -36,6 +36,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/prandom.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_mad.h>
@@ -252,6 +253,8 @@ struct madsim_switch_info {
  * struct madsim_node - a channel adapter or a switch
  * @fabric:	immutable
  * @list:	on fabric->nodes; fabric->mutex
+ * @by_name:	in fabric->by_name; fabric->mutex
+ * @by_guid:	in a tree of those who look for duplicates; fabric->mutex
  * @group:	its directory in configfs, if made there
  * @name:	immutable; how users and topologies call it
  * @is_switch:	fabric->mutex, constant while the fabric is live, as are
@@ -276,6 +279,8 @@ struct madsim_switch_info {
 struct madsim_node {
 	struct madsim_fabric *fabric;
 	struct list_head list;
+	struct rb_node by_name;
+	struct rb_node by_guid;
 	struct config_group group;
 	char name[MADSIM_NAME_LEN];
 	bool is_switch;
@@ -305,6 +310,7 @@ struct madsim_node {
  * @mutex:	serialises all configuration: nodes, links, live, plug
  * @live:	the fabric runs; @mutex
  * @nodes:	all nodes; @mutex for changes, which do not happen while live
+ * @by_name:	the same nodes; @mutex
  * @node_count:	how many were ever made, for GUIDs
  * @debugfs:	its directory
  * @lock:	protects everything that a MAD can meet on its way
@@ -324,6 +330,7 @@ struct madsim_fabric {
 	struct mutex mutex;	/* configuration */
 	bool live;
 	struct list_head nodes;
+	struct rb_root by_name;
 	u32 node_count;
 	struct dentry *debugfs;
 
