@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 48
+plan 51
 
 load topology=none || bail "cannot load ib_madsim"
 fabric=$configfs/test
@@ -99,6 +99,68 @@ check "cables can be moved" eval '
 	state_is $(cat $fabric/b/dev_name) 1 INIT'
 check "not live any more" eval 'put $fabric/live 0; [ -z "$(devices)" ]'
 check "remove everything" eval 'rmdir $fabric/a $fabric/b $fabric/sw; rmdir $fabric'
+
+# Nodes n1 to n120, made in another order than that of their names or numbers
+many()
+{
+	local i nodes=()
+	for i in {1..120}; do
+		nodes+=("$fabric/n$((i * 50 % 121))")
+	done
+	mkdir $fabric $fabric/sw "${nodes[@]}"
+	put $fabric/sw/type switch
+	put $fabric/sw/ports 120
+}
+check "many nodes" many
+
+found_by_name()
+{
+	local i gone=()
+	for i in {3..120..3}; do
+		gone+=("$fabric/n$i")
+	done
+	rmdir "${gone[@]}"
+	for i in {1..120}; do
+		if ((i % 3)); then
+			put $fabric/link "n$i 1 sw $i"
+		else
+			refuses "No such file" put $fabric/link "n$i 1 sw $i"
+		fi
+	done
+	mkdir "${gone[@]}"
+	for i in {3..120..3}; do
+		put $fabric/link "n$i 1 sw $i"
+	done
+	for i in {1..120}; do
+		echo "\"n$i\"[1] \"sw\"[$i]"
+	done | LC_ALL=C sort >"$tmp/wanted"
+	"$here/madsim-load" -g $debugfs/test/topology | diff "$tmp/wanted" -
+}
+check "each is found by its name, and none that is gone" found_by_name
+
+# Whichever two they are; the numbers differ in one half only, or in the top bit
+same_guid()
+{
+	local pair
+	put $fabric/n5/guid 0x5
+	put $fabric/n6/guid 0x100000005
+	put $fabric/n7/guid 0x8000000000000005
+	put $fabric/n8/guid 0xffffffffffffffff
+	put $fabric/live 1
+	put $fabric/live 0
+	for pair in "n1 n120" "n120 n1" "n61 n60" "sw n6" "n5 n7" "n8 n44"; do
+		echo "$pair"
+		guid=$(cat "$fabric/${pair% *}/guid")
+		put "$fabric/${pair% *}/guid" "$(cat "$fabric/${pair#* }/guid")"
+		refuses "File exists" put $fabric/live 1
+		put "$fabric/${pair% *}/guid" "$guid"
+	done
+	put $fabric/live 1
+	put $fabric/live 0
+	find $fabric -mindepth 1 -type d -exec rmdir {} +
+	rmdir $fabric
+}
+check "two with the same GUID among them cannot live: EEXIST" same_guid
 
 # Some write to live while nodes are made and removed. A device, because its end
 # takes time, and long names, which configfs has to allocate, make them meet. Who

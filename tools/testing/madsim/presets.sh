@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 25
+plan 28
 
 # sees DEVICE CAS SWITCHES: that is what ibnetdiscover finds from there
 sees()
@@ -52,6 +52,19 @@ check "fattree: opensm without an error" swept madsim0
 check "fattree: all ports active" active 8
 check "fattree: 54 hosts, 45 switches" sees madsim7 54 45
 check "fattree: unload" unload
+
+# All of 8192 hosts with a port and 1280 switches with 32 are linked
+largest()
+{
+	local topology=$debugfs/preset/topology
+	says "^8192$" grep -c ^Hca "$topology"
+	says "^1280$" grep -c ^Switch "$topology"
+	says "^49152$" grep -c '^\[' "$topology"
+	state_is madsim0 1 INIT
+}
+check "the largest fattree: load" load topology=fattree:32 devices=1
+check "the largest fattree: every port has a link" largest
+check "the largest fattree: unload" unload
 
 refuse_all()
 {

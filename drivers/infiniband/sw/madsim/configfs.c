@@ -33,7 +33,8 @@ static ssize_t madsim_node_type_show(struct config_item *item, char *page)
 	return len;
 }
 
-static ssize_t madsim_node_type_store(struct config_item *item, const char *page, size_t count)
+static ssize_t madsim_node_type_store(struct config_item *item,
+				      const char *page, size_t count)
 {
 	struct madsim_node *node = to_madsim_node(item);
 	bool is_switch = sysfs_streq(page, "switch");
@@ -59,7 +60,8 @@ static ssize_t madsim_node_ports_show(struct config_item *item, char *page)
 	return len;
 }
 
-static ssize_t madsim_node_ports_store(struct config_item *item, const char *page, size_t count)
+static ssize_t madsim_node_ports_store(struct config_item *item,
+				       const char *page, size_t count)
 {
 	struct madsim_node *node = to_madsim_node(item);
 	u8 nports;
@@ -75,8 +77,8 @@ static ssize_t madsim_node_ports_store(struct config_item *item, const char *pag
 	return ret ?: count;
 }
 
-static ssize_t madsim_node_flag_store(struct madsim_node *node, bool *flag, const char *page,
-				      size_t count)
+static ssize_t madsim_node_flag_store(struct madsim_node *node, bool *flag,
+				      const char *page, size_t count)
 {
 	bool value;
 	int ret;
@@ -99,7 +101,8 @@ static ssize_t madsim_node_device_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", to_madsim_node(item)->want_dev);
 }
 
-static ssize_t madsim_node_device_store(struct config_item *item, const char *page, size_t count)
+static ssize_t madsim_node_device_store(struct config_item *item,
+					const char *page, size_t count)
 {
 	struct madsim_node *node = to_madsim_node(item);
 
@@ -111,7 +114,8 @@ static ssize_t madsim_node_opa_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", to_madsim_node(item)->opa);
 }
 
-static ssize_t madsim_node_opa_store(struct config_item *item, const char *page, size_t count)
+static ssize_t madsim_node_opa_store(struct config_item *item, const char *page,
+				     size_t count)
 {
 	struct madsim_node *node = to_madsim_node(item);
 
@@ -123,7 +127,8 @@ static ssize_t madsim_node_guid_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "0x%016llx\n", to_madsim_node(item)->guid);
 }
 
-static ssize_t madsim_node_guid_store(struct config_item *item, const char *page, size_t count)
+static ssize_t madsim_node_guid_store(struct config_item *item,
+				      const char *page, size_t count)
 {
 	struct madsim_node *node = to_madsim_node(item);
 	u64 guid;
@@ -144,7 +149,8 @@ static ssize_t madsim_node_guid_store(struct config_item *item, const char *page
 	return ret ?: count;
 }
 
-static ssize_t madsim_node_description_show(struct config_item *item, char *page)
+static ssize_t madsim_node_description_show(struct config_item *item,
+					    char *page)
 {
 	struct madsim_node *node = to_madsim_node(item);
 	char desc[MADSIM_NAME_LEN];
@@ -155,8 +161,8 @@ static ssize_t madsim_node_description_show(struct config_item *item, char *page
 	return sysfs_emit(page, "%.*s\n", (int)sizeof(desc), desc);
 }
 
-static ssize_t madsim_node_description_store(struct config_item *item, const char *page,
-					     size_t count)
+static ssize_t madsim_node_description_store(struct config_item *item,
+					     const char *page, size_t count)
 {
 	struct madsim_node *node = to_madsim_node(item);
 	size_t len = count;
@@ -229,7 +235,8 @@ static const struct config_item_type madsim_node_type = {
 static struct configfs_subsystem madsim_subsys;
 
 /* Let go of the nodes before @end, of all if it is NULL */
-static void madsim_fabric_unpin(struct madsim_fabric *fabric, struct madsim_node *end)
+static void madsim_fabric_unpin(struct madsim_fabric *fabric,
+				struct madsim_node *end)
 {
 	struct madsim_node *node;
 
@@ -246,8 +253,9 @@ static int madsim_fabric_pin(struct madsim_fabric *fabric)
 	struct madsim_node *node;
 
 	list_for_each_entry(node, &fabric->nodes, list) {
-		/* Not found: its mkdir is not through yet, or its rmdir has begun */
-		if (configfs_depend_item_unlocked(&madsim_subsys, &node->group.cg_item)) {
+		/* Its mkdir has not ended yet, or its rmdir has begun */
+		if (configfs_depend_item_unlocked(&madsim_subsys,
+						  &node->group.cg_item)) {
 			madsim_fabric_unpin(fabric, node);
 			return -EBUSY;
 		}
@@ -260,9 +268,10 @@ static int madsim_fabric_go_live(struct madsim_fabric *fabric)
 	int ret;
 
 	/*
-	 * A node is on our list before configfs has linked it to its parent, and
-	 * still when it has unlinked it. The pin follows that link; what hides
-	 * the time between is su_mutex.
+	 * mkdir puts a node on our list first and into configfs's tree then;
+	 * rmdir takes it out of the tree first. In between there is a node on
+	 * the list that the pin would look for in the tree and not find.
+	 * configfs holds su_mutex until both are done.
 	 */
 	mutex_lock(&madsim_subsys.su_mutex);
 	mutex_lock(&fabric->mutex);
@@ -297,7 +306,8 @@ static ssize_t madsim_fabric_live_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->live);
 }
 
-static ssize_t madsim_fabric_live_store(struct config_item *item, const char *page, size_t count)
+static ssize_t madsim_fabric_live_store(struct config_item *item,
+					const char *page, size_t count)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 	bool live;
@@ -307,12 +317,13 @@ static ssize_t madsim_fabric_live_store(struct config_item *item, const char *pa
 	if (ret)
 		return ret;
 
-	ret = live ? madsim_fabric_go_live(fabric) : madsim_fabric_end_life(fabric);
+	ret = live ? madsim_fabric_go_live(fabric) :
+		     madsim_fabric_end_life(fabric);
 	return ret ?: count;
 }
 
-static int madsim_parse_end(struct madsim_fabric *fabric, char **rest, struct madsim_node **node,
-			    u32 *num)
+static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
+			    struct madsim_node **node, u32 *num)
 {
 	char *name = strsep(rest, " \t");
 	char *port = strsep(rest, " \t");
@@ -351,8 +362,8 @@ static int madsim_parse_ability(char **rest, u8 *width, u8 *speed)
  * "NODE PORT NODE PORT [WIDTH] [SPEED]", or with one end only to take the cable
  * away again.
  */
-static ssize_t madsim_fabric_cable(struct config_item *item, const char *page, size_t count,
-				   bool add)
+static ssize_t madsim_fabric_cable(struct config_item *item, const char *page,
+				   size_t count, bool add)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 	struct madsim_node *a, *b;
@@ -375,20 +386,22 @@ static ssize_t madsim_fabric_cable(struct config_item *item, const char *page, s
 	if (!ret && rest)
 		ret = -EINVAL;
 	if (!ret)
-		ret = add ? madsim_link(a, pa, b, pb, width, speed) : madsim_unlink(a, pa);
+		ret = add ? madsim_link(a, pa, b, pb, width, speed) :
+			    madsim_unlink(a, pa);
 	mutex_unlock(&fabric->mutex);
 
 	kfree(buf);
 	return ret ?: count;
 }
 
-static ssize_t madsim_fabric_link_store(struct config_item *item, const char *page, size_t count)
+static ssize_t madsim_fabric_link_store(struct config_item *item,
+					const char *page, size_t count)
 {
 	return madsim_fabric_cable(item, page, count, true);
 }
 
-static ssize_t madsim_fabric_unlink_store(struct config_item *item, const char *page,
-					  size_t count)
+static ssize_t madsim_fabric_unlink_store(struct config_item *item,
+					  const char *page, size_t count)
 {
 	return madsim_fabric_cable(item, page, count, false);
 }
@@ -413,7 +426,8 @@ static bool madsim_name_valid(const char *name)
 	return true;
 }
 
-static struct config_group *madsim_fabric_make_node(struct config_group *group, const char *name)
+static struct config_group *madsim_fabric_make_node(struct config_group *group,
+						    const char *name)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(&group->cg_item);
 	struct madsim_node *node;
@@ -433,7 +447,8 @@ static struct config_group *madsim_fabric_make_node(struct config_group *group, 
 }
 
 /* configfs has made sure that the fabric is not live */
-static void madsim_fabric_drop_node(struct config_group *group, struct config_item *item)
+static void madsim_fabric_drop_node(struct config_group *group,
+				    struct config_item *item)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(&group->cg_item);
 
@@ -445,7 +460,10 @@ static void madsim_fabric_drop_node(struct config_group *group, struct config_it
 
 static void madsim_fabric_release(struct config_item *item)
 {
-	madsim_fabric_destroy(to_madsim_fabric(item));
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+
+	madsim_debugfs_del(fabric);
+	madsim_fabric_destroy(fabric);
 }
 
 static struct configfs_item_operations madsim_fabric_item_ops = {
@@ -464,7 +482,8 @@ static const struct config_item_type madsim_fabric_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-static struct config_group *madsim_make_fabric(struct config_group *group, const char *name)
+static struct config_group *madsim_make_fabric(struct config_group *group,
+					       const char *name)
 {
 	struct madsim_fabric *fabric;
 
@@ -475,6 +494,7 @@ static struct config_group *madsim_make_fabric(struct config_group *group, const
 	if (IS_ERR(fabric))
 		return ERR_CAST(fabric);
 
+	madsim_debugfs_add(fabric);
 	config_group_init_type_name(&fabric->group, name, &madsim_fabric_type);
 	return &fabric->group;
 }
@@ -498,8 +518,9 @@ static struct configfs_subsystem madsim_subsys = {
 };
 
 /**
- * madsim_configfs_init() - offer fabrics to user space
+ * madsim_configfs_init - offer fabrics to user space
  *
+ * Context: process context.
  * Return: 0 or what configfs_register_subsystem() said.
  */
 int madsim_configfs_init(void)
@@ -510,7 +531,9 @@ int madsim_configfs_init(void)
 }
 
 /**
- * madsim_configfs_exit() - undo madsim_configfs_init()
+ * madsim_configfs_exit - undo madsim_configfs_init()
+ *
+ * Context: process context; no fabric that user space made is left.
  */
 void madsim_configfs_exit(void)
 {

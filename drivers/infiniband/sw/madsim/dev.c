@@ -16,7 +16,8 @@ static struct madsim_port *madsim_port_of(struct ib_device *ibdev, u32 num)
 	return &to_madsim_dev(ibdev)->node->ports[num];
 }
 
-static int madsim_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+static int madsim_query_device(struct ib_device *ibdev,
+			       struct ib_device_attr *attr,
 			       struct ib_udata *udata)
 {
 	struct madsim_node *node = to_madsim_dev(ibdev)->node;
@@ -25,8 +26,9 @@ static int madsim_query_device(struct ib_device *ibdev, struct ib_device_attr *a
 	attr->sys_image_guid = cpu_to_be64(node->guid);
 	attr->vendor_id = 0x025349;
 	attr->vendor_part_id = 0x4d53;
-	attr->device_cap_flags = IB_DEVICE_CHANGE_PHY_PORT | IB_DEVICE_SYS_IMAGE_GUID |
-				 IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR;
+	attr->device_cap_flags =
+		IB_DEVICE_CHANGE_PHY_PORT | IB_DEVICE_SYS_IMAGE_GUID |
+		IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->max_qp = 2 * MADSIM_MAX_CA_PORTS;
 	attr->max_cq = MADSIM_MAX_CA_PORTS;
@@ -61,7 +63,8 @@ static int madsim_modify_device(struct ib_device *ibdev, int mask,
 	return 0;
 }
 
-static int madsim_query_port(struct ib_device *ibdev, u32 num, struct ib_port_attr *attr)
+static int madsim_query_port(struct ib_device *ibdev, u32 num,
+			     struct ib_port_attr *attr)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
 	struct ib_port_info *info = &port->info;
@@ -76,7 +79,7 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num, struct ib_port_at
 	attr->gid_tbl_len = MADSIM_GUIDS;
 	attr->pkey_tbl_len = MADSIM_PKEYS;
 	attr->port_cap_flags = be32_to_cpu(info->cap_mask);
-	attr->max_msg_sz = port->node->opa ? OPA_MGMT_MAD_SIZE : IB_MGMT_MAD_SIZE;
+	attr->max_msg_sz = madsim_mad_size(port);
 	attr->bad_pkey_cntr = be16_to_cpu(info->pkey_violations);
 	attr->qkey_viol_cntr = be16_to_cpu(info->qkey_violations);
 	attr->sm_lid = be16_to_cpu(info->sm_lid);
@@ -103,7 +106,8 @@ static int madsim_modify_port(struct ib_device *ibdev, u32 num, int mask,
 	ret = madsim_fault_verb(port->node, MADSIM_MODIFY_PORT);
 	if (ret)
 		return ret;
-	if (mask & ~(IB_PORT_SHUTDOWN | IB_PORT_INIT_TYPE | IB_PORT_RESET_QKEY_CNTR))
+	if (mask &
+	    ~(IB_PORT_SHUTDOWN | IB_PORT_INIT_TYPE | IB_PORT_RESET_QKEY_CNTR))
 		return -EOPNOTSUPP;
 
 	spin_lock_irqsave(&port->node->fabric->lock, flags);
@@ -114,10 +118,8 @@ static int madsim_modify_port(struct ib_device *ibdev, u32 num, int mask,
 		port->info.cap_mask = caps;
 		madsim_trap_local_change(port, false);
 	}
-	if (mask & IB_PORT_INIT_TYPE) {
-		port->info.vlcap_inittype &= 0xf0;
-		port->info.vlcap_inittype |= modify->init_type & 0xf;
-	}
+	if (mask & IB_PORT_INIT_TYPE)
+		madsim_set_low(&port->info.vlcap_inittype, modify->init_type);
 	if (mask & IB_PORT_RESET_QKEY_CNTR)
 		port->info.qkey_violations = 0;
 	if (mask & IB_PORT_SHUTDOWN && port->num)
@@ -141,12 +143,14 @@ static int madsim_get_port_immutable(struct ib_device *ibdev, u32 num,
 	return 0;
 }
 
-static enum rdma_link_layer madsim_get_link_layer(struct ib_device *ibdev, u32 num)
+static enum rdma_link_layer madsim_get_link_layer(struct ib_device *ibdev,
+						  u32 num)
 {
 	return IB_LINK_LAYER_INFINIBAND;
 }
 
-static int madsim_query_gid(struct ib_device *ibdev, u32 num, int index, union ib_gid *gid)
+static int madsim_query_gid(struct ib_device *ibdev, u32 num, int index,
+			    union ib_gid *gid)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
 	unsigned long flags;
@@ -155,13 +159,15 @@ static int madsim_query_gid(struct ib_device *ibdev, u32 num, int index, union i
 		return -EINVAL;
 
 	spin_lock_irqsave(&port->node->fabric->lock, flags);
-	gid->global.subnet_prefix = port->guids[index] ? port->info.gid_prefix : 0;
+	gid->global.subnet_prefix =
+		port->guids[index] ? port->info.gid_prefix : 0;
 	gid->global.interface_id = port->guids[index];
 	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
 	return 0;
 }
 
-static int madsim_query_pkey(struct ib_device *ibdev, u32 num, u16 index, u16 *pkey)
+static int madsim_query_pkey(struct ib_device *ibdev, u32 num, u16 index,
+			     u16 *pkey)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
 	unsigned long flags;
@@ -181,7 +187,8 @@ static int madsim_query_pkey(struct ib_device *ibdev, u32 num, u16 index, u16 *p
  * comes without a completion.
  */
 static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
-			      const struct ib_wc *in_wc, const struct ib_grh *in_grh,
+			      const struct ib_wc *in_wc,
+			      const struct ib_grh *in_grh,
 			      const struct ib_mad *in, struct ib_mad *out,
 			      size_t *out_mad_size, u16 *out_mad_pkey_index)
 {
@@ -201,8 +208,10 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	if (in->mad_hdr.method & IB_MGMT_METHOD_RESP)
 		return IB_MAD_RESULT_SUCCESS;
 
-	madsim_copy_mad(out, in, in->mad_hdr.base_version == OPA_MGMT_BASE_VERSION ?
-				 len : IB_MGMT_MAD_SIZE);
+	if (in->mad_hdr.base_version == OPA_MGMT_BASE_VERSION)
+		madsim_copy_mad(out, in, len);
+	else
+		madsim_copy_mad(out, in, IB_MGMT_MAD_SIZE);
 	spin_lock_irqsave(&port->node->fabric->lock, flags);
 	if (in->mad_hdr.mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
 		verdict = madsim_pma(port, out);
@@ -222,16 +231,19 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	}
 }
 
-static ssize_t hca_type_show(struct device *device, struct device_attribute *attr, char *buf)
+static ssize_t hca_type_show(struct device *device,
+			     struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "madsim\n");
 }
 static DEVICE_ATTR_RO(hca_type);
 
 /* The name that topologies and commands have for the node */
-static ssize_t node_name_show(struct device *device, struct device_attribute *attr, char *buf)
+static ssize_t node_name_show(struct device *device,
+			      struct device_attribute *attr, char *buf)
 {
-	struct madsim_dev *dev = rdma_device_to_drv_device(device, struct madsim_dev, ibdev);
+	struct madsim_dev *dev =
+		rdma_device_to_drv_device(device, struct madsim_dev, ibdev);
 
 	return sysfs_emit(buf, "%s\n", dev->node->name);
 }
@@ -248,8 +260,8 @@ static const struct attribute_group madsim_dev_group = {
 };
 
 /*
- * That there is such a function says that the device may leave its users behind
- * and go to another network namespace. There are no user contexts.
+ * There are no user contexts. The core moves a device to another network
+ * namespace only if it has this function.
  */
 static void madsim_disassociate_ucontext(struct ib_ucontext *ucontext)
 {
@@ -273,7 +285,7 @@ static const struct ib_device_ops madsim_dev_ops = {
 };
 
 /*
- * ib_cm of Linux up to 7.2 at least reaches out of its arrays when it meets a
+ * ib_cm of Linux, up to 7.2 at least, reaches out of its arrays when it meets a
  * device that has no port 1, and udev may load it at any time. So nobody gets
  * such a device without having asked for it.
  */
@@ -283,11 +295,12 @@ MODULE_PARM_DESC(switch_devices,
 		 "let switches be RDMA devices, which ib_cm of many kernels dies of (default N)");
 
 /*
- * The SA client of Linux up to 7.2 at least asks for the capabilities of port 1
- * when a device comes and when it goes. A switch has port 0 only, and what lies
- * behind port_data may have changed in between: then the SA client frees a timer
- * that is running. So make room for a port 1 that can do nothing, by having
- * port_data allocated as for a channel adapter; only port 0 is left to set up.
+ * The SA client of Linux, up to 7.2 at least, asks for the capabilities of
+ * port 1 when a device comes and when it goes. A switch has port 0 only. What
+ * lies behind port_data may have changed in between, and then the SA client
+ * frees a timer that is running. So have port_data allocated as for a channel
+ * adapter: that has room for a port 1, which can do nothing. Port 0 is not set
+ * up then, and is here.
  */
 static int madsim_dev_alloc_switch_ports(struct ib_device *ibdev)
 {
@@ -310,13 +323,15 @@ static int madsim_dev_alloc_switch_ports(struct ib_device *ibdev)
 }
 
 /**
- * madsim_dev_register() - give a node its ib_device
+ * madsim_dev_register - give a node its ib_device
  * @node: without one, and without power
  *
- * Return: 0, -ENOSPC if there are %MADSIM_MAX_DEVICES, -EINVAL if a channel
- * adapter has too many ports, -EOPNOTSUPP for a switch that may not be a
- * device, -ENOMEM, or what ib_register_device() said.
- * Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -ENOSPC: there are %MADSIM_MAX_DEVICES
+ *  * -EINVAL: a channel adapter has too many ports
+ *  * -EOPNOTSUPP: a switch must not be a device
+ *  * -ENOMEM, or what ib_register_device() said
  */
 int madsim_dev_register(struct madsim_node *node)
 {
@@ -338,7 +353,8 @@ int madsim_dev_register(struct madsim_node *node)
 		goto err_count;
 	}
 	dev->node = node;
-	dev->ibdev.node_type = node->is_switch ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
+	dev->ibdev.node_type = node->is_switch ? RDMA_NODE_IB_SWITCH :
+						 RDMA_NODE_IB_CA;
 	dev->ibdev.phys_port_cnt = node->nports;
 	dev->ibdev.num_comp_vectors = 1;
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
@@ -351,7 +367,7 @@ int madsim_dev_register(struct madsim_node *node)
 			goto err_dealloc;
 	}
 
-	/* The MAD layer begins to send from within, events come when all is set */
+	/* The MAD layer sends before this returns. Events begin with power */
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = dev;
 	spin_unlock_irq(&node->fabric->lock);
@@ -373,10 +389,12 @@ err_count:
 }
 
 /**
- * madsim_dev_unregister() - take a node's ib_device away
+ * madsim_dev_unregister - take a node's ib_device away
  * @node: with one, and without power
  *
- * Waits until all clients have let go. Context: fabric->mutex.
+ * Waits until all clients have let go.
+ *
+ * Context: process context; fabric->mutex is held.
  */
 void madsim_dev_unregister(struct madsim_node *node)
 {
@@ -397,7 +415,7 @@ static int madsim_client_add(struct ib_device *ibdev)
 	return ibdev->ops.process_mad == madsim_process_mad ? 0 : -EOPNOTSUPP;
 }
 
-/* Clients go in reverse order: the MAD layer, which comes with the core, is last */
+/* Clients go in reverse order, so the MAD layer is there until this returns */
 static void madsim_client_remove(struct ib_device *ibdev, void *client_data)
 {
 	u32 num;
@@ -413,12 +431,13 @@ static struct ib_client madsim_client = {
 };
 
 /**
- * madsim_dev_init() - have devices told before they lose the MAD layer
+ * madsim_dev_init - be told before a device loses the MAD layer
  *
- * That is so when they are unregistered, and when they move to another network
- * namespace, which drivers are not told of otherwise.
+ * It does so when it is unregistered, and when it moves to another network
+ * namespace. Of the latter the core tells no driver, but it tells clients.
  *
- * Return: 0 or a negative errno. To be called before there are devices.
+ * Context: process context, before there are devices.
+ * Return: 0 or a negative errno.
  */
 int madsim_dev_init(void)
 {
@@ -426,9 +445,9 @@ int madsim_dev_init(void)
 }
 
 /**
- * madsim_dev_exit() - undo madsim_dev_init()
+ * madsim_dev_exit - undo madsim_dev_init()
  *
- * All devices are gone.
+ * Context: process context, when all devices are gone.
  */
 void madsim_dev_exit(void)
 {

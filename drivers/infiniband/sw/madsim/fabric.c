@@ -15,11 +15,62 @@
 #define MADSIM_GUID(fabric, node) \
 	(0x0253494d00000000ULL | (u64)(fabric) << 24 | (u64)(node) << 8)
 
+/* Protects the list, and with it the names and indices of all fabrics */
+static DEFINE_MUTEX(madsim_fabrics_mutex);
+static LIST_HEAD(madsim_fabrics);
+
+/* Give a fabric its place on the list, which makes its index */
+static int madsim_fabric_add(struct madsim_fabric *fabric)
+{
+	struct list_head *at = &madsim_fabrics;
+	struct madsim_fabric *other;
+	unsigned int index = 0;
+	int ret = 0;
+
+	mutex_lock(&madsim_fabrics_mutex);
+	list_for_each_entry(other, &madsim_fabrics, list) {
+		if (!strcmp(other->name, fabric->name)) {
+			ret = -EEXIST;
+			goto out;
+		}
+	}
+
+	/* Sorted by index, so that the first gap is the lowest free one */
+	list_for_each_entry(other, &madsim_fabrics, list) {
+		if (other->index != index) {
+			at = &other->list;
+			break;
+		}
+		index++;
+	}
+	if (index > U8_MAX) {
+		ret = -ENOSPC;
+		goto out;
+	}
+	fabric->index = index;
+	list_add_tail(&fabric->list, at);
+out:
+	mutex_unlock(&madsim_fabrics_mutex);
+	return ret;
+}
+
+static void madsim_fabric_del(struct madsim_fabric *fabric)
+{
+	mutex_lock(&madsim_fabrics_mutex);
+	list_del(&fabric->list);
+	mutex_unlock(&madsim_fabrics_mutex);
+}
+
 /**
- * madsim_fabric_create() - make an empty fabric
+ * madsim_fabric_create - make an empty fabric
  * @name: no other fabric has it
  *
- * Return: the fabric, or an ERR_PTR(): -EEXIST, -ENOSPC, -ENAMETOOLONG, -ENOMEM
+ * Context: process context, no lock held.
+ * Return: the fabric, to be given to madsim_fabric_destroy(), or an ERR_PTR():
+ *  * -EEXIST: the name is taken
+ *  * -ENAMETOOLONG: it is
+ *  * -ENOSPC: there are too many fabrics
+ *  * -ENOMEM
  */
 struct madsim_fabric *madsim_fabric_create(const char *name)
 {
@@ -37,14 +88,14 @@ struct madsim_fabric *madsim_fabric_create(const char *name)
 	mutex_init(&fabric->mutex);
 	spin_lock_init(&fabric->lock);
 	INIT_LIST_HEAD(&fabric->nodes);
+	fabric->by_name = RB_ROOT;
 	INIT_LIST_HEAD(&fabric->mcast);
 	madsim_trap_init(fabric);
 	madsim_fault_init(fabric);
 
-	ret = madsim_add_fabric(fabric);
+	ret = madsim_fabric_add(fabric);
 	if (ret)
 		goto err_mutex;
-	madsim_debugfs_add(fabric);
 	return fabric;
 
 err_mutex:
@@ -55,16 +106,17 @@ err_free:
 }
 
 /**
- * madsim_fabric_destroy() - free a fabric and the nodes that are left in it
+ * madsim_fabric_destroy - free a fabric and the nodes that are left in it
  * @fabric: not live, and nobody else uses it
+ *
+ * Context: process context, no lock held.
  */
 void madsim_fabric_destroy(struct madsim_fabric *fabric)
 {
 	struct madsim_node *node, *next;
 
 	WARN_ON(fabric->live);
-	madsim_debugfs_del(fabric);
-	madsim_del_fabric(fabric);
+	madsim_fabric_del(fabric);
 	mutex_lock(&fabric->mutex);
 	list_for_each_entry_safe(node, next, &fabric->nodes, list) {
 		madsim_node_remove(node);
@@ -88,7 +140,8 @@ static void madsim_ports_free(struct madsim_port *ports, u8 nports)
 	kvfree(ports);
 }
 
-static struct madsim_port *madsim_ports_alloc(struct madsim_node *node, u8 nports)
+static struct madsim_port *madsim_ports_alloc(struct madsim_node *node,
+					      u8 nports)
 {
 	struct madsim_port *ports;
 	unsigned int i;
@@ -106,9 +159,10 @@ static struct madsim_port *madsim_ports_alloc(struct madsim_node *node, u8 nport
 		port->speed = MADSIM_SPEED;
 		INIT_LIST_HEAD(&port->mcast_link);
 		INIT_LIST_HEAD(&port->trap_link);
-		/* Both kinds of end port are covered, the type may change yet */
+		/* End ports send notices */
 		if (node->is_switch ? !i : i) {
-			port->notice = kzalloc_objs(*port->notice, MADSIM_TRAPS);
+			port->notice = kzalloc_objs(*port->notice,
+						    MADSIM_TRAPS);
 			if (!port->notice) {
 				madsim_ports_free(ports, nports);
 				return NULL;
@@ -118,7 +172,14 @@ static struct madsim_port *madsim_ports_alloc(struct madsim_node *node, u8 nport
 	return ports;
 }
 
-static int madsim_node_alloc(struct madsim_node *node, bool is_switch, u8 nports)
+/* A table, with one byte for two SLs, for each pair of ports */
+static size_t madsim_sl2vl_size(u8 nports)
+{
+	return (nports + 1) * (nports + 1) * MADSIM_SLS / 2;
+}
+
+static int madsim_node_alloc(struct madsim_node *node, bool is_switch,
+			     u8 nports)
 {
 	u8 mft_words = DIV_ROUND_UP(nports + 1, 16);
 	bool was_switch = node->is_switch;
@@ -128,12 +189,13 @@ static int madsim_node_alloc(struct madsim_node *node, bool is_switch, u8 nports
 
 	node->is_switch = is_switch;
 	ports = madsim_ports_alloc(node, nports);
-	sl2vl = kvcalloc((nports + 1) * (nports + 1), MADSIM_SLS / 2, GFP_KERNEL);
+	sl2vl = kvzalloc(madsim_sl2vl_size(nports), GFP_KERNEL);
 	if (!ports || !sl2vl)
 		goto err_free;
 	if (is_switch) {
 		lft = kvmalloc(MADSIM_LFT_SIZE, GFP_KERNEL);
-		mft = kvcalloc(MADSIM_MFT_SIZE, mft_words * sizeof(*mft), GFP_KERNEL);
+		mft = kvcalloc(MADSIM_MFT_SIZE, mft_words * sizeof(*mft),
+			       GFP_KERNEL);
 		if (!lft || !mft)
 			goto err_free;
 	}
@@ -159,18 +221,35 @@ err_free:
 	return -ENOMEM;
 }
 
+static int madsim_name_cmp(const void *name, const struct rb_node *rb)
+{
+	return strcmp(name, rb_entry(rb, struct madsim_node, by_name)->name);
+}
+
+static bool madsim_name_less(struct rb_node *a, const struct rb_node *b)
+{
+	const char *name = rb_entry(a, struct madsim_node, by_name)->name;
+
+	return madsim_name_cmp(name, b) < 0;
+}
+
 /**
- * madsim_node_create() - add a node to a fabric
+ * madsim_node_create - add a node to a fabric
  * @fabric: not live
  * @name: no other node of the fabric has it
  * @is_switch: its type
  * @nports: number of ports
  *
- * Return: the node, or an ERR_PTR(): -EEXIST, -EBUSY, -ENAMETOOLONG, -ENOMEM
- * Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: the node, which is freed with the fabric, or an ERR_PTR():
+ *  * -EBUSY: the fabric is live
+ *  * -EEXIST: the name is taken
+ *  * -ENAMETOOLONG: it is
+ *  * -ENOMEM
  */
-struct madsim_node *madsim_node_create(struct madsim_fabric *fabric, const char *name,
-				       bool is_switch, u8 nports)
+struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
+				       const char *name, bool is_switch,
+				       u8 nports)
 {
 	struct madsim_node *node;
 	int ret;
@@ -199,14 +278,15 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric, const char 
 		return ERR_PTR(ret);
 	}
 	list_add_tail(&node->list, &fabric->nodes);
+	rb_add(&node->by_name, &fabric->by_name, madsim_name_less);
 	return node;
 }
 
 /**
- * madsim_node_remove() - take a node with its links out of a fabric
+ * madsim_node_remove - take a node with its links out of a fabric
  * @node: of a fabric that is not live
  *
- * Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
  */
 void madsim_node_remove(struct madsim_node *node)
 {
@@ -220,11 +300,14 @@ void madsim_node_remove(struct madsim_node *node)
 			madsim_unlink(node, i);
 	}
 	list_del(&node->list);
+	rb_erase(&node->by_name, &node->fabric->by_name);
 }
 
 /**
- * madsim_node_free() - free a node
- * @node: in no fabric any more
+ * madsim_node_free - free a node
+ * @node: removed by madsim_node_remove()
+ *
+ * Context: process context.
  */
 void madsim_node_free(struct madsim_node *node)
 {
@@ -236,26 +319,26 @@ void madsim_node_free(struct madsim_node *node)
 }
 
 /**
- * madsim_node_find() - look a node up by its name
+ * madsim_node_find - look a node up by its name
  * @fabric: where
  * @name: which
  *
- * Return: the node or NULL. Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: the node or NULL.
  */
-struct madsim_node *madsim_node_find(struct madsim_fabric *fabric, const char *name)
+struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
+				     const char *name)
 {
-	struct madsim_node *node;
+	struct rb_node *rb;
 
 	lockdep_assert_held(&fabric->mutex);
 
-	list_for_each_entry(node, &fabric->nodes, list) {
-		if (!strcmp(node->name, name))
-			return node;
-	}
-	return NULL;
+	rb = rb_find(name, &fabric->by_name, madsim_name_cmp);
+	return rb ? rb_entry(rb, struct madsim_node, by_name) : NULL;
 }
 
-static int madsim_node_rebuild(struct madsim_node *node, bool is_switch, u8 nports)
+static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
+			       u8 nports)
 {
 	unsigned int i;
 
@@ -273,12 +356,15 @@ static int madsim_node_rebuild(struct madsim_node *node, bool is_switch, u8 npor
 }
 
 /**
- * madsim_node_set_ports() - change how many ports a node has
+ * madsim_node_set_ports - change how many ports a node has
  * @node: the node
  * @nports: the number
  *
- * Return: 0, -EBUSY while live or linked, -EINVAL, -ENOMEM.
- * Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -EINVAL: no switch has so many
+ *  * -EBUSY: the fabric is live, or the node is linked
+ *  * -ENOMEM
  */
 int madsim_node_set_ports(struct madsim_node *node, u8 nports)
 {
@@ -288,11 +374,14 @@ int madsim_node_set_ports(struct madsim_node *node, u8 nports)
 }
 
 /**
- * madsim_node_set_type() - make a node a switch or a channel adapter
+ * madsim_node_set_type - make a node a switch or a channel adapter
  * @node: the node
  * @is_switch: the type
  *
- * Return: 0, -EBUSY while live or linked, -ENOMEM. Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -EBUSY: the fabric is live, or the node is linked
+ *  * -ENOMEM
  */
 int madsim_node_set_type(struct madsim_node *node, bool is_switch)
 {
@@ -306,8 +395,8 @@ static void madsim_node_reset(struct madsim_node *node)
 	for (i = node->is_switch ? 0 : 1; i <= node->nports; i++)
 		madsim_port_reset(&node->ports[i]);
 
-	/* One byte for two SLs: every SL to the VL of its number, modulo 8 */
-	for (i = 0; i < (node->nports + 1) * (node->nports + 1) * MADSIM_SLS / 2; i++)
+	/* Every SL to the VL of its number, modulo 8 */
+	for (i = 0; i < madsim_sl2vl_size(node->nports); i++)
 		node->sl2vl[i] = (i * 2 % 8) << 4 | (i * 2 % 8 + 1);
 
 	if (!node->is_switch)
@@ -320,7 +409,8 @@ static void madsim_node_reset(struct madsim_node *node)
 	node->sw.default_mcast_primary = MADSIM_LFT_NONE;
 	node->sw.default_mcast_other = MADSIM_LFT_NONE;
 	memset(node->lft, MADSIM_LFT_NONE, MADSIM_LFT_SIZE);
-	memset(node->mft, 0, MADSIM_MFT_SIZE * node->mft_words * sizeof(*node->mft));
+	memset(node->mft, 0,
+	       MADSIM_MFT_SIZE * node->mft_words * sizeof(*node->mft));
 }
 
 static void madsim_node_set_power(struct madsim_node *node, bool on)
@@ -338,13 +428,13 @@ static void madsim_node_set_power(struct madsim_node *node, bool on)
 }
 
 /**
- * madsim_node_plug() - power a node, and register its ib_device if it has one
+ * madsim_node_plug - power a node, and register its ib_device if it has one
  * @node: without power
  *
  * It comes up with the state after power-on; links train.
  *
- * Return: 0, -EALREADY if it has power, -ENOSPC if there are too many devices,
- * or what ib_register_device() said. Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, -EALREADY if it has power, or what madsim_dev_register() said.
  */
 int madsim_node_plug(struct madsim_node *node)
 {
@@ -369,13 +459,14 @@ int madsim_node_plug(struct madsim_node *node)
 }
 
 /**
- * madsim_node_unplug() - take a node away as if it had lost its power
+ * madsim_node_unplug - take a node away as if it had lost its power
  * @node: with power
  *
  * Its links go down first, then its ib_device goes. Waits for the users of the
  * device to let go of it.
  *
- * Return: 0, -EALREADY if it has no power. Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, -EALREADY if it has no power.
  */
 int madsim_node_unplug(struct madsim_node *node)
 {
@@ -388,34 +479,43 @@ int madsim_node_unplug(struct madsim_node *node)
 	if (node->dev)
 		madsim_dev_unregister(node);
 
-	/* Whatever the device's last users did to the ports: no more notices */
+	/* Forget the notices that the device's last users have caused */
 	spin_lock_irq(&node->fabric->lock);
 	madsim_node_reset(node);
 	spin_unlock_irq(&node->fabric->lock);
 	return 0;
 }
 
+static int madsim_guid_cmp(struct rb_node *a, const struct rb_node *b)
+{
+	u64 ga = rb_entry(a, struct madsim_node, by_guid)->guid;
+	u64 gb = rb_entry(b, struct madsim_node, by_guid)->guid;
+
+	return ga < gb ? -1 : ga > gb;
+}
+
 /* Subnet managers take nodes with one GUID for one node */
 static bool madsim_guids_unique(struct madsim_fabric *fabric)
 {
-	struct madsim_node *node, *other;
+	struct rb_root guids = RB_ROOT;
+	struct madsim_node *node;
 
 	list_for_each_entry(node, &fabric->nodes, list) {
-		other = node;
-		list_for_each_entry_continue(other, &fabric->nodes, list) {
-			if (other->guid == node->guid)
-				return false;
-		}
+		if (rb_find_add(&node->by_guid, &guids, madsim_guid_cmp))
+			return false;
 	}
 	return true;
 }
 
 /**
- * madsim_fabric_start() - bring a fabric to life
+ * madsim_fabric_start - bring a fabric to life
  * @fabric: not live
  *
- * Return: 0, -ENOENT if it has no node, -EEXIST if two nodes have the same GUID,
- * or what madsim_node_plug() said; then the fabric is as it was. Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or, with the fabric as it was,
+ *  * -ENOENT: it has no node
+ *  * -EEXIST: two nodes have the same GUID
+ *  * what madsim_node_plug() said
  */
 int madsim_fabric_start(struct madsim_fabric *fabric)
 {
@@ -443,10 +543,10 @@ err_stop:
 }
 
 /**
- * madsim_fabric_stop() - end a fabric's life
+ * madsim_fabric_stop - end a fabric's life
  * @fabric: live
  *
- * Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
  */
 void madsim_fabric_stop(struct madsim_fabric *fabric)
 {

@@ -10,6 +10,7 @@
 #include "madsim.h"
 
 #define MADSIM_VL_CAP		4	/* VL0 to VL7 */
+/* Times in the specification's unit: 4.096 us * 2^n */
 #define MADSIM_SUBNET_TIMEOUT	18	/* about a second */
 #define MADSIM_RESP_TIME	8	/* about a millisecond */
 
@@ -28,15 +29,17 @@ static void madsim_port_able(struct madsim_port *port, u8 width, u8 speed)
 	port->speed = speed;
 	info->link_width_supported = widths;
 	info->link_width_enabled = widths;
-	info->linkspeed_portstate = speeds << 4 | (info->linkspeed_portstate & 0x0f);
-	info->linkspeedactive_enabled = (info->linkspeedactive_enabled & 0xf0) | speeds;
+	madsim_set_high(&info->linkspeed_portstate, speeds);
+	madsim_set_low(&info->linkspeedactive_enabled, speeds);
 }
 
 /**
- * madsim_port_reset() - bring a port into the state after power-on
- * @port: the port; nothing can reach it, or fabric->lock is held
+ * madsim_port_reset - bring a port into the state after power-on
+ * @port: the port
  *
  * The link, faults and what the counters have counted stay.
+ *
+ * Context: any; fabric->lock is held.
  */
 void madsim_port_reset(struct madsim_port *port)
 {
@@ -48,10 +51,10 @@ void madsim_port_reset(struct madsim_port *port)
 	info->gid_prefix = cpu_to_be64(0xfe80000000000000ULL);
 	madsim_port_able(port, port->width, port->speed);
 	info->link_width_active = port->width;
-	info->linkspeed_portstate |= IB_PORT_DOWN;
+	madsim_set_low(&info->linkspeed_portstate, IB_PORT_DOWN);
 	info->portphysstate_linkdown = IB_PORT_PHYS_STATE_POLLING << 4 |
 				       IB_PORT_PHYS_STATE_POLLING;
-	info->linkspeedactive_enabled |= port->speed << 4;
+	madsim_set_high(&info->linkspeedactive_enabled, port->speed);
 	info->neighbormtu_mastersmsl = IB_MTU_4096 << 4;
 	info->vlcap_inittype = MADSIM_VL_CAP << 4;
 	info->vl_arb_high_cap = MADSIM_VLARB_SIZE / 2;
@@ -73,7 +76,7 @@ void madsim_port_reset(struct madsim_port *port)
 		port->guids[0] = cpu_to_be64(node->guid + port->num);
 	}
 	if (!port->num) {
-		info->linkspeed_portstate = (info->linkspeed_portstate & 0xf0) | IB_PORT_ACTIVE;
+		madsim_set_low(&info->linkspeed_portstate, IB_PORT_ACTIVE);
 		info->portphysstate_linkdown = IB_PORT_PHYS_STATE_LINK_UP << 4;
 	}
 
@@ -86,11 +89,13 @@ void madsim_port_reset(struct madsim_port *port)
 }
 
 /**
- * madsim_port_event() - tell the kernel what happened to a port
+ * madsim_port_event - tell the kernel what happened to a port
  * @port: an end port
  * @event: what
  *
- * Does nothing if the node has no ib_device. Context: fabric->lock.
+ * Does nothing if the node has no ib_device.
+ *
+ * Context: any; fabric->lock is held.
  */
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event)
 {
@@ -109,11 +114,11 @@ void madsim_port_event(struct madsim_port *port, enum ib_event_type event)
 }
 
 /**
- * madsim_port_set_state() - change PortState, with all that follows from it
+ * madsim_port_set_state - change PortState, with all that follows from it
  * @port: not a switch's port 0
  * @state: the new state
  *
- * Context: fabric->lock.
+ * Context: any; fabric->lock is held.
  */
 void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 {
@@ -125,8 +130,7 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 	if (state == old)
 		return;
 
-	port->info.linkspeed_portstate &= 0xf0;
-	port->info.linkspeed_portstate |= state;
+	madsim_set_low(&port->info.linkspeed_portstate, state);
 
 	if (state == IB_PORT_ACTIVE)
 		madsim_port_event(port, IB_EVENT_PORT_ACTIVE);
@@ -142,8 +146,7 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 
 static void madsim_port_set_phys(struct madsim_port *port, u8 phys)
 {
-	port->info.portphysstate_linkdown &= 0x0f;
-	port->info.portphysstate_linkdown |= phys << 4;
+	madsim_set_high(&port->info.portphysstate_linkdown, phys);
 }
 
 static bool madsim_port_enabled(const struct madsim_port *port)
@@ -151,7 +154,8 @@ static bool madsim_port_enabled(const struct madsim_port *port)
 	u8 phys = madsim_phys_state(port);
 
 	return port->node->powered && !port->pulled &&
-	       phys != IB_PORT_PHYS_STATE_DISABLED && phys != IB_PORT_PHYS_STATE_SLEEP;
+	       phys != IB_PORT_PHYS_STATE_DISABLED &&
+	       phys != IB_PORT_PHYS_STATE_SLEEP;
 }
 
 /* The fastest setting that both ends have enabled, 0 if there is none */
@@ -169,8 +173,7 @@ static void madsim_port_train(struct madsim_port *port, u8 width, u8 speed)
 
 	madsim_port_set_phys(port, IB_PORT_PHYS_STATE_LINK_UP);
 	port->info.link_width_active = width;
-	port->info.linkspeedactive_enabled &= 0x0f;
-	port->info.linkspeedactive_enabled |= speed << 4;
+	madsim_set_high(&port->info.linkspeedactive_enabled, speed);
 	madsim_port_set_state(port, IB_PORT_INIT);
 }
 
@@ -185,10 +188,10 @@ static void madsim_port_lose(struct madsim_port *port)
 }
 
 /**
- * madsim_link_update() - let the link of a port go up or down as it must
+ * madsim_link_update - let the link of a port go up or down as it must
  * @port: a port of which something changed, not a switch's port 0
  *
- * Context: fabric->lock.
+ * Context: any; fabric->lock is held.
  */
 void madsim_link_update(struct madsim_port *port)
 {
@@ -215,11 +218,13 @@ void madsim_link_update(struct madsim_port *port)
 }
 
 /**
- * madsim_link_request() - do what a subnet manager asks of a link
+ * madsim_link_request - do what a subnet manager asks of a link
  * @port: not a switch's port 0
  * @phys: PortPhysicalState to go to: polling, sleep, or disabled
  *
- * Polling restarts a link that is up. Context: fabric->lock.
+ * Polling restarts a link that is up.
+ *
+ * Context: any; fabric->lock is held.
  */
 void madsim_link_request(struct madsim_port *port, u8 phys)
 {
@@ -233,7 +238,7 @@ void madsim_link_request(struct madsim_port *port, u8 phys)
 }
 
 /**
- * madsim_link() - put a cable between two ports
+ * madsim_link - put a cable between two ports
  * @a: one node
  * @a_port: the number of its port
  * @b: the other node, may be the same
@@ -241,11 +246,13 @@ void madsim_link_request(struct madsim_port *port, u8 phys)
  * @width: the widest link that the ports can have from now on, an IB_WIDTH_*
  * @speed: the fastest one, an IB_SPEED_*
  *
- * Return: 0, -EINVAL if there is no such port or both are the same, -EBUSY if
- * one of them is linked already. Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -EINVAL: there is no such port, or both are the same
+ *  * -EBUSY: one of them is linked already
  */
-int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port,
-		u8 width, u8 speed)
+int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
+		u32 b_port, u8 width, u8 speed)
 {
 	struct madsim_port *pa, *pb;
 
@@ -273,12 +280,14 @@ int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_
 }
 
 /**
- * madsim_unlink() - take a cable away
+ * madsim_unlink - take a cable away
  * @node: the node at one end
  * @num: the number of its port
  *
- * Return: 0, -EINVAL if there is no such port, -ENOENT if it has no link.
- * Context: fabric->mutex.
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -EINVAL: there is no such port
+ *  * -ENOENT: it has no link
  */
 int madsim_unlink(struct madsim_node *node, u32 num)
 {
@@ -302,4 +311,21 @@ int madsim_unlink(struct madsim_node *node, u32 num)
 	}
 	spin_unlock_irq(&node->fabric->lock);
 	return 0;
+}
+
+/**
+ * madsim_link_pull - pull the cable of a port out, or put it back
+ * @port: not a switch's port 0
+ * @pulled: out
+ *
+ * Context: process context; fabric->mutex is held.
+ */
+void madsim_link_pull(struct madsim_port *port, bool pulled)
+{
+	lockdep_assert_held(&port->node->fabric->mutex);
+
+	spin_lock_irq(&port->node->fabric->lock);
+	port->pulled = pulled;
+	madsim_link_update(port);
+	spin_unlock_irq(&port->node->fabric->lock);
 }

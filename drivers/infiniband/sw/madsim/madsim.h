@@ -7,12 +7,26 @@
  * MAD layer and everything on top of it lives behind its ports. All other
  * nodes exist in the model only. A MAD travels synchronously in the context
  * of the sender: post_send() walks it from port to port, a node of the model
- * answers at once, and what reaches an ib_device is put into a posted receive
+ * responds at once, and what reaches an ib_device is put into a posted receive
  * buffer. The only hand-over is the receiver's completion queue, so that an
  * undisturbed fabric needs neither thread nor timer.
  *
- * Locking order: the su_mutex of configfs, fabric->mutex, fabric->lock, qp->lock,
- * cq->lock.
+ * What controls a fabric is above what simulates it:
+ *
+ *	main.c
+ *	configfs.c
+ *	debugfs.c, topo.c
+ *	fabric.c
+ *	dev.c
+ *	link.c, trap.c, route.c, fault.c, sma.c, qp.c
+ *	smp.c, pma.c
+ *
+ * Nothing calls what is above it. Only the six files of one line call each
+ * other in a circle, because a fabric answers from within: a packet that is
+ * routed meets an agent, which changes a link, of which a trap is sent.
+ *
+ * Locking order: the su_mutex of configfs, fabric->mutex, fabric->lock,
+ * qp->lock, cq->lock.
  */
 
 #ifndef MADSIM_H
@@ -22,7 +36,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/prandom.h>
-#include <linux/seq_file.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_mad.h>
@@ -33,10 +47,10 @@
 
 #define MADSIM_MAX_DEVICES	64	/* ib_devices, over all fabrics */
 #define MADSIM_MAX_CA_PORTS	2	/* of a node with an ib_device */
-#define MADSIM_MAX_PORTS	254	/* of a switch; 255 means "none" in LFTs */
+#define MADSIM_MAX_PORTS	254	/* of a switch; 255 is "none" in LFTs */
 #define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
 
-#define MADSIM_WIDTH		IB_WIDTH_4X	/* unless a link is made otherwise */
+#define MADSIM_WIDTH		IB_WIDTH_4X	/* of a link, if not told */
 #define MADSIM_SPEED		IB_SPEED_QDR
 
 #define MADSIM_PKEYS		32	/* one block */
@@ -46,7 +60,7 @@
 #define MADSIM_LFT_NONE		255
 #define MADSIM_MFT_SIZE		1024	/* MulticastFDBCap */
 #define MADSIM_MFT_BLOCK	32
-#define MADSIM_VLARB_SIZE	16	/* bytes of a table: 8 VL/weight pairs */
+#define MADSIM_VLARB_SIZE	16	/* bytes of 8 VL/weight pairs */
 #define MADSIM_SLS		16
 
 #define MADSIM_LID_PERMISSIVE	0xffff
@@ -93,11 +107,12 @@ struct madsim_packet {
 };
 
 /* Bytes of LRH, BTH, DETH and ICRC, which the counters include */
-#define MADSIM_WIRE_HEADERS	(8 + 12 + 8 + 4)
+#define MADSIM_WIRE_LRH		8
+#define MADSIM_WIRE_HEADERS	(MADSIM_WIRE_LRH + 12 + 8 + 4)
 
 /* Free-running totals of a port; the performance agent subtracts its resets */
 enum madsim_total {
-	MADSIM_XMIT_DATA,		/* in units of four bytes, as the PMA has it */
+	MADSIM_XMIT_DATA,		/* in units of four bytes */
 	MADSIM_RCV_DATA,
 	MADSIM_XMIT_PKTS,
 	MADSIM_RCV_PKTS,
@@ -106,12 +121,15 @@ enum madsim_total {
 	MADSIM_TOTALS
 };
 
+/* PortCounters has the ones above the multicast ones */
+#define MADSIM_BASIC_TOTALS	MADSIM_XMIT_MCAST
+
 /* The counters of PortCountersExtended, in the order of CounterSelect */
 #define MADSIM_EXT_COUNTERS	8
 
 struct madsim_counters {
 	u64 total[MADSIM_TOTALS];
-	u64 base[MADSIM_XMIT_MCAST];	/* at the last Set(PortCounters) */
+	u64 base[MADSIM_BASIC_TOTALS];	/* at the last Set(PortCounters) */
 	u64 ext_base[MADSIM_EXT_COUNTERS];
 	u16 rcv_errors;
 	u16 relay_errors;
@@ -183,7 +201,7 @@ enum madsim_trap {
  * @qp:		QP0 and QP1 of the ib_device, NULL if there is none
  * @fault:	NULL until a fault was configured
  * @mcast_link:	on fabric->mcast while a multicast packet is replicated
- * @trap_link:	on fabric->traps while a notice is unanswered
+ * @trap_link:	on fabric->traps while there is a notice to send
  * @trap_pending: mask of enum madsim_trap
  * @trap_left:	how often each notice will be sent yet
  * @trap_due:	when each will be sent next, in jiffies
@@ -235,6 +253,8 @@ struct madsim_switch_info {
  * struct madsim_node - a channel adapter or a switch
  * @fabric:	immutable
  * @list:	on fabric->nodes; fabric->mutex
+ * @by_name:	in fabric->by_name; fabric->mutex
+ * @by_guid:	in a tree of those who look for duplicates; fabric->mutex
  * @group:	its directory in configfs, if made there
  * @name:	immutable; how users and topologies call it
  * @is_switch:	fabric->mutex, constant while the fabric is live, as are
@@ -251,14 +271,16 @@ struct madsim_switch_info {
  * @lft:	linear forwarding table
  * @mft:	multicast forwarding table, @mft_words per entry
  * @mft_words:	constant while live
- * @sl2vl:	SLtoVLMappingTable by input and output port; of a channel adapter
- *		those with input port 0
+ * @sl2vl:	SLtoVLMappingTable by input and output port; a port of a channel
+ *		adapter has the one with input port 0
  * @fail:	errno with which the next call of a verb fails, 0 for none
  * @failed:	how often one did
  */
 struct madsim_node {
 	struct madsim_fabric *fabric;
 	struct list_head list;
+	struct rb_node by_name;
+	struct rb_node by_guid;
 	struct config_group group;
 	char name[MADSIM_NAME_LEN];
 	bool is_switch;
@@ -281,20 +303,21 @@ struct madsim_node {
 
 /**
  * struct madsim_fabric - a subnet
- * @list:	on the list of all fabrics, which main.c owns
+ * @list:	on the list of all fabrics
  * @group:	its directory in configfs, if made there
  * @name:	immutable
  * @index:	immutable; makes GUIDs unique
  * @mutex:	serialises all configuration: nodes, links, live, plug
  * @live:	the fabric runs; @mutex
  * @nodes:	all nodes; @mutex for changes, which do not happen while live
+ * @by_name:	the same nodes; @mutex
  * @node_count:	how many were ever made, for GUIDs
  * @debugfs:	its directory
  * @lock:	protects everything that a MAD can meet on its way
- * @tx:		the packet that travels, and comes back as its answer; @lock
+ * @tx:		the packet that travels, and comes back as its response; @lock
  * @copy:	a replica of a multicast packet; @lock
  * @mcast:	ports that a multicast packet still has to leave through; @lock
- * @traps:	ports with unanswered notices; @lock
+ * @traps:	ports with notices to send; @lock
  * @trap_work:	sends them
  * @held:	delayed, duplicated and reordered packets; @lock
  * @held_work:	lets them go
@@ -307,6 +330,7 @@ struct madsim_fabric {
 	struct mutex mutex;	/* configuration */
 	bool live;
 	struct list_head nodes;
+	struct rb_root by_name;
 	u32 node_count;
 	struct dentry *debugfs;
 
@@ -336,9 +360,9 @@ struct madsim_dev {
  * struct madsim_cq - a completion queue
  * @ibcq:	the core's part
  * @lock:	protects the rest
- * @armed:	the next completion calls the handler; there is none to be polled
- * @polled:	how many were taken
- * @done:	how many of these are dealt with: who took them came back
+ * @armed:	the next completion calls the handler; no other is there
+ * @polled:	how many completions were taken
+ * @done:	how many of them are dealt with: who took them has come back
  * @head:	oldest entry
  * @count:	number of entries
  * @size:	immutable
@@ -432,6 +456,11 @@ static inline u8 madsim_phys_state(const struct madsim_port *port)
 	return port->info.portphysstate_linkdown >> 4;
 }
 
+static inline u32 madsim_mad_size(const struct madsim_port *port)
+{
+	return port->node->opa ? OPA_MGMT_MAD_SIZE : IB_MGMT_MAD_SIZE;
+}
+
 /* An end port has a LID and agents of its own */
 static inline bool madsim_is_end_port(const struct madsim_port *port)
 {
@@ -446,7 +475,9 @@ static inline struct madsim_port *madsim_end_port(struct madsim_port *port)
 
 static inline bool madsim_lid_is_mine(const struct madsim_port *port, u16 lid)
 {
-	return madsim_lid(port) && lid >> madsim_lmc(port) == madsim_lid(port) >> madsim_lmc(port);
+	u8 lmc = madsim_lmc(port);
+
+	return madsim_lid(port) && lid >> lmc == madsim_lid(port) >> lmc;
 }
 
 static inline bool madsim_lid_is_multicast(u16 lid)
@@ -456,7 +487,8 @@ static inline bool madsim_lid_is_multicast(u16 lid)
 
 static inline bool madsim_is_dr_smp(const struct madsim_packet *pkt)
 {
-	return pkt->smi && pkt->hdr.mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE;
+	return pkt->smi &&
+	       pkt->hdr.mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE;
 }
 
 static inline bool madsim_is_opa_smp(const struct ib_mad_hdr *hdr)
@@ -465,9 +497,20 @@ static inline bool madsim_is_opa_smp(const struct ib_mad_hdr *hdr)
 	       hdr->class_version == OPA_SM_CLASS_VERSION;
 }
 
+/* PortInfo has many a byte with two fields of four bits */
+static inline void madsim_set_high(u8 *byte, u8 value)
+{
+	*byte = value << 4 | (*byte & 0x0f);
+}
+
+static inline void madsim_set_low(u8 *byte, u8 value)
+{
+	*byte = (*byte & 0xf0) | (value & 0x0f);
+}
+
 /*
- * Nearly all MADs have one size, and copying it is most of what a MAD costs here:
- * let the compiler see it.
+ * Nearly all MADs have one size. Copying it is most of what a MAD costs here,
+ * and a length that the compiler knows makes that cheaper.
  */
 static inline void madsim_copy_mad(void *to, const void *from, u32 len)
 {
@@ -477,29 +520,28 @@ static inline void madsim_copy_mad(void *to, const void *from, u32 len)
 		memcpy(to, from, len);
 }
 
-/* main.c: the module and the list of fabrics */
-int madsim_add_fabric(struct madsim_fabric *fabric);
-void madsim_del_fabric(struct madsim_fabric *fabric);
-
 /* fabric.c: nodes and links, and bringing them to life */
 struct madsim_fabric *madsim_fabric_create(const char *name);
 void madsim_fabric_destroy(struct madsim_fabric *fabric);
 int madsim_fabric_start(struct madsim_fabric *fabric);
 void madsim_fabric_stop(struct madsim_fabric *fabric);
-struct madsim_node *madsim_node_create(struct madsim_fabric *fabric, const char *name,
-				       bool is_switch, u8 nports);
+struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
+				       const char *name, bool is_switch,
+				       u8 nports);
 void madsim_node_remove(struct madsim_node *node);
 void madsim_node_free(struct madsim_node *node);
-struct madsim_node *madsim_node_find(struct madsim_fabric *fabric, const char *name);
+struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
+				     const char *name);
 int madsim_node_set_ports(struct madsim_node *node, u8 nports);
 int madsim_node_set_type(struct madsim_node *node, bool is_switch);
 int madsim_node_plug(struct madsim_node *node);
 int madsim_node_unplug(struct madsim_node *node);
 
 /* link.c: cables, and the state of the ports at their ends */
-int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port,
-		u8 width, u8 speed);
+int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
+		u32 b_port, u8 width, u8 speed);
 int madsim_unlink(struct madsim_node *node, u32 num);
+void madsim_link_pull(struct madsim_port *port, bool pulled);
 void madsim_link_update(struct madsim_port *port);
 void madsim_link_request(struct madsim_port *port, u8 phys);
 void madsim_port_reset(struct madsim_port *port);
@@ -507,7 +549,8 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state);
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event);
 
 /* topo.c: presets */
-int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned int devices);
+int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
+		      unsigned int devices);
 
 /* dev.c: the ib_device of a node */
 int madsim_dev_register(struct madsim_node *node);
@@ -517,7 +560,8 @@ void madsim_dev_exit(void);
 
 /* qp.c: completion queues, queue pairs, address handles */
 extern const struct ib_device_ops madsim_qp_ops;
-void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt);
+void madsim_qp_receive(struct madsim_port *port,
+		       const struct madsim_packet *pkt);
 void madsim_qp_drain(struct madsim_port *port);
 
 /* route.c: the way of a packet */
@@ -526,13 +570,15 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_arrive(struct madsim_port *port, struct madsim_packet *pkt);
 
 /* smp.c: directed routes */
-struct madsim_port *madsim_dr_forward(struct madsim_port *in, struct madsim_packet *pkt);
-struct madsim_port *madsim_dr_depart(struct madsim_node *node, struct madsim_packet *pkt);
+struct madsim_port *madsim_dr_forward(struct madsim_port *in,
+				      struct madsim_packet *pkt);
+struct madsim_port *madsim_dr_depart(struct madsim_node *node,
+				     struct madsim_packet *pkt);
 bool madsim_dr_terminate(struct madsim_port *port, struct madsim_packet *pkt);
 
 /* sma.c: subnet management agent */
-enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port, struct ib_mad *mad,
-			       u32 *len, bool check_mkey);
+enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
+			       struct ib_mad *mad, u32 *len, bool check_mkey);
 
 /* pma.c: performance management agent */
 enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad);
@@ -542,14 +588,21 @@ void madsim_trap_init(struct madsim_fabric *fabric);
 void madsim_trap_link_state(struct madsim_node *node);
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);
 void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp);
-void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice);
+void madsim_trap_repress(struct madsim_port *port,
+			 const struct ib_mad_notice_attr *notice);
 
 /* fault.c: fault injection */
 void madsim_fault_init(struct madsim_fabric *fabric);
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_fault_flush(struct madsim_fabric *fabric);
-int madsim_fault_command(struct madsim_fabric *fabric, char *line);
-void madsim_fault_show(struct madsim_fabric *fabric, struct seq_file *m);
+int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
+			  u32 nth, u32 permille);
+int madsim_fault_set_seed(struct madsim_port *port, u32 seed);
+int madsim_fault_set_delay(struct madsim_port *port, u32 ms);
+void madsim_fault_clear(struct madsim_port *port);
+bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy);
+void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
+			   int err);
 int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb);
 
 /* debugfs.c: what is seen and done at run time */

@@ -7,6 +7,7 @@
 #include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <rdma/ib_hdrs.h>
 
 #include "madsim.h"
 
@@ -30,7 +31,8 @@ static int madsim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return 0;
 }
 
-static int madsim_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+static int madsim_create_cq(struct ib_cq *ibcq,
+			    const struct ib_cq_init_attr *attr,
 			    struct uverbs_attr_bundle *attrs)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
@@ -62,6 +64,11 @@ static u32 madsim_ring_at(u32 head, u32 offset, u32 size)
 	return at < size ? at : at - size;
 }
 
+static struct ib_wc *madsim_cq_entry(struct madsim_cq *cq, u32 offset)
+{
+	return &cq->ring[madsim_ring_at(cq->head, offset, cq->size)];
+}
+
 static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
@@ -80,7 +87,8 @@ static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 	return n;
 }
 
-static int madsim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags cq_flags)
+static int madsim_req_notify_cq(struct ib_cq *ibcq,
+				enum ib_cq_notify_flags cq_flags)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	unsigned long flags;
@@ -95,9 +103,9 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags cq_f
 }
 
 /*
- * Callers hold fabric->lock or qp->lock, which keeps the queue pair and with
- * it the CQ alive. The handler may only queue work then, which is what all
- * polling contexts of the core do.
+ * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and
+ * with it the CQ. So the handler can only queue work. Those of the core do no
+ * more than that, whatever context they poll in.
  */
 static void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc)
 {
@@ -111,7 +119,7 @@ static void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc)
 		spin_unlock_irqrestore(&cq->lock, flags);
 		return;
 	}
-	cq->ring[madsim_ring_at(cq->head, cq->count++, cq->size)] = *wc;
+	*madsim_cq_entry(cq, cq->count++) = *wc;
 	notify = cq->armed;
 	cq->armed = false;
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -128,10 +136,10 @@ static void madsim_purge_cq(struct ib_cq *ibcq, struct ib_qp *ibqp)
 
 	spin_lock_irq(&cq->lock);
 	for (i = 0; i < cq->count; i++) {
-		struct ib_wc *wc = &cq->ring[madsim_ring_at(cq->head, i, cq->size)];
+		const struct ib_wc *wc = madsim_cq_entry(cq, i);
 
 		if (wc->qp != ibqp)
-			cq->ring[madsim_ring_at(cq->head, kept++, cq->size)] = *wc;
+			*madsim_cq_entry(cq, kept++) = *wc;
 	}
 	cq->count = kept;
 	spin_unlock_irq(&cq->lock);
@@ -150,7 +158,8 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		return -EOPNOTSUPP;
 	if (attr->srq || attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!rdma_is_port_valid(ibqp->device, attr->port_num) || !attr->cap.max_recv_wr)
+	if (!rdma_is_port_valid(ibqp->device, attr->port_num) ||
+	    !attr->cap.max_recv_wr)
 		return -EINVAL;
 
 	num = attr->qp_type == IB_QPT_GSI;
@@ -222,8 +231,8 @@ static void madsim_flush_recv(struct madsim_qp *qp)
 	}
 }
 
-static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-			    struct ib_udata *udata)
+static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
+			    int mask, struct ib_udata *udata)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
 	struct madsim_fabric *fabric = qp->port->node->fabric;
@@ -257,8 +266,8 @@ out:
 	return ret;
 }
 
-static int madsim_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-			   struct ib_qp_init_attr *init_attr)
+static int madsim_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
+			   int mask, struct ib_qp_init_attr *init_attr)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
 	unsigned long flags;
@@ -294,6 +303,7 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	spin_lock_irqsave(&qp->lock, flags);
 	for (; wr; wr = wr->next) {
 		struct madsim_rwqe *rwqe;
+		u32 at;
 
 		if (qp->state == IB_QPS_RESET || wr->num_sge != 1) {
 			ret = -EINVAL;
@@ -303,7 +313,8 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 			ret = -ENOMEM;
 			break;
 		}
-		rwqe = &qp->ring[madsim_ring_at(qp->head, qp->count++, qp->size)];
+		at = madsim_ring_at(qp->head, qp->count++, qp->size);
+		rwqe = &qp->ring[at];
 		rwqe->cqe = wr->wr_cqe;
 		rwqe->buf = ib_virt_dma_to_ptr(wr->sg_list[0].addr);
 		rwqe->len = wr->sg_list[0].length;
@@ -316,11 +327,12 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-/* Gather what is to be sent; the length, or 0 if it is no MAD */
+/* Copy what is to be sent. Returns its length, or 0 if it is no MAD */
 static u32 madsim_gather(u8 *to, u32 room, const struct ib_send_wr *wr)
 {
 	const struct ib_sge *sge, *end = wr->sg_list + wr->num_sge;
 	u32 len = 0, piece = 0;
+	u64 start;
 
 	for (sge = wr->sg_list; sge < end; sge++) {
 		if (sge->length > room - len - piece)
@@ -329,8 +341,8 @@ static u32 madsim_gather(u8 *to, u32 room, const struct ib_send_wr *wr)
 		/* Without RMPP, header and data are in one piece */
 		if (sge + 1 < end && sge[1].addr == sge->addr + sge->length)
 			continue;
-		madsim_copy_mad(to + len, ib_virt_dma_to_ptr(sge->addr + sge->length - piece),
-				piece);
+		start = sge->addr + sge->length - piece;
+		madsim_copy_mad(to + len, ib_virt_dma_to_ptr(start), piece);
 		len += piece;
 		piece = 0;
 	}
@@ -341,23 +353,30 @@ static u16 madsim_ah_dlid(const struct rdma_ah_attr *attr)
 {
 	u32 dlid = rdma_ah_get_dlid(attr);
 
-	return dlid == be32_to_cpu(OPA_LID_PERMISSIVE) ? MADSIM_LID_PERMISSIVE : dlid;
+	if (dlid == be32_to_cpu(OPA_LID_PERMISSIVE))
+		return MADSIM_LID_PERMISSIVE;
+	return dlid;
 }
 
-static void madsim_build_grh(struct madsim_packet *pkt, const struct madsim_port *port,
+static void madsim_build_grh(struct madsim_packet *pkt,
+			     const struct madsim_port *port,
 			     const struct rdma_ah_attr *attr)
 {
 	const struct ib_global_route *route = rdma_ah_read_grh(attr);
 	struct ib_grh *grh = &pkt->grh;
 
-	grh->version_tclass_flow = cpu_to_be32(6 << 28 | route->traffic_class << 20 |
-					       (route->flow_label & 0xfffff));
-	/* Everything after the GRH and before the ICRC */
-	grh->paylen = cpu_to_be16(pkt->len + MADSIM_WIRE_HEADERS - 8);
-	grh->next_hdr = 0x1b;
+	grh->version_tclass_flow =
+		cpu_to_be32(IB_GRH_VERSION << IB_GRH_VERSION_SHIFT |
+			    route->traffic_class << IB_GRH_TCLASS_SHIFT |
+			    (route->flow_label & IB_GRH_FLOW_MASK));
+	/* Of what is behind the GRH, with the ICRC */
+	grh->paylen = cpu_to_be16(pkt->len + MADSIM_WIRE_HEADERS -
+				  MADSIM_WIRE_LRH);
+	grh->next_hdr = IB_GRH_NEXT_HDR;
 	grh->hop_limit = route->hop_limit;
 	grh->sgid.global.subnet_prefix = port->info.gid_prefix;
-	grh->sgid.global.interface_id = port->guids[route->sgid_index % MADSIM_GUIDS];
+	grh->sgid.global.interface_id =
+		port->guids[route->sgid_index % MADSIM_GUIDS];
 	grh->dgid = route->dgid;
 }
 
@@ -370,8 +389,7 @@ static int madsim_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
 
 	if (ud->pkey_index >= MADSIM_PKEYS)
 		return -EINVAL;
-	pkt->len = madsim_gather(pkt->mad, port->node->opa ? OPA_MGMT_MAD_SIZE : IB_MGMT_MAD_SIZE,
-				 wr);
+	pkt->len = madsim_gather(pkt->mad, madsim_mad_size(port), wr);
 	if (!pkt->len)
 		return -EINVAL;
 
@@ -422,7 +440,7 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr)
 	if (ret)
 		return ret;
 
-	/* Before the response, which may well come from within */
+	/* Before the response, which may come while the request is sent */
 	madsim_complete(qp->ibqp.send_cq, &wc);
 	madsim_send(qp->port, pkt);
 	return 0;
@@ -449,13 +467,16 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 }
 
 /**
- * madsim_qp_receive() - put a packet into the hands of the MAD layer
+ * madsim_qp_receive - put a packet into a buffer that the MAD layer posted
  * @port: an end port with queue pairs
  * @pkt: the packet; its checks have passed
  *
- * Who closes is not asked any more, see madsim_qp_drain(). Context: fabric->lock.
+ * A queue pair that closes gets no requests, see madsim_qp_drain().
+ *
+ * Context: any; fabric->lock is held.
  */
-void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt)
+void madsim_qp_receive(struct madsim_port *port,
+		       const struct madsim_packet *pkt)
 {
 	struct madsim_qp *qp = port->qp[!pkt->smi];
 	struct madsim_rwqe rwqe;
@@ -466,7 +487,8 @@ void madsim_qp_receive(struct madsim_port *port, const struct madsim_packet *pkt
 	spin_lock(&qp->lock);
 	if (qp->closing && !(pkt->hdr.method & IB_MGMT_METHOD_RESP))
 		goto out;
-	if (qp->state != IB_QPS_RTR && qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQE)
+	if (qp->state != IB_QPS_RTR && qp->state != IB_QPS_RTS &&
+	    qp->state != IB_QPS_SQE)
 		goto out;
 	if (!madsim_next_recv(qp, &rwqe)) {
 		if (pkt->smi && port->counters.vl15_dropped < U16_MAX)
@@ -501,7 +523,7 @@ out:
 	spin_unlock(&qp->lock);
 }
 
-/* What was completed up to now */
+/* The number of the last completion so far */
 static u32 madsim_cq_last(struct madsim_cq *cq)
 {
 	u32 last;
@@ -523,14 +545,18 @@ static bool madsim_cq_is_done(struct madsim_cq *cq, u32 last)
 }
 
 /**
- * madsim_qp_drain() - send the MAD layer no more requests, and wait for its answers
+ * madsim_qp_drain - leave the MAD layer without requests
  * @port: an end port
  *
- * The MAD layer's own answers go out with agents that it uses without a
- * reference, and frees when it lets go of the device: no request may be on its
- * way to them then. It makes itself new queue pairs if it comes back.
+ * Gives it no more, and waits until it has dealt with those that it has.
  *
- * Context: sleeps; the MAD layer is there until this returns.
+ * The MAD layer sends responses of its own, through agents that it frees when
+ * it leaves the device. It takes no reference to them while it responds. So it
+ * must have no request left when it leaves. If it comes back, it does so with
+ * new queue pairs.
+ *
+ * Context: process context, sleeps; the MAD layer does not leave before this
+ * returns.
  */
 void madsim_qp_drain(struct madsim_port *port)
 {
@@ -560,13 +586,15 @@ void madsim_qp_drain(struct madsim_port *port)
 	}
 }
 
-static int madsim_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init_attr,
+static int madsim_create_ah(struct ib_ah *ibah,
+			    struct rdma_ah_init_attr *init_attr,
 			    struct ib_udata *udata)
 {
 	struct madsim_ah *ah = to_madsim_ah(ibah);
 	int ret;
 
-	ret = madsim_fault_verb(to_madsim_dev(ibah->device)->node, MADSIM_CREATE_AH);
+	ret = madsim_fault_verb(to_madsim_dev(ibah->device)->node,
+				MADSIM_CREATE_AH);
 	if (ret)
 		return ret;
 
@@ -594,8 +622,9 @@ static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-					u64 virt_addr, int access, struct ib_dmah *dmah,
+static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
+					u64 length, u64 virt_addr, int access,
+					struct ib_dmah *dmah,
 					struct ib_udata *udata)
 {
 	return ERR_PTR(-EOPNOTSUPP);

@@ -10,8 +10,14 @@
 
 #include "madsim.h"
 
+#define MADSIM_STATUS_UNSUPPORTED \
+	cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB)
+
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
+
+/* Of one multicast packet: an end to loops in multicast tables */
+#define MADSIM_MAX_COPIES	4096
 
 static u32 madsim_words(const struct madsim_packet *pkt)
 {
@@ -22,7 +28,8 @@ static u32 madsim_words(const struct madsim_packet *pkt)
 	return DIV_ROUND_UP(len, 4);
 }
 
-static void madsim_count_xmit(struct madsim_port *port, const struct madsim_packet *pkt)
+static void madsim_count_xmit(struct madsim_port *port,
+			      const struct madsim_packet *pkt)
 {
 	u64 *total = port->counters.total;
 
@@ -32,7 +39,8 @@ static void madsim_count_xmit(struct madsim_port *port, const struct madsim_pack
 		total[MADSIM_XMIT_MCAST]++;
 }
 
-static void madsim_count_rcv(struct madsim_port *port, const struct madsim_packet *pkt)
+static void madsim_count_rcv(struct madsim_port *port,
+			     const struct madsim_packet *pkt)
 {
 	u64 *total = port->counters.total;
 
@@ -48,8 +56,9 @@ static void madsim_count_error(u16 *counter)
 		++*counter;
 }
 
-/* The receiving half of crossing the link of @out: NULL if nobody takes @pkt */
-static struct madsim_port *madsim_take(struct madsim_port *out, struct madsim_packet *pkt)
+/* The far half of crossing the link of @out; NULL if nobody takes @pkt */
+static struct madsim_port *madsim_take(struct madsim_port *out,
+				       struct madsim_packet *pkt)
 {
 	struct madsim_port *in = out->peer;
 
@@ -68,7 +77,8 @@ static struct madsim_port *madsim_take(struct madsim_port *out, struct madsim_pa
  * Put @pkt on the link of @out. VL15 works as soon as the link is trained,
  * all else wants the sender ACTIVE and the receiver at least ARMED.
  */
-static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_packet *pkt)
+static struct madsim_port *madsim_cross(struct madsim_port *out,
+					struct madsim_packet *pkt)
 {
 	if (madsim_state(out) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ACTIVE)) {
 		madsim_count_error(&out->counters.xmit_discards);
@@ -80,32 +90,35 @@ static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_p
 	return madsim_take(out, pkt);
 }
 
-static bool madsim_gid_is_mine(const struct madsim_port *port, const union ib_gid *gid)
+static bool madsim_gid_is_mine(const struct madsim_port *port,
+			       const union ib_gid *gid)
 {
 	unsigned int i;
 
 	if (gid->global.subnet_prefix != port->info.gid_prefix)
 		return false;
 	for (i = 0; i < MADSIM_GUIDS; i++) {
-		if (port->guids[i] && port->guids[i] == gid->global.interface_id)
+		if (port->guids[i] &&
+		    port->guids[i] == gid->global.interface_id)
 			return true;
 	}
 	return false;
 }
 
-/* Limited members talk to full members only, 0x7fff and 0xffff being one P_Key */
+/* The top bit says "full member". Of two, one at least has to be one */
 static bool madsim_pkey_matches(u16 a, u16 b)
 {
 	return (a & 0x7fff) && !((a ^ b) & 0x7fff) && ((a | b) & 0x8000);
 }
 
 /**
- * madsim_find_pkey() - look for the entry of a port that lets a packet in
+ * madsim_find_pkey - look for the entry of a port that lets a packet in
  * @port: an end port
  * @pkey: the packet's P_Key
  *
+ * Context: any; fabric->lock is held.
  * Return: the index, of a full member if there is a choice as in
- * ib_find_cached_pkey(), or -1. Context: fabric->lock.
+ * ib_find_cached_pkey(), or -1.
  */
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey)
 {
@@ -132,15 +145,16 @@ static void madsim_count_violation(__be16 *counter)
 }
 
 /* The checks of the end port that are not about the route */
-static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *pkt)
+static bool madsim_admit(struct madsim_port *port,
+			 const struct madsim_packet *pkt)
 {
 	bool multicast = madsim_lid_is_multicast(pkt->dlid);
 
 	if (pkt->smi)
 		return !pkt->dst_qpn && !multicast && !pkt->grh_valid;
 
-	if (multicast ? pkt->dst_qpn != MADSIM_QPN_MULTICAST && pkt->dst_qpn != 1 :
-			pkt->dst_qpn != 1)
+	if (pkt->dst_qpn != 1 &&
+	    !(multicast && pkt->dst_qpn == MADSIM_QPN_MULTICAST))
 		return false;
 	if (pkt->grh_valid && pkt->grh.dgid.raw[0] != 0xff &&
 	    !madsim_gid_is_mine(port, &pkt->grh.dgid))
@@ -157,10 +171,11 @@ static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *p
 }
 
 /*
- * Let the agents of a node without MAD layer answer. If they do, @pkt has become
- * the answer, on its way back.
+ * Show a packet to the agents of a node without MAD layer. If they respond,
+ * @pkt has become the response, and is addressed to who asked.
  */
-static bool madsim_answer(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt)
+static bool madsim_respond(struct madsim_port *port, u8 in_port,
+			   struct madsim_packet *pkt)
 {
 	enum madsim_verdict verdict = MADSIM_PASS;
 	struct ib_mad *mad = (struct ib_mad *)pkt->mad;
@@ -175,10 +190,11 @@ static bool madsim_answer(struct madsim_port *port, u8 in_port, struct madsim_pa
 		return false;
 	if (verdict == MADSIM_PASS) {
 		/* What the MAD layer does for classes that nobody serves */
-		if (hdr->method != IB_MGMT_METHOD_GET && hdr->method != IB_MGMT_METHOD_SET)
+		if (hdr->method != IB_MGMT_METHOD_GET &&
+		    hdr->method != IB_MGMT_METHOD_SET)
 			return false;
 		hdr->method = IB_MGMT_METHOD_GET_RESP;
-		hdr->status = cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB);
+		hdr->status = MADSIM_STATUS_UNSUPPORTED;
 		if (madsim_is_dr_smp(pkt))
 			hdr->status |= IB_SMP_DIRECTION;
 	}
@@ -186,20 +202,24 @@ static bool madsim_answer(struct madsim_port *port, u8 in_port, struct madsim_pa
 	swap(pkt->slid, pkt->dlid);
 	pkt->dst_qpn = pkt->src_qpn;
 	pkt->src_qpn = !pkt->smi;
-	/* The membership is the sender's own; the request was let in by this entry */
-	if (!pkt->smi)
-		pkt->pkey = be16_to_cpu(port->pkeys[madsim_find_pkey(port, pkt->pkey)]);
+	/* Of the entry that let the request in, with our own membership */
+	if (!pkt->smi) {
+		int index = madsim_find_pkey(port, pkt->pkey);
+
+		pkt->pkey = be16_to_cpu(port->pkeys[index]);
+	}
 	if (pkt->grh_valid)
 		swap(pkt->grh.sgid, pkt->grh.dgid);
 	return true;
 }
 
 /*
- * A switch answers SMPs in its own hardware, with or without ib_device: the
- * MAD layer could not send the answer by the port that the request came from.
+ * A switch responds to SMPs in its own hardware, with or without ib_device: the
+ * MAD layer could not send the response by the port that the request came from.
  * SMInfo is for the subnet manager behind port 0, if there is one.
  */
-static bool madsim_is_for_host(const struct madsim_port *port, const struct madsim_packet *pkt)
+static bool madsim_is_for_host(const struct madsim_port *port,
+			       const struct madsim_packet *pkt)
 {
 	if (!port->qp[!pkt->smi])
 		return false;
@@ -217,9 +237,11 @@ static bool madsim_is_for_host(const struct madsim_port *port, const struct mads
 	}
 }
 
-static void madsim_reply(struct madsim_port *port, struct madsim_packet *reply);
+static void madsim_send_from(struct madsim_port *port,
+			     struct madsim_packet *pkt);
 
-static void madsim_deliver(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt)
+static void madsim_deliver(struct madsim_port *port, u8 in_port,
+			   struct madsim_packet *pkt)
 {
 	if (!madsim_admit(port, pkt))
 		return;
@@ -229,26 +251,33 @@ static void madsim_deliver(struct madsim_port *port, u8 in_port, struct madsim_p
 		return;
 	}
 
-	/* The agents never ask, so a response is for none of them */
-	if (pkt->hdr.method & IB_MGMT_METHOD_RESP || madsim_lid_is_multicast(pkt->dlid))
+	/* The agents send no requests, so no response is for them */
+	if (pkt->hdr.method & IB_MGMT_METHOD_RESP ||
+	    madsim_lid_is_multicast(pkt->dlid))
 		return;
-	if (!port->node->is_switch && madsim_is_dr_smp(pkt) && !madsim_dr_terminate(port, pkt))
+	if (!port->node->is_switch && madsim_is_dr_smp(pkt) &&
+	    !madsim_dr_terminate(port, pkt))
 		return;
-	if (madsim_answer(port, in_port, pkt))
-		madsim_reply(port, pkt);
+	if (madsim_respond(port, in_port, pkt))
+		madsim_send_from(port, pkt);
 }
 
 /* Where a switch sends a packet with a unicast LID; port 0 is itself */
-static struct madsim_port *madsim_lft(struct madsim_port *in, const struct madsim_packet *pkt)
+static struct madsim_port *madsim_lft(struct madsim_port *in,
+				      const struct madsim_packet *pkt)
 {
 	struct madsim_node *node = in->node;
 	struct madsim_port *port0 = &node->ports[0];
 	u8 num;
 
-	if (pkt->dlid == MADSIM_LID_PERMISSIVE || madsim_lid_is_mine(port0, pkt->dlid))
+	if (madsim_lid_is_mine(port0, pkt->dlid))
 		return port0;
+	/* What a switch sends to "the other end of the link" is on no link */
+	if (pkt->dlid == MADSIM_LID_PERMISSIVE)
+		return in->num || madsim_is_dr_smp(pkt) ? port0 : NULL;
 
-	num = pkt->dlid < MADSIM_LFT_SIZE ? node->lft[pkt->dlid] : MADSIM_LFT_NONE;
+	num = pkt->dlid < MADSIM_LFT_SIZE ?
+		node->lft[pkt->dlid] : MADSIM_LFT_NONE;
 	if (!num || num > node->nports || (in->num && num == in->num)) {
 		madsim_count_error(&in->counters.relay_errors);
 		return NULL;
@@ -258,7 +287,8 @@ static struct madsim_port *madsim_lft(struct madsim_port *in, const struct madsi
 
 static bool madsim_in_mft(const struct madsim_node *node, u16 lid, u8 num)
 {
-	unsigned int at = (lid - MADSIM_LID_MULTICAST) * node->mft_words + num / 16;
+	unsigned int at = (lid - MADSIM_LID_MULTICAST) * node->mft_words +
+			  num / 16;
 
 	return lid - MADSIM_LID_MULTICAST < MADSIM_MFT_SIZE &&
 	       be16_to_cpu(node->mft[at]) & BIT(num % 16);
@@ -275,133 +305,139 @@ static void madsim_mft(struct madsim_port *in, struct madsim_packet *pkt)
 	for (i = 1; i <= node->nports; i++) {
 		if (i != in->num && madsim_in_mft(node, pkt->dlid, i) &&
 		    list_empty(&node->ports[i].mcast_link))
-			list_add_tail(&node->ports[i].mcast_link, &node->fabric->mcast);
+			list_add_tail(&node->ports[i].mcast_link,
+				      &node->fabric->mcast);
 	}
 }
 
+static struct madsim_port *madsim_enter_switch(struct madsim_port *in,
+					       struct madsim_packet *pkt)
+{
+	struct madsim_port *out;
+
+	if (madsim_lid_is_multicast(pkt->dlid)) {
+		madsim_mft(in, pkt);
+		return NULL;
+	}
+
+	out = madsim_lft(in, pkt);
+	if (out && !out->num && madsim_is_dr_smp(pkt))
+		out = madsim_dr_forward(in, pkt);
+	if (out && !out->num) {
+		madsim_deliver(out, in->num, pkt);
+		return NULL;
+	}
+	return out;
+}
+
 /*
- * Flood along the tree that the tables describe. The tree is the subnet
- * manager's work; if it is none, the bound ends the storm.
+ * What a node does with a packet that came in at @in: deliver it, drop it, or
+ * let it out again. @in is port 0 if it comes from the switch itself.
+ *
+ * Returns the port that the packet leaves by. A multicast packet may leave by
+ * several: those are on fabric->mcast, and this is NULL.
  */
-static void madsim_flood(struct madsim_fabric *fabric, struct madsim_packet *pkt)
+static struct madsim_port *madsim_enter(struct madsim_port *in,
+					struct madsim_packet *pkt)
+{
+	if (in->node->is_switch)
+		return madsim_enter_switch(in, pkt);
+
+	if (pkt->dlid == MADSIM_LID_PERMISSIVE ||
+	    madsim_lid_is_mine(in, pkt->dlid) ||
+	    madsim_lid_is_multicast(pkt->dlid))
+		madsim_deliver(in, in->num, pkt);
+	return NULL;
+}
+
+/*
+ * Let the copies of a multicast packet go, along the tree that the tables
+ * describe. The tree is the subnet manager's work; if it is none, the bound
+ * ends the storm. A unicast packet has no copies.
+ */
+static void madsim_flood(struct madsim_fabric *fabric,
+			 const struct madsim_packet *pkt)
 {
 	struct madsim_packet *copy = &fabric->copy;
-	unsigned int budget = 4096;
+	unsigned int budget = MADSIM_MAX_COPIES;
 	struct madsim_port *out, *in;
 
-	while ((out = list_first_entry_or_null(&fabric->mcast, struct madsim_port, mcast_link))) {
+	while ((out = list_first_entry_or_null(&fabric->mcast,
+					       struct madsim_port,
+					       mcast_link))) {
 		list_del_init(&out->mcast_link);
 		if (!budget)
 			continue;
 		budget--;
 
 		/* Faults and agents may change what they see */
-		memcpy(copy, pkt, offsetof(struct madsim_packet, mad) + pkt->len);
+		memcpy(copy, pkt,
+		       offsetof(struct madsim_packet, mad) + pkt->len);
 		in = madsim_cross(out, copy);
-		if (!in)
-			continue;
-		if (in->node->is_switch)
-			madsim_mft(in, copy);
-		else
-			madsim_deliver(in, in->num, copy);
+		if (in)
+			madsim_enter(in, copy);
 	}
 }
 
-/* Go on with @pkt at @in until it has come to its end */
-static void madsim_enter(struct madsim_port *in, struct madsim_packet *pkt)
+/* Move a packet on that has come to @in, until its way has ended */
+static void madsim_move(struct madsim_port *in, struct madsim_packet *pkt)
 {
+	struct madsim_fabric *fabric = in->node->fabric;
 	struct madsim_port *out;
 	unsigned int hops;
 
 	for (hops = 0; in && hops < MADSIM_MAX_HOPS; hops++) {
-		if (!in->node->is_switch) {
-			if (pkt->dlid == MADSIM_LID_PERMISSIVE ||
-			    madsim_lid_is_mine(in, pkt->dlid) ||
-			    madsim_lid_is_multicast(pkt->dlid))
-				madsim_deliver(in, in->num, pkt);
-			return;
-		}
-
-		if (madsim_lid_is_multicast(pkt->dlid)) {
-			madsim_mft(in, pkt);
-			madsim_flood(in->node->fabric, pkt);
-			return;
-		}
-
-		out = madsim_lft(in, pkt);
-		if (out && !out->num && madsim_is_dr_smp(pkt))
-			out = madsim_dr_forward(in, pkt);
-		if (!out)
-			return;
-		if (!out->num) {
-			madsim_deliver(out, in->num, pkt);
-			return;
-		}
-		in = madsim_cross(out, pkt);
+		out = madsim_enter(in, pkt);
+		in = out ? madsim_cross(out, pkt) : NULL;
 	}
+	madsim_flood(fabric, pkt);
 }
 
 /**
- * madsim_arrive() - let a packet that was held on a link go on
+ * madsim_arrive - let a packet that was held on a link go on
  * @out: the port it had left by
- * @pkt: the packet
+ * @pkt: the packet; scratch afterwards
  *
- * Context: fabric->lock.
+ * Context: any; fabric->lock is held.
  */
 void madsim_arrive(struct madsim_port *out, struct madsim_packet *pkt)
 {
+	struct madsim_port *in;
+
 	lockdep_assert_held(&out->node->fabric->lock);
 
-	madsim_enter(madsim_take(out, pkt), pkt);
+	in = madsim_take(out, pkt);
+	if (in)
+		madsim_move(in, pkt);
 }
 
-static void madsim_send_by_lid(struct madsim_port *port, struct madsim_packet *pkt)
+static void madsim_leave(struct madsim_port *out, struct madsim_packet *pkt)
 {
-	struct madsim_port *out = port;
+	struct madsim_port *in = madsim_cross(out, pkt);
 
-	if (port->node->is_switch) {
-		if (madsim_lid_is_multicast(pkt->dlid)) {
-			madsim_mft(port, pkt);
-			madsim_flood(port->node->fabric, pkt);
-			return;
-		}
-		/* There is no telling which link "the other end" is at */
-		if (pkt->dlid == MADSIM_LID_PERMISSIVE)
-			return;
-		out = madsim_lft(port, pkt);
-		if (!out)
-			return;
-	}
+	if (in)
+		madsim_move(in, pkt);
+}
 
-	if (!out->num || (pkt->dlid != MADSIM_LID_PERMISSIVE && madsim_lid_is_mine(out, pkt->dlid)))
-		madsim_deliver(port, port->num, pkt);
+/* Send what an end port itself, or an agent behind it, has made */
+static void madsim_send_from(struct madsim_port *port,
+			     struct madsim_packet *pkt)
+{
+	/* A channel adapter has one link, and takes what has its own LID */
+	if (port->node->is_switch || madsim_lid_is_mine(port, pkt->dlid))
+		madsim_move(port, pkt);
 	else
-		madsim_enter(madsim_cross(out, pkt), pkt);
-}
-
-/* Send the answer of an agent of the model */
-static void madsim_reply(struct madsim_port *port, struct madsim_packet *reply)
-{
-	struct madsim_port *out;
-
-	if (!port->node->is_switch || !madsim_is_dr_smp(reply) ||
-	    reply->dlid != MADSIM_LID_PERMISSIVE) {
-		madsim_send_by_lid(port, reply);
-		return;
-	}
-
-	out = madsim_dr_forward(port, reply);
-	if (out && out->num)
-		madsim_enter(madsim_cross(out, reply), reply);
+		madsim_leave(port, pkt);
 }
 
 /**
- * madsim_send() - send a packet that an end port's owner made
+ * madsim_send - send a packet that an end port's owner made
  * @port: an end port
  * @pkt: the packet; scratch afterwards
  *
- * On return it has been received, answered, dropped, or held by a fault.
- * Context: fabric->lock.
+ * On return it has been received, responded to, dropped, or held by a fault.
+ *
+ * Context: any; fabric->lock is held.
  */
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 {
@@ -411,11 +447,12 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 
 	if (!port->node->is_switch || !madsim_is_dr_smp(pkt) ||
 	    pkt->dlid != MADSIM_LID_PERMISSIVE) {
-		madsim_send_by_lid(port, pkt);
+		madsim_send_from(port, pkt);
 		return;
 	}
 
+	/* The MAD layer of a switch has moved the hop pointer itself */
 	out = madsim_dr_depart(port->node, pkt);
 	if (out)
-		madsim_enter(madsim_cross(out, pkt), pkt);
+		madsim_leave(out, pkt);
 }

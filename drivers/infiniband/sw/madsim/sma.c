@@ -24,7 +24,7 @@ static u8 madsim_mkey_protect(const struct madsim_port *port)
 	return port->info.mkeyprot_resv_lmc >> 6;
 }
 
-/* A lease that ran out opens the port; seen when somebody asks, so without timer */
+/* A lease that ran out opens the port. No timer: it is seen on the next SMP */
 static void madsim_mkey_expire(struct madsim_port *port)
 {
 	if (port->mkey_expires && time_after_eq(jiffies, port->mkey_expires)) {
@@ -33,7 +33,8 @@ static void madsim_mkey_expire(struct madsim_port *port)
 	}
 }
 
-static bool madsim_mkey_allows(struct madsim_port *port, const struct ib_smp *smp)
+static bool madsim_mkey_allows(struct madsim_port *port,
+			       const struct ib_smp *smp)
 {
 	struct ib_port_info *info = &port->info;
 	u16 lease = be16_to_cpu(info->mkey_lease_period);
@@ -55,6 +56,11 @@ static bool madsim_mkey_allows(struct madsim_port *port, const struct ib_smp *sm
 	return false;
 }
 
+static u8 madsim_node_type(const struct madsim_node *node)
+{
+	return node->is_switch ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
+}
+
 static u16 madsim_node_desc(struct madsim_node *node, u8 *data, bool set)
 {
 	if (set)
@@ -63,8 +69,8 @@ static u16 madsim_node_desc(struct madsim_node *node, u8 *data, bool set)
 	return MADSIM_OK;
 }
 
-static u16 madsim_node_info(struct madsim_port *port, u8 in_port, struct ib_node_info *ni,
-			    bool set)
+static u16 madsim_node_info(struct madsim_port *port, u8 in_port,
+			    struct ib_node_info *ni, bool set)
 {
 	struct madsim_node *node = port->node;
 
@@ -73,7 +79,7 @@ static u16 madsim_node_info(struct madsim_port *port, u8 in_port, struct ib_node
 
 	ni->base_version = IB_MGMT_BASE_VERSION;
 	ni->class_version = MADSIM_CLASS_VERSION;
-	ni->node_type = node->is_switch ? 2 : 1;
+	ni->node_type = madsim_node_type(node);
 	ni->num_ports = node->nports;
 	ni->sys_guid = cpu_to_be64(node->guid);
 	ni->node_guid = cpu_to_be64(node->guid);
@@ -86,9 +92,11 @@ static u16 madsim_node_info(struct madsim_port *port, u8 in_port, struct ib_node
 	return MADSIM_OK;
 }
 
-static u16 madsim_switch_info(struct madsim_node *node, struct madsim_switch_info *si, bool set)
+static u16 madsim_switch_info(struct madsim_node *node,
+			      struct madsim_switch_info *si, bool set)
 {
 	struct madsim_switch_info *sw = &node->sw;
+	u8 change;
 
 	if (!node->is_switch)
 		return MADSIM_UNSUPPORTED;
@@ -101,20 +109,23 @@ static u16 madsim_switch_info(struct madsim_node *node, struct madsim_switch_inf
 		sw->default_mcast_other = si->default_mcast_other;
 		sw->mft_top = si->mft_top;
 		/* Writing the bit as one clears it */
-		sw->life_state = (si->life_state & 0xf8) |
-				 (sw->life_state & ~si->life_state & MADSIM_SW_STATE_CHANGE);
+		change = sw->life_state & ~si->life_state &
+			 MADSIM_SW_STATE_CHANGE;
+		sw->life_state = (si->life_state & 0xf8) | change;
 	}
 	memcpy(si, sw, sizeof(*si));
 	return MADSIM_OK;
 }
 
-static u16 madsim_guid_info(struct madsim_port *port, u32 block, __be64 *guids, bool set)
+static u16 madsim_guid_info(struct madsim_port *port, u32 block, __be64 *guids,
+			    bool set)
 {
 	if (block)
 		return MADSIM_INVALID;
 	if (set) {
 		/* The first one is the hardware's */
-		memcpy(&port->guids[1], &guids[1], sizeof(port->guids) - sizeof(port->guids[0]));
+		memcpy(&port->guids[1], &guids[1],
+		       sizeof(port->guids) - sizeof(port->guids[0]));
 		madsim_port_event(port, IB_EVENT_GID_CHANGE);
 	}
 	memcpy(guids, port->guids, sizeof(port->guids));
@@ -127,7 +138,8 @@ static bool madsim_is_unicast(__be16 lid)
 }
 
 /* Whether every field that a Set(PortInfo) would change may have that value */
-static bool madsim_port_info_valid(const struct madsim_port *port, const struct ib_port_info *in)
+static bool madsim_port_info_valid(const struct madsim_port *port,
+				   const struct ib_port_info *in)
 {
 	const struct ib_port_info *info = &port->info;
 	u8 width = in->link_width_enabled;
@@ -145,7 +157,8 @@ static bool madsim_port_info_valid(const struct madsim_port *port, const struct 
 		return false;
 	if (speed != 0xf && speed & ~(info->linkspeed_portstate >> 4))
 		return false;
-	if (in->neighbormtu_mastersmsl >> 4 > (info->inittypereply_mtucap & 0xf))
+	if (in->neighbormtu_mastersmsl >> 4 >
+	    (info->inittypereply_mtucap & 0xf))
 		return false;
 	if (in->operationalvl_pei_peo_fpi_fpo >> 4 > info->vlcap_inittype >> 4)
 		return false;
@@ -159,21 +172,25 @@ static bool madsim_port_info_valid(const struct madsim_port *port, const struct 
 	case IB_PORT_DOWN:
 		return true;
 	case IB_PORT_ARMED:
-		return madsim_state(port) == IB_PORT_INIT || madsim_state(port) == IB_PORT_ARMED;
+		return madsim_state(port) == IB_PORT_INIT ||
+		       madsim_state(port) == IB_PORT_ARMED;
 	case IB_PORT_ACTIVE:
-		return madsim_state(port) == IB_PORT_ARMED || madsim_state(port) == IB_PORT_ACTIVE;
+		return madsim_state(port) == IB_PORT_ARMED ||
+		       madsim_state(port) == IB_PORT_ACTIVE;
 	default:
 		return false;
 	}
 }
 
-static void madsim_set_end_port(struct madsim_port *port, const struct ib_port_info *in)
+static void madsim_set_end_port(struct madsim_port *port,
+				const struct ib_port_info *in)
 {
 	struct ib_port_info *info = &port->info;
-	bool lid_change = info->lid != in->lid ||
-			  (info->mkeyprot_resv_lmc ^ in->mkeyprot_resv_lmc) & 0x7;
-	bool sm_change = info->sm_lid != in->sm_lid ||
-			 (info->neighbormtu_mastersmsl ^ in->neighbormtu_mastersmsl) & 0xf;
+	u8 lmc_change = (info->mkeyprot_resv_lmc ^ in->mkeyprot_resv_lmc) & 0x7;
+	u8 sl_change = (info->neighbormtu_mastersmsl ^
+			in->neighbormtu_mastersmsl) & 0xf;
+	bool lid_change = info->lid != in->lid || lmc_change;
+	bool sm_change = info->sm_lid != in->sm_lid || sl_change;
 	bool gid_change = info->gid_prefix != in->gid_prefix;
 
 	info->mkey = in->mkey;
@@ -182,13 +199,13 @@ static void madsim_set_end_port(struct madsim_port *port, const struct ib_port_i
 	info->sm_lid = in->sm_lid;
 	info->mkey_lease_period = in->mkey_lease_period;
 	info->mkeyprot_resv_lmc = in->mkeyprot_resv_lmc & 0xc7;
-	info->neighbormtu_mastersmsl = (info->neighbormtu_mastersmsl & 0xf0) |
-				       (in->neighbormtu_mastersmsl & 0x0f);
+	madsim_set_low(&info->neighbormtu_mastersmsl,
+		       in->neighbormtu_mastersmsl);
 	info->mkey_violations = in->mkey_violations;
 	info->pkey_violations = in->pkey_violations;
 	info->qkey_violations = in->qkey_violations;
 	info->clientrereg_resv_subnetto = in->clientrereg_resv_subnetto & 0x1f;
-	info->vlcap_inittype = (info->vlcap_inittype & 0xf0) | (in->vlcap_inittype & 0x0f);
+	madsim_set_low(&info->vlcap_inittype, in->vlcap_inittype);
 
 	if (lid_change)
 		madsim_port_event(port, IB_EVENT_LID_CHANGE);
@@ -200,7 +217,8 @@ static void madsim_set_end_port(struct madsim_port *port, const struct ib_port_i
 		madsim_port_event(port, IB_EVENT_CLIENT_REREGISTER);
 }
 
-static void madsim_set_link(struct madsim_port *port, const struct ib_port_info *in)
+static void madsim_set_link(struct madsim_port *port,
+			    const struct ib_port_info *in)
 {
 	struct ib_port_info *info = &port->info;
 	u8 width = in->link_width_enabled;
@@ -211,16 +229,17 @@ static void madsim_set_link(struct madsim_port *port, const struct ib_port_info 
 	if (width)
 		info->link_width_enabled = width & info->link_width_supported;
 	if (speed)
-		info->linkspeedactive_enabled = (info->linkspeedactive_enabled & 0xf0) |
-						(speed & (info->linkspeed_portstate >> 4));
+		madsim_set_low(&info->linkspeedactive_enabled,
+			       speed & (info->linkspeed_portstate >> 4));
 	if (in->portphysstate_linkdown & 0xf)
-		info->portphysstate_linkdown = (info->portphysstate_linkdown & 0xf0) |
-					       (in->portphysstate_linkdown & 0x0f);
+		madsim_set_low(&info->portphysstate_linkdown,
+			       in->portphysstate_linkdown);
 	if (in->neighbormtu_mastersmsl >> 4)
-		info->neighbormtu_mastersmsl = (in->neighbormtu_mastersmsl & 0xf0) |
-					       (info->neighbormtu_mastersmsl & 0x0f);
+		madsim_set_high(&info->neighbormtu_mastersmsl,
+				in->neighbormtu_mastersmsl >> 4);
 	if (in->operationalvl_pei_peo_fpi_fpo >> 4)
-		info->operationalvl_pei_peo_fpi_fpo = in->operationalvl_pei_peo_fpi_fpo;
+		info->operationalvl_pei_peo_fpi_fpo =
+			in->operationalvl_pei_peo_fpi_fpo;
 	info->vl_high_limit = in->vl_high_limit;
 	info->vlstallcnt_hoqlife = in->vlstallcnt_hoqlife;
 	info->localphyerrors_overrunerrors = in->localphyerrors_overrunerrors;
@@ -234,7 +253,8 @@ static void madsim_set_link(struct madsim_port *port, const struct ib_port_info 
 }
 
 /* @port got the MAD, its modifier names the port that is meant */
-static u16 madsim_port_info(struct madsim_port *port, u8 in_port, struct ib_smp *smp, bool set)
+static u16 madsim_port_info(struct madsim_port *port, u8 in_port,
+			    struct ib_smp *smp, bool set)
 {
 	struct ib_port_info *pi = (void *)smp->data;
 	struct madsim_node *node = port->node;
@@ -266,7 +286,8 @@ static u16 madsim_port_info(struct madsim_port *port, u8 in_port, struct ib_smp 
 	return MADSIM_OK;
 }
 
-static u16 madsim_pkey_table(struct madsim_port *port, u32 mod, u8 *data, bool set)
+static u16 madsim_pkey_table(struct madsim_port *port, u32 mod, u8 *data,
+			     bool set)
 {
 	struct madsim_node *node = port->node;
 	u16 num = mod >> 16;
@@ -283,7 +304,8 @@ static u16 madsim_pkey_table(struct madsim_port *port, u32 mod, u8 *data, bool s
 	return MADSIM_OK;
 }
 
-static u16 madsim_sl_to_vl(struct madsim_port *port, u32 mod, u8 *data, bool set)
+static u16 madsim_sl_to_vl(struct madsim_port *port, u32 mod, u8 *data,
+			   bool set)
 {
 	struct madsim_node *node = port->node;
 	u8 *map, in, out;
@@ -314,7 +336,10 @@ static u16 madsim_vl_arb(struct madsim_port *port, u32 mod, u8 *data, bool set)
 	if (node->is_switch)
 		port = &node->ports[num];
 
-	/* 1 and 2 are the halves of the low-priority table, 3 and 4 of the high one */
+	/*
+	 * 1 and 2 are the halves of the low-priority table, 3 and 4 of the
+	 * high one. Ours fit into a half.
+	 */
 	if (block != 1 && block != 3)
 		return MADSIM_INVALID;
 	table = port->vlarb[block == 3];
@@ -324,7 +349,8 @@ static u16 madsim_vl_arb(struct madsim_port *port, u32 mod, u8 *data, bool set)
 	return MADSIM_OK;
 }
 
-static u16 madsim_linear_fwd(struct madsim_node *node, u32 block, u8 *data, bool set)
+static u16 madsim_linear_fwd(struct madsim_node *node, u32 block, u8 *data,
+			     bool set)
 {
 	u8 *lft;
 
@@ -340,10 +366,11 @@ static u16 madsim_linear_fwd(struct madsim_node *node, u32 block, u8 *data, bool
 	return MADSIM_OK;
 }
 
-static u16 madsim_mcast_fwd(struct madsim_node *node, u32 mod, __be16 *data, bool set)
+static u16 madsim_mcast_fwd(struct madsim_node *node, u32 mod, __be16 *data,
+			    bool set)
 {
 	u32 block = mod & 0x1ff, word = mod >> 28;
-	unsigned int i;
+	unsigned int i, entry;
 	__be16 *mft;
 
 	if (!node->is_switch)
@@ -353,7 +380,8 @@ static u16 madsim_mcast_fwd(struct madsim_node *node, u32 mod, __be16 *data, boo
 		return MADSIM_INVALID;
 
 	for (i = 0; i < MADSIM_MFT_BLOCK; i++) {
-		mft = &node->mft[(block * MADSIM_MFT_BLOCK + i) * node->mft_words + word];
+		entry = block * MADSIM_MFT_BLOCK + i;
+		mft = &node->mft[entry * node->mft_words + word];
 		if (set)
 			*mft = data[i];
 		data[i] = *mft;
@@ -361,7 +389,8 @@ static u16 madsim_mcast_fwd(struct madsim_node *node, u32 mod, __be16 *data, boo
 	return MADSIM_OK;
 }
 
-static u16 madsim_attribute(struct madsim_port *port, u8 in_port, struct ib_smp *smp, bool set)
+static u16 madsim_attribute(struct madsim_port *port, u8 in_port,
+			    struct ib_smp *smp, bool set)
 {
 	u32 mod = be32_to_cpu(smp->attr_mod);
 	struct madsim_node *node = port->node;
@@ -393,9 +422,9 @@ static u16 madsim_attribute(struct madsim_port *port, u8 in_port, struct ib_smp 
 	}
 }
 
-/* The attributes that have the same content in an OPA SMP as far as it goes */
-static u16 madsim_opa_attribute(struct madsim_port *port, u8 in_port, struct opa_smp *smp,
-				bool set, u32 *len)
+/* An OPA SMP has a header and attributes of its own; these two are known */
+static u16 madsim_opa_attribute(struct madsim_port *port, u8 in_port,
+				struct opa_smp *smp, bool set, u32 *len)
 {
 	struct opa_node_info *ni = (void *)opa_get_smp_data(smp);
 	struct madsim_node *node = port->node;
@@ -411,7 +440,7 @@ static u16 madsim_opa_attribute(struct madsim_port *port, u8 in_port, struct opa
 		memset(ni, 0, sizeof(*ni));
 		ni->base_version = OPA_MGMT_BASE_VERSION;
 		ni->class_version = OPA_SM_CLASS_VERSION;
-		ni->node_type = node->is_switch ? 2 : 1;
+		ni->node_type = madsim_node_type(node);
 		ni->num_ports = node->nports;
 		ni->system_image_guid = cpu_to_be64(node->guid);
 		ni->node_guid = cpu_to_be64(node->guid);
@@ -428,17 +457,18 @@ static u16 madsim_opa_attribute(struct madsim_port *port, u8 in_port, struct opa
 }
 
 /**
- * madsim_sma() - show a MAD to the subnet management agent
+ * madsim_sma - show a MAD to the subnet management agent
  * @port: the end port that got it
  * @in_port: the port it came in by; 0 is a switch itself
  * @mad: an SMP; becomes the response
  * @len: its length, and that of the response
  * @check_mkey: the M_Key of @mad has to fit
  *
- * Return: what is to be done with @mad. Context: fabric->lock.
+ * Context: any; fabric->lock is held.
+ * Return: what is to be done with @mad.
  */
-enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port, struct ib_mad *mad,
-			       u32 *len, bool check_mkey)
+enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
+			       struct ib_mad *mad, u32 *len, bool check_mkey)
 {
 	struct ib_smp *smp = (struct ib_smp *)mad;
 	bool opa = madsim_is_opa_smp(&mad->mad_hdr);
@@ -447,7 +477,8 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port, struct ib_m
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (smp->method != IB_MGMT_METHOD_GET && smp->method != IB_MGMT_METHOD_SET &&
+	if (smp->method != IB_MGMT_METHOD_GET &&
+	    smp->method != IB_MGMT_METHOD_SET &&
 	    smp->method != IB_MGMT_METHOD_TRAP_REPRESS)
 		return MADSIM_PASS;
 	if (smp->attr_id == IB_SMP_ATTR_SM_INFO)
@@ -462,7 +493,8 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port, struct ib_m
 	}
 
 	if (opa)
-		status = madsim_opa_attribute(port, in_port, (void *)smp, set, len);
+		status = madsim_opa_attribute(port, in_port, (void *)smp,
+					      set, len);
 	else if (smp->class_version != MADSIM_CLASS_VERSION)
 		status = IB_MGMT_MAD_STATUS_BAD_VERSION;
 	else

@@ -8,7 +8,7 @@
 
 #include "madsim.h"
 
-/* The same for both layouts of the SMP */
+/* What an SMP says of its route; an OPA SMP has it in another layout */
 struct madsim_dr {
 	u8 *hop_ptr;
 	u8 hop_cnt;
@@ -21,7 +21,8 @@ struct madsim_dr {
 
 static u16 madsim_opa_lid(__be32 lid)
 {
-	return lid == OPA_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE : be32_to_cpu(lid);
+	return lid == OPA_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE :
+					   be32_to_cpu(lid);
 }
 
 static bool madsim_dr_decode(struct madsim_packet *pkt, struct madsim_dr *dr)
@@ -43,9 +44,9 @@ static bool madsim_dr_decode(struct madsim_packet *pkt, struct madsim_dr *dr)
 	return dr->hop_cnt < IB_SMP_MAX_PATH_HOPS;
 }
 
-/* Leave through port @num; the link carries no LIDs during the directed part */
-static struct madsim_port *madsim_dr_out(struct madsim_node *node, struct madsim_packet *pkt,
-					 u8 num)
+/* Leave by port @num; in the directed part LIDs are permissive */
+static struct madsim_port *madsim_dr_out(struct madsim_node *node,
+					 struct madsim_packet *pkt, u8 num)
 {
 	if (!num || num > node->nports)
 		return NULL;
@@ -55,9 +56,9 @@ static struct madsim_port *madsim_dr_out(struct madsim_node *node, struct madsim
 	return &node->ports[num];
 }
 
-/* The directed part ends here; consume the SMP or go on by LID */
-static struct madsim_port *madsim_dr_end(struct madsim_node *node, struct madsim_packet *pkt,
-					 u16 lid)
+/* The directed part ends here; the SMP is for this switch, or goes on by LID */
+static struct madsim_port *madsim_dr_end(struct madsim_node *node,
+					 struct madsim_packet *pkt, u16 lid)
 {
 	struct madsim_port *port0 = &node->ports[0];
 	u8 num;
@@ -77,14 +78,16 @@ static struct madsim_port *madsim_dr_end(struct madsim_node *node, struct madsim
 }
 
 /**
- * madsim_dr_forward() - advance a directed-route SMP through a switch
+ * madsim_dr_forward - advance a directed-route SMP through a switch
  * @in: the port it came in by, 0 if it comes from the switch itself
  * @pkt: the SMP
  *
+ * Context: any; fabric->lock is held.
  * Return: the port to leave by, port 0 if the SMP is for this switch, or NULL
- * if it has to be discarded. Context: fabric->lock.
+ * if it has to be discarded.
  */
-struct madsim_port *madsim_dr_forward(struct madsim_port *in, struct madsim_packet *pkt)
+struct madsim_port *madsim_dr_forward(struct madsim_port *in,
+				      struct madsim_packet *pkt)
 {
 	struct madsim_node *node = in->node;
 	struct madsim_dr dr;
@@ -97,10 +100,12 @@ struct madsim_port *madsim_dr_forward(struct madsim_port *in, struct madsim_pack
 	if (!dr.returning) {
 		/* C14-9: the part by LID ends here, the directed one begins */
 		if (dr.hop_cnt && !*dr.hop_ptr)
-			return madsim_dr_out(node, pkt, dr.initial_path[++*dr.hop_ptr]);
+			return madsim_dr_out(node, pkt,
+					     dr.initial_path[++*dr.hop_ptr]);
 		if (*dr.hop_ptr < dr.hop_cnt) {
 			dr.return_path[*dr.hop_ptr] = in->num;
-			return madsim_dr_out(node, pkt, dr.initial_path[++*dr.hop_ptr]);
+			return madsim_dr_out(node, pkt,
+					     dr.initial_path[++*dr.hop_ptr]);
 		}
 		if (*dr.hop_ptr == dr.hop_cnt) {
 			if (dr.hop_cnt)
@@ -126,30 +131,34 @@ struct madsim_port *madsim_dr_forward(struct madsim_port *in, struct madsim_pack
 }
 
 /**
- * madsim_dr_depart() - find the port by which a switch's own SMP leaves
+ * madsim_dr_depart - find the port by which a switch's own SMP leaves
  * @node: a switch with an ib_device, whose MAD layer has moved the hop pointer
  * @pkt: an SMP in its directed part
  *
- * Return: the port, or NULL to discard the SMP. Context: fabric->lock.
+ * Context: any; fabric->lock is held.
+ * Return: the port, or NULL to discard the SMP.
  */
-struct madsim_port *madsim_dr_depart(struct madsim_node *node, struct madsim_packet *pkt)
+struct madsim_port *madsim_dr_depart(struct madsim_node *node,
+				     struct madsim_packet *pkt)
 {
 	struct madsim_dr dr;
+	const u8 *path;
 
 	lockdep_assert_held(&node->fabric->lock);
 
 	if (!madsim_dr_decode(pkt, &dr) || *dr.hop_ptr > dr.hop_cnt)
 		return NULL;
-	return madsim_dr_out(node, pkt, dr.returning ? dr.return_path[*dr.hop_ptr] :
-						       dr.initial_path[*dr.hop_ptr]);
+	path = dr.returning ? dr.return_path : dr.initial_path;
+	return madsim_dr_out(node, pkt, path[*dr.hop_ptr]);
 }
 
 /**
- * madsim_dr_terminate() - take in a directed-route SMP at a channel adapter
+ * madsim_dr_terminate - take in a directed-route SMP at a channel adapter
  * @port: the port, of a node without ib_device
- * @pkt: the SMP; comes out as if it had been answered, ready to be sent back
+ * @pkt: the SMP; comes out with the hop pointer that its response has
  *
- * Return: true if the SMP's route ends here. Context: fabric->lock.
+ * Context: any; fabric->lock is held.
+ * Return: true if the SMP's route ends here.
  */
 bool madsim_dr_terminate(struct madsim_port *port, struct madsim_packet *pkt)
 {

@@ -9,8 +9,9 @@
 #define MADSIM_FATTREE_RADIX	4
 #define MADSIM_FATTREE_MAX	32	/* 8192 hosts, 1280 switches */
 
-static struct madsim_node *madsim_topo_add(struct madsim_fabric *fabric, bool is_switch,
-					   unsigned int num, u8 nports)
+static struct madsim_node *madsim_topo_add(struct madsim_fabric *fabric,
+					   bool is_switch, unsigned int num,
+					   u8 nports)
 {
 	char name[16];
 
@@ -18,7 +19,8 @@ static struct madsim_node *madsim_topo_add(struct madsim_fabric *fabric, bool is
 	return madsim_node_create(fabric, name, is_switch, nports);
 }
 
-static int madsim_topo_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port)
+static int madsim_topo_link(struct madsim_node *a, u32 a_port,
+			    struct madsim_node *b, u32 b_port)
 {
 	return madsim_link(a, a_port, b, b_port, MADSIM_WIDTH, MADSIM_SPEED);
 }
@@ -76,7 +78,8 @@ static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 {
 	unsigned int half = radix / 2, pods = radix;
 	unsigned int hosts = radix * half * half;
-	unsigned int edges = pods * half, aggs = pods * half, cores = half * half;
+	unsigned int edges = pods * half, aggs = pods * half,
+		     cores = half * half;
 	unsigned int i, pod, e, a, h;
 	struct madsim_node *node, **sw;
 	int ret = 0;
@@ -117,11 +120,14 @@ static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 		for (a = 0; a < half; a++) {
 			node = sw[edges + pod * half + a];
 			for (e = 0; e < half && !ret; e++)
-				ret = madsim_topo_link(sw[pod * half + e], half + a + 1,
-						       node, e + 1);
+				ret = madsim_topo_link(sw[pod * half + e],
+						       half + a + 1, node,
+						       e + 1);
 			for (h = 0; h < half && !ret; h++)
-				ret = madsim_topo_link(node, half + h + 1,
-						       sw[edges + aggs + a * half + h], pod + 1);
+				ret = madsim_topo_link(
+					node, half + h + 1,
+					sw[edges + aggs + a * half + h],
+					pod + 1);
 			if (ret)
 				goto out;
 		}
@@ -132,7 +138,8 @@ out:
 }
 
 /* Spread the ib_devices over the hosts, so that they are far apart */
-static void madsim_topo_devices(struct madsim_fabric *fabric, unsigned int devices)
+static void madsim_topo_devices(struct madsim_fabric *fabric,
+				unsigned int devices)
 {
 	unsigned int hosts = 0, chosen, at = 0;
 	struct madsim_node *node;
@@ -147,7 +154,8 @@ static void madsim_topo_devices(struct madsim_fabric *fabric, unsigned int devic
 			chosen += node->want_dev;
 		} else {
 			/* True for exactly @chosen of the hosts */
-			node->want_dev = (at + 1) * chosen / hosts != at * chosen / hosts;
+			node->want_dev = (at + 1) * chosen / hosts !=
+					 at * chosen / hosts;
 			at++;
 		}
 		if (at == hosts && chosen >= devices)
@@ -156,15 +164,19 @@ static void madsim_topo_devices(struct madsim_fabric *fabric, unsigned int devic
 }
 
 /**
- * madsim_topo_build() - fill a fabric with a preset
+ * madsim_topo_build - fill a fabric with a preset
  * @fabric: empty
  * @preset: "pair", "star", "star:HOSTS", "fattree", "fattree:RADIX"
  * @devices: how many nodes shall have an ib_device
  *
- * Return: 0, -EINVAL if there is no such preset, -ENOSPC if @devices is more
- * than there may be, -ENOMEM.
+ * Context: process context, no lock held.
+ * Return: 0, or, with a part of the nodes made,
+ *  * -EINVAL: there is no such preset
+ *  * -ENOSPC: @devices is more than there may be
+ *  * -ENOMEM
  */
-int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned int devices)
+int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
+		      unsigned int devices)
 {
 	unsigned int size = 0;
 	const char *colon;
@@ -186,9 +198,11 @@ int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned
 	if (len == strlen("pair") && !strncmp(preset, "pair", len) && !*colon)
 		ret = madsim_topo_pair(fabric);
 	else if (len == strlen("star") && !strncmp(preset, "star", len))
-		ret = madsim_topo_star(fabric, *colon ? size : MADSIM_STAR_HOSTS);
+		ret = madsim_topo_star(fabric,
+				       *colon ? size : MADSIM_STAR_HOSTS);
 	else if (len == strlen("fattree") && !strncmp(preset, "fattree", len))
-		ret = madsim_topo_fattree(fabric, *colon ? size : MADSIM_FATTREE_RADIX);
+		ret = madsim_topo_fattree(fabric,
+					  *colon ? size : MADSIM_FATTREE_RADIX);
 	else
 		ret = -EINVAL;
 	if (!ret)

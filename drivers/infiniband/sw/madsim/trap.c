@@ -2,7 +2,7 @@
 /*
  * Notices to the subnet manager: sent when something happened, and again until
  * the subnet manager represses them or they were sent often enough. Nothing
- * runs while there is nothing to tell.
+ * runs while there is nothing to send.
  */
 
 #include "madsim.h"
@@ -10,9 +10,8 @@
 #define MADSIM_TRAP_INTERVAL	HZ
 #define MADSIM_TRAP_SENDS	10
 
-#define MADSIM_NOTICE_URGENT	0x81	/* generic, type "urgent" */
-#define MADSIM_NOTICE_SECURITY	0x82
-#define MADSIM_NOTICE_INFO	0x84
+/* A port of a switch went up or down: the kernel has no name for this one */
+#define MADSIM_NOTICE_TRAP_LINK_STATE	cpu_to_be16(128)
 
 static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
 {
@@ -32,7 +31,8 @@ static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
 	smp->mgmt_class = IB_MGMT_CLASS_SUBN_LID_ROUTED;
 	smp->class_version = 1;
 	smp->method = IB_MGMT_METHOD_TRAP;
-	smp->tid = cpu_to_be64((u64)madsim_lid(port) << 16 | be16_to_cpu(notice->trap_num));
+	smp->tid = cpu_to_be64((u64)madsim_lid(port) << 16 |
+			       be16_to_cpu(notice->trap_num));
 	smp->attr_id = IB_SMP_ATTR_NOTICE;
 	notice->issuer_lid = port->info.lid;
 	memcpy(smp->data, notice, sizeof(*notice));
@@ -42,7 +42,8 @@ static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
 
 static void madsim_trap_work(struct work_struct *work)
 {
-	struct madsim_fabric *fabric = container_of(work, struct madsim_fabric, trap_work.work);
+	struct madsim_fabric *fabric =
+		container_of(work, struct madsim_fabric, trap_work.work);
 	unsigned long now, due, next;
 	struct madsim_port *port, *tmp;
 	enum madsim_trap trap;
@@ -55,12 +56,12 @@ static void madsim_trap_work(struct work_struct *work)
 			if (!(port->trap_pending & BIT(trap)))
 				continue;
 			due = port->trap_due[trap];
-			/* Another notice may have been what made the work run */
+			/* The work may run for another notice */
 			if (time_before(now, due)) {
 				next = time_before(due, next) ? due : next;
 				continue;
 			}
-			/* Before a subnet manager has come there is nobody to tell */
+			/* Before a subnet manager came: nobody to send it to */
 			if (port->info.sm_lid && madsim_lid(port))
 				madsim_trap_send(port, trap);
 			port->trap_due[trap] = now + MADSIM_TRAP_INTERVAL;
@@ -71,13 +72,18 @@ static void madsim_trap_work(struct work_struct *work)
 			list_del_init(&port->trap_link);
 	}
 	if (!list_empty(&fabric->traps))
-		queue_delayed_work(system_dfl_wq, &fabric->trap_work, next - now);
+		queue_delayed_work(system_dfl_wq, &fabric->trap_work,
+				   next - now);
 	spin_unlock_irq(&fabric->lock);
 }
 
 /**
- * madsim_trap_init() - prepare a fabric for notices
+ * madsim_trap_init - prepare a fabric for notices
  * @fabric: a new fabric
+ *
+ * Who ends its life cancels trap_work.
+ *
+ * Context: any.
  */
 void madsim_trap_init(struct madsim_fabric *fabric)
 {
@@ -86,7 +92,8 @@ void madsim_trap_init(struct madsim_fabric *fabric)
 }
 
 static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
-						    enum madsim_trap trap, u8 type, __be16 num)
+						    enum madsim_trap trap,
+						    u8 type, __be16 num)
 {
 	struct madsim_fabric *fabric = port->node->fabric;
 	struct ib_mad_notice_attr *notice = &port->notice[trap];
@@ -95,7 +102,8 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 
 	memset(notice, 0, sizeof(*notice));
 	notice->generic_type = type;
-	notice->prod_type_lsb = cpu_to_be16(port->node->is_switch ? 2 : 1);
+	notice->prod_type_lsb = port->node->is_switch ? IB_NOTICE_PROD_SWITCH :
+							IB_NOTICE_PROD_CA;
 	notice->trap_num = num;
 
 	port->trap_left[trap] = MADSIM_TRAP_SENDS;
@@ -108,10 +116,10 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 }
 
 /**
- * madsim_trap_link_state() - tell that a port of a switch went up or down
+ * madsim_trap_link_state - send trap 128: a port of a switch went up or down
  * @node: the switch
  *
- * Context: fabric->lock.
+ * Context: any; fabric->lock is held.
  */
 void madsim_trap_link_state(struct madsim_node *node)
 {
@@ -120,45 +128,49 @@ void madsim_trap_link_state(struct madsim_node *node)
 
 	if (!node->powered)
 		return;
-	notice = madsim_trap_raise(port0, MADSIM_TRAP_LINK_STATE, MADSIM_NOTICE_URGENT,
-				   cpu_to_be16(128));
-	/* Trap 128 has the LID where 129 has a reserved field */
+	notice = madsim_trap_raise(port0, MADSIM_TRAP_LINK_STATE,
+				   IB_NOTICE_TYPE_URGENT,
+				   MADSIM_NOTICE_TRAP_LINK_STATE);
+	/* Of trap 128 this is the LID; the kernel has names for 129 only */
 	notice->details.ntc_129_131.reserved = port0->info.lid;
 }
 
 /**
- * madsim_trap_local_change() - tell that a port's capabilities changed
+ * madsim_trap_local_change - send trap 144: what a port can do has changed
  * @port: an end port
  * @desc_changed: it was the NodeDescription
  *
- * Context: fabric->lock.
+ * Context: any; fabric->lock is held.
  */
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
 {
 	struct ib_mad_notice_attr *notice;
 
-	notice = madsim_trap_raise(port, MADSIM_TRAP_LOCAL_CHANGE, MADSIM_NOTICE_INFO,
+	notice = madsim_trap_raise(port, MADSIM_TRAP_LOCAL_CHANGE,
+				   IB_NOTICE_TYPE_INFO,
 				   IB_NOTICE_TRAP_CAP_MASK_CHG);
 	notice->details.ntc_144.lid = port->info.lid;
 	notice->details.ntc_144.new_cap_mask = port->info.cap_mask;
 	if (desc_changed) {
 		notice->details.ntc_144.local_changes = 1;
-		notice->details.ntc_144.change_flags = IB_NOTICE_TRAP_NODE_DESC_CHG;
+		notice->details.ntc_144.change_flags =
+			IB_NOTICE_TRAP_NODE_DESC_CHG;
 	}
 }
 
 /**
- * madsim_trap_bad_mkey() - tell that somebody tried a wrong M_Key
+ * madsim_trap_bad_mkey - send trap 256: somebody tried a wrong M_Key
  * @port: the end port
  * @smp: the SMP that tried
  *
- * Context: fabric->lock.
+ * Context: any; fabric->lock is held.
  */
 void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp)
 {
 	struct ib_mad_notice_attr *notice;
 
-	notice = madsim_trap_raise(port, MADSIM_TRAP_BAD_MKEY, MADSIM_NOTICE_SECURITY,
+	notice = madsim_trap_raise(port, MADSIM_TRAP_BAD_MKEY,
+				   IB_NOTICE_TYPE_SECURITY,
 				   IB_NOTICE_TRAP_BAD_MKEY);
 	notice->details.ntc_256.lid = port->info.lid;
 	notice->details.ntc_256.method = smp->method;
@@ -168,24 +180,29 @@ void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp)
 	/* The notice has no room for the LIDs of an OPA SMP */
 	if (smp->mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE &&
 	    smp->class_version != OPA_SM_CLASS_VERSION) {
-		u8 hops = min_t(u8, smp->hop_cnt, sizeof(notice->details.ntc_256.dr_rtn_path));
+		u8 hops = min_t(u8, smp->hop_cnt,
+				sizeof(notice->details.ntc_256.dr_rtn_path));
 
 		notice->details.ntc_256.dr_slid = smp->dr_slid;
-		notice->details.ntc_256.dr_trunc_hop = IB_NOTICE_TRAP_DR_NOTICE | hops;
+		notice->details.ntc_256.dr_trunc_hop =
+			IB_NOTICE_TRAP_DR_NOTICE | hops;
 		if (hops < smp->hop_cnt)
-			notice->details.ntc_256.dr_trunc_hop |= IB_NOTICE_TRAP_DR_TRUNC;
-		memcpy(notice->details.ntc_256.dr_rtn_path, &smp->return_path[1], hops);
+			notice->details.ntc_256.dr_trunc_hop |=
+				IB_NOTICE_TRAP_DR_TRUNC;
+		memcpy(notice->details.ntc_256.dr_rtn_path,
+		       &smp->return_path[1], hops);
 	}
 }
 
 /**
- * madsim_trap_repress() - stop a notice because the subnet manager has it
+ * madsim_trap_repress - stop a notice because the subnet manager has it
  * @port: the end port
  * @notice: as it came with the TrapRepress
  *
- * Context: fabric->lock.
+ * Context: any; fabric->lock is held.
  */
-void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice)
+void madsim_trap_repress(struct madsim_port *port,
+			 const struct ib_mad_notice_attr *notice)
 {
 	enum madsim_trap trap;
 
