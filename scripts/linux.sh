@@ -134,7 +134,7 @@ linux_fixed()
 	! cat "${fixes[@]}" | cmp -s - "$linux/fixes" || return 0
 	linux_git checkout -q -f -B fixed base
 	linux_git apply --index "${fixes[@]}"
-	linux_git commit -q -m "Fixes for reports of sanitizers"
+	linux_git commit -q -m "Fixes of bugs that are not ours"
 	cat "${fixes[@]}" >"$linux/fixes"
 }
 

@@ -33,7 +33,12 @@ module_param(entered, uint, 0444);
 MODULE_PARM_DESC(entered, "how often it has been called");
 
 /* What the device has of its own */
-static struct ib_device_ops ops;
+static int (*create_ah)(struct ib_ah *ah, struct rdma_ah_init_attr *attr,
+			struct ib_udata *udata);
+static int (*process_mad)(struct ib_device *ibdev, int flags, u32 port_num,
+			  const struct ib_wc *wc, const struct ib_grh *grh,
+			  const struct ib_mad *in, struct ib_mad *out,
+			  size_t *out_mad_size, u16 *out_mad_pkey_index);
 
 static void take_time(void)
 {
@@ -47,7 +52,7 @@ static int slow_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *attr,
 	/* Senders in user space are not asked to wait */
 	if (current->flags & PF_KTHREAD && attr->flags & RDMA_CREATE_AH_SLEEPABLE)
 		take_time();
-	return ops.create_ah(ah, attr, udata);
+	return create_ah(ah, attr, udata);
 }
 
 static int slow_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
@@ -58,8 +63,8 @@ static int slow_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
 	/* sysfs asks without a completion */
 	if (wc)
 		take_time();
-	return ops.process_mad(ibdev, flags, port_num, wc, grh, in, out,
-			       out_mad_size, out_mad_pkey_index);
+	return process_mad(ibdev, flags, port_num, wc, grh, in, out, out_mad_size,
+			   out_mad_pkey_index);
 }
 
 static int slow_add(struct ib_device *ibdev)
@@ -67,10 +72,11 @@ static int slow_add(struct ib_device *ibdev)
 	if (strcmp(dev_name(&ibdev->dev), device))
 		return -EOPNOTSUPP;
 
-	ops = ibdev->ops;
-	if (!strcmp(verb, "create_ah") && ops.create_ah)
+	create_ah = ibdev->ops.create_ah;
+	process_mad = ibdev->ops.process_mad;
+	if (!strcmp(verb, "create_ah") && create_ah)
 		ibdev->ops.create_ah = slow_create_ah;
-	else if (!strcmp(verb, "process_mad") && ops.process_mad)
+	else if (!strcmp(verb, "process_mad") && process_mad)
 		ibdev->ops.process_mad = slow_process_mad;
 	else
 		return -EINVAL;
