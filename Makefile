@@ -74,6 +74,10 @@ test-race: | python3
 test-mutants: | python3
 	@scripts/run-tests mutants
 
+.PHONY: test-fixes
+test-fixes: | python3
+	@scripts/run-tests fixes
+
 .PHONY: fuzz
 fuzz: | python3
 	@scripts/run-tests fuzz
@@ -107,6 +111,10 @@ python3:
 series:
 	@scripts/series/write
 
+.PHONY: series-fixes
+series-fixes:
+	@scripts/series/fixes
+
 .PHONY: bench
 bench:
 	@tools/testing/bench/run --repeat 2
@@ -137,10 +145,13 @@ help:
 	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
 	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
 	@echo 'make test-mutants    whether the tests catch bugs planted on purpose; before a release'
+	@echo 'make test-fixes      whether the bugs of others that we mend are there without our'
+	@echo '                     patches, and not there with them'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
-	@echo '                     (the last six are not a part of make test)'
+	@echo '                     (the last seven are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
+	@echo 'make series-fixes    build/series-fixes/: patches for bugs of the newest kernel'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
 	@echo '                     a table, and build/bench/index.html with plots'
 	@echo 'make bench-check     fails when ours became slower than it was'
