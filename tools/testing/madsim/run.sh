@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")"
 
 [ $# -gt 0 ] || set -- presets diagnostics sm lmc tables traps saquery issm_bit config \
-	topology faults unplug
+	topology faults unplug trace
 status=0
 for test; do
 	[ -x "$test.sh" ] || { echo "run.sh: there is no test $test" >&2; exit 2; }
