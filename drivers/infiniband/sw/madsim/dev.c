@@ -299,8 +299,8 @@ MODULE_PARM_DESC(switch_devices,
  * port 1 when a device comes and when it goes. A switch has port 0 only. What
  * lies behind port_data may have changed in between, and then the SA client
  * frees a timer that is running. So have port_data allocated as for a channel
- * adapter: that has room for a port 1, which can do nothing. Port 0 is not set
- * up then, and is here.
+ * adapter: that has room for a port 1, which can do nothing. The core does not
+ * set port 0 up then, so this does.
  */
 static int madsim_dev_alloc_switch_ports(struct ib_device *ibdev)
 {

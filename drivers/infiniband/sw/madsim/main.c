@@ -9,15 +9,13 @@
 
 static char *topology = "star";
 module_param(topology, charp, 0444);
-MODULE_PARM_DESC(
-	topology,
-	"fabric to start with: none, pair, star[:hosts], fattree[:radix] (default star)");
+MODULE_PARM_DESC(topology,
+		 "fabric to start with: none, pair, star[:hosts], fattree[:radix] (default star)");
 
 static unsigned int devices = 4;
 module_param(devices, uint, 0444);
-MODULE_PARM_DESC(
-	devices,
-	"how many nodes of that fabric become RDMA devices, hosts first (default 4)");
+MODULE_PARM_DESC(devices,
+		 "how many nodes of that fabric become RDMA devices, hosts first (default 4)");
 
 /* The fabric of the module parameters, NULL if there is none */
 static struct madsim_fabric *madsim_preset;

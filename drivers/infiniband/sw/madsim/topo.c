@@ -78,10 +78,9 @@ static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 {
 	unsigned int half = radix / 2, pods = radix;
 	unsigned int hosts = radix * half * half;
-	unsigned int edges = pods * half, aggs = pods * half,
-		     cores = half * half;
+	unsigned int edges = pods * half, aggs = edges, cores = half * half;
 	unsigned int i, pod, e, a, h;
-	struct madsim_node *node, **sw;
+	struct madsim_node *node, *peer, **sw;
 	int ret = 0;
 
 	if (radix < 2 || radix > MADSIM_FATTREE_MAX || radix % 2)
@@ -119,15 +118,16 @@ static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 	for (pod = 0; pod < pods; pod++) {
 		for (a = 0; a < half; a++) {
 			node = sw[edges + pod * half + a];
-			for (e = 0; e < half && !ret; e++)
-				ret = madsim_topo_link(sw[pod * half + e],
-						       half + a + 1, node,
-						       e + 1);
-			for (h = 0; h < half && !ret; h++)
-				ret = madsim_topo_link(
-					node, half + h + 1,
-					sw[edges + aggs + a * half + h],
-					pod + 1);
+			for (e = 0; e < half && !ret; e++) {
+				peer = sw[pod * half + e];
+				ret = madsim_topo_link(peer, half + a + 1,
+						       node, e + 1);
+			}
+			for (h = 0; h < half && !ret; h++) {
+				peer = sw[edges + aggs + a * half + h];
+				ret = madsim_topo_link(node, half + h + 1,
+						       peer, pod + 1);
+			}
 			if (ret)
 				goto out;
 		}
