@@ -41,6 +41,11 @@
 				 umad_gfp(__VA_ARGS__)))
 #endif
 
+/* No system call makes an iterator without a vector there, for files with read() */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define iter_iov(iter) ((iter)->iov)
+#endif
+
 /*
  * The callbacks of a class had arguments that were not const. These macros change
  * the definitions. Other uses of the names have no parentheses, and stay.

@@ -106,20 +106,23 @@ ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	struct file *filp = iocb->ki_filp;
 	bool nonblock = (filp->f_flags & O_NONBLOCK) ||
 			(iocb->ki_flags & IOCB_NOWAIT);
+	const struct iovec *iov, *end;
 	ssize_t ret = -EINVAL;
 	ssize_t done = 0;
-	size_t room;
 
 	if (!user_backed_iter(to))
 		return -EINVAL;
 
-	while (iov_iter_count(to)) {
-		room = iov_iter_single_seg_count(to);
-		ret = umad_read_packet(filp->private_data, iter_iov_addr(to),
-				       room, nonblock);
+	/* Nobody hands us the rest of a vector, with an offset into an element */
+	end = iter_iov(to) + to->nr_segs;
+	for (iov = iter_iov(to); iov < end; iov++) {
+		/* The first is too small, but no later one, as for who has no iterator */
+		if (!iov->iov_len && done)
+			continue;
+		ret = umad_read_packet(filp->private_data, iov->iov_base,
+				       iov->iov_len, nonblock);
 		if (ret < 0)
 			break;
-		iov_iter_advance(to, room);
 		done += ret;
 		nonblock = true;
 	}

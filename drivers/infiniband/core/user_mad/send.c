@@ -336,18 +336,21 @@ ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct umad_file *file = iocb->ki_filp->private_data;
 	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
+	const struct iovec *iov, *end;
 	ssize_t ret = -EINVAL;
 	ssize_t done = 0;
 
 	if (!user_backed_iter(from))
 		return -EINVAL;
 
-	while (iov_iter_count(from)) {
-		ret = umad_write_message(file, iter_iov_addr(from),
-					 iov_iter_single_seg_count(from), nowait);
+	/* As in umad_read_iter() */
+	end = iter_iov(from) + from->nr_segs;
+	for (iov = iter_iov(from); iov < end; iov++) {
+		if (!iov->iov_len && done)
+			continue;
+		ret = umad_write_message(file, iov->iov_base, iov->iov_len, nowait);
 		if (ret < 0)
 			break;
-		iov_iter_advance(from, ret);
 		done += ret;
 	}
 	return done ?: ret;
