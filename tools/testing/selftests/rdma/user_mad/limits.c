@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "kselftest_harness.h"
-#include "lib/utils.h"
+#include "lib/vector.h"
 
 #define PARAM		"/sys/module/ib_umad/parameters/max_sends"
 #define DEFAULT		65536

@@ -429,71 +429,6 @@ TEST_F(pair, positions_and_mappings)
 	EXPECT_TRUE(umad_readable(&self->server, 0));
 }
 
-/* Vectors: each element takes one record */
-
-TEST_F(pair, readv)
-{
-	size_t size = self->server.hlen + MAD_SIZE;
-	__u8 buf[4][UMAD_HDR_NEW + MAD_SIZE];
-	struct iovec iov[4];
-	struct mad mad;
-	int i;
-
-	for (i = 0; i < 4; i++) {
-		iov[i].iov_base = buf[i];
-		iov[i].iov_len = size;
-	}
-	send_some(self, 3);
-	/* All three must be there */
-	umad_sleep_ms(UMAD_QUIET_MS);
-	EXPECT_EQ(2 * (ssize_t)size, readv(self->server.fd, iov, 2));
-	for (i = 0; i < 2; i++) {
-		memcpy(&mad, buf[i] + self->server.hlen, MAD_SIZE);
-		EXPECT_EQ(i, (int)be64toh(mad.tid));
-	}
-	/* Fewer records than elements */
-	EXPECT_EQ((ssize_t)size, readv(self->server.fd, iov, 4));
-	memcpy(&mad, buf[0] + self->server.hlen, MAD_SIZE);
-	EXPECT_EQ(2, (int)be64toh(mad.tid));
-	errno = 0;
-	EXPECT_EQ(-1, readv(self->server.fd, iov, 4));
-	EXPECT_EQ(EAGAIN, errno);
-}
-
-TEST_F(pair, readv_does_not_scatter)
-{
-	size_t size = self->server.hlen + MAD_SIZE;
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_msg got, msg;
-	struct iovec iov[2] = {
-		{ .iov_base = buf, .iov_len = self->server.hlen },
-		{ .iov_base = buf + self->server.hlen, .iov_len = MAD_SIZE },
-	};
-
-	/* Not one of the transactions that follow: nothing tells when it ends */
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	errno = 0;
-	EXPECT_EQ(-1, readv(self->server.fd, iov, 2));
-	EXPECT_EQ(EINVAL, errno);
-
-	/*
-	 * A packet may be shorter than its element. The reference, where it is a
-	 * read() each, ends the call there.
-	 */
-	iov[0].iov_len = size;
-	umad_read(&self->server, &got);
-	send_some(self, 2);
-	umad_sleep_ms(UMAD_QUIET_MS);
-	iov[0].iov_len = size + 8 > sizeof(buf) ? sizeof(buf) : size + 8;
-	iov[1].iov_base = buf;
-	iov[1].iov_len = size;
-	EXPECT_EQ((ssize_t)size *
-		  (umad_reference() && iov[0].iov_len != size ? 1 : 2),
-		  readv(self->server.fd, iov, 2));
-}
-
 /* Blocking */
 
 static struct umad_file *sig_file;
@@ -522,15 +457,9 @@ static int ticks(int flags, int ms)
 	       setitimer(ITIMER_REAL, &it, NULL);
 }
 
-static int blocking(const struct umad_file *file)
-{
-	return fcntl(file->fd, F_SETFL,
-		     fcntl(file->fd, F_GETFL) & ~O_NONBLOCK);
-}
-
 TEST_F_TIMEOUT(pair, signal_interrupts, 10)
 {
-	ASSERT_EQ(0, blocking(&self->server));
+	umad_make_blocking(&self->server);
 	ASSERT_EQ(0, ticks(0, 50));
 	umad_err_read(EINTR, &self->server);
 	EXPECT_LE(1, sig_count);
@@ -543,7 +472,7 @@ TEST_F_TIMEOUT(pair, signal_restarts, 10)
 
 	sig_file = &self->client;
 	sig_msg = &msg;
-	ASSERT_EQ(0, blocking(&self->server));
+	umad_make_blocking(&self->server);
 	ASSERT_EQ(0, ticks(SA_RESTART, 50));
 	EXPECT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
 		  _umad_read(&self->server, &got))
@@ -561,7 +490,7 @@ TEST_F_TIMEOUT(pair, blocking_read_of_timeout, 10)
 	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = 50;
 	umad_write(&self->client, &msg);
-	ASSERT_EQ(0, blocking(&self->client));
+	umad_make_blocking(&self->client);
 	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR,
 		  _umad_read(&self->client, &got));
 	EXPECT_EQ(ETIMEDOUT, got.hdr.status);

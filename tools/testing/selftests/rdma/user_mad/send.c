@@ -645,69 +645,6 @@ TEST_F(pair, qkey_has_no_effect)
 	}
 }
 
-/* Vectors: each element is a MAD of its own */
-
-TEST_F(pair, writev)
-{
-	__u8 buf[3][UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_msg msg, got;
-	struct iovec iov[3];
-	ssize_t total = 0;
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
-		iov[i].iov_base = buf[i];
-		iov[i].iov_len = umad_pack(&self->client, &msg,
-					   i ? MAD_SIZE : 100, buf[i]);
-		total += iov[i].iov_len;
-	}
-	EXPECT_EQ(total, writev(self->client.fd, iov, 3));
-	for (i = 0; i < 3; i++) {
-		umad_read(&self->server, &got);
-		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
-	}
-	umad_expect_empty(&self->server);
-}
-
-TEST_F(pair, writev_does_not_gather)
-{
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct iovec iov[2];
-
-	umad_pack(&self->client, &msg, MAD_SIZE, buf);
-	iov[0].iov_base = buf;
-	iov[0].iov_len = self->client.hlen;
-	iov[1].iov_base = buf + self->client.hlen;
-	iov[1].iov_len = MAD_SIZE;
-	errno = 0;
-	EXPECT_EQ(-1, writev(self->client.fd, iov, 2));
-	EXPECT_EQ(EINVAL, errno);
-	pair_expect_nothing_sent(self);
-}
-
-/* What follows a refused element is not sent; what preceded it was */
-TEST_F(pair, writev_stops_at_refusal)
-{
-	__u8 buf[3][UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_msg msg, got;
-	struct iovec iov[3];
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		msg = umad_msg(&self->port, i == 1 ? 32 : self->cid, MAD_SEND,
-			       i);
-		iov[i].iov_base = buf[i];
-		iov[i].iov_len = umad_pack(&self->client, &msg, MAD_SIZE,
-					   buf[i]);
-	}
-	EXPECT_EQ((ssize_t)iov[0].iov_len, writev(self->client.fd, iov, 3));
-	umad_read(&self->server, &got);
-	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
-	pair_expect_nothing_sent(self);
-}
-
 TEST_F(pair, pwrite)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);

@@ -399,6 +399,13 @@ ssize_t _umad_read(const struct umad_file *file, struct umad_msg *msg)
 	return _umad_read_len(file, msg, MAD_SIZE);
 }
 
+/* A descriptor that was opened with O_NONBLOCK waits from now on */
+int _umad_make_blocking(const struct umad_file *file)
+{
+	return fcntl(file->fd, F_SETFL,
+		     fcntl(file->fd, F_GETFL) & ~O_NONBLOCK);
+}
+
 /* What a descriptor says of itself; -1 if it says nothing of that */
 long umad_fdinfo(const struct umad_file *file, const char *name)
 {

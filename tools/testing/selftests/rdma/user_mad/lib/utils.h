@@ -293,6 +293,11 @@ ssize_t _umad_read(const struct umad_file *file, struct umad_msg *msg);
 	umad_err_read(EAGAIN, file);					\
 } while (0)
 
+int _umad_make_blocking(const struct umad_file *file);
+
+#define umad_make_blocking(file)					\
+	ASSERT_EQ(0, _umad_make_blocking(file))
+
 long umad_fdinfo(const struct umad_file *file, const char *name);
 bool umad_fdinfo_reaches(const struct umad_file *file, const char *name,
 			 long least, int ms);

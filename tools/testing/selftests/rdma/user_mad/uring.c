@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * io_uring: what needs no waiting is done at once, also on descriptors that block,
+ * and a read that has to wait does so without a thread of the kernel's.
+ */
+#include <liburing.h>
+
+#define PAIR_TWO_VARIANTS
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/pair.h"
+#include "lib/vector.h"
+
+#define LONG_MS		600000
+#define GROUP		7	/* of provided buffers */
+#define BUFFERS		8
+/* Linux 6.7 has it, not every liburing */
+#define OP_READ_MULTISHOT 49
+
+#define NO_IO_URING	"no io_uring in this kernel, or not for us"
+#define BY_WORKER	"a worker of the kernel's does what needs no waiting"
+
+static struct umad_vector vector;
+
+/* False if the kernel has no io_uring, or the administrator has turned it off */
+#define ring_setup(ring) ({						\
+	int __ret = io_uring_queue_init(UMAD_VECTOR, ring, 0);		\
+									\
+	if (__ret != -ENOSYS && __ret != -EPERM)			\
+		ASSERT_EQ(0, __ret);					\
+	!__ret;								\
+})
+
+/* Whether a thread was made for us that does what would wait */
+static bool have_worker(void)
+{
+	struct dirent *entry;
+	bool found = false;
+	char comm[32];
+	DIR *dir;
+
+	dir = opendir("/proc/self/task");
+	while (dir && (entry = readdir(dir))) {
+		if (!umad_sysfs_read(comm, sizeof(comm), "/proc/self/task/%s/comm",
+				     entry->d_name))
+			found |= !strncmp(comm, "iou-wrk-", 8);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static struct io_uring_sqe *ring_read(struct io_uring *ring, const struct umad_file *file,
+				      int i)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	io_uring_prep_read(sqe, file->fd, vector.iov[i].iov_base, vector.iov[i].iov_len, 0);
+	sqe->user_data = i;
+	return sqe;
+}
+
+static struct io_uring_sqe *ring_write(struct io_uring *ring, const struct umad_file *file,
+				       int i)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	io_uring_prep_write(sqe, file->fd, vector.iov[i].iov_base, vector.iov[i].iov_len, 0);
+	sqe->user_data = i;
+	return sqe;
+}
+
+/* The next completion within @ms; false if there is none */
+static bool ring_next(struct io_uring *ring, struct io_uring_cqe *result, int ms)
+{
+	struct __kernel_timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+	struct io_uring_cqe *cqe;
+
+	if (ms ? io_uring_wait_cqe_timeout(ring, &cqe, &ts) :
+		 io_uring_peek_cqe(ring, &cqe))
+		return false;
+	*result = *cqe;
+	io_uring_cqe_seen(ring, cqe);
+	return true;
+}
+
+#define ring_submit(ring, count)					\
+	ASSERT_EQ(count, io_uring_submit(ring))
+
+#define ring_expect(ring, want, ms) do {				\
+	struct io_uring_cqe __cqe = {};					\
+									\
+	ASSERT_TRUE(ring_next(ring, &__cqe, ms))			\
+		TH_LOG("no completion");				\
+	EXPECT_EQ(want, __cqe.res);					\
+} while (0)
+
+#define send_mads(self, first, count) do {				\
+	struct umad_msg __msg;						\
+	__u32 __i;							\
+									\
+	for (__i = 0; __i < (count); __i++) {				\
+		__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND,	\
+				 (first) + __i);			\
+		umad_write(&(self)->client, &__msg);			\
+	}								\
+} while (0)
+
+/* ... and now they are there */
+#define queue_mads(self, first, count) do {				\
+	send_mads(self, first, count);					\
+	ASSERT_TRUE(umad_unread_reaches(&(self)->server, count));	\
+} while (0)
+
+/* Reads: the server of a pair, which blocks */
+
+#define reading(self, ring) ({						\
+	umad_make_blocking(&(self)->server);				\
+	umad_vector_rooms(&vector, &(self)->server);			\
+	ring_setup(ring);						\
+})
+
+TEST_F(pair, read_inline)
+{
+	int len = umad_mad_len(&self->server);
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+	bool at_once;
+
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	queue_mads(self, 0, 1);
+	ring_read(&ring, &self->server, 0);
+	ring_submit(&ring, 1);
+	at_once = ring_next(&ring, &cqe, 0);
+	EXPECT_FIXED(at_once && !have_worker(), BY_WORKER);
+	if (!at_once)
+		ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+	EXPECT_EQ(len, cqe.res);
+	umad_vector_expect(&vector, 0, 0);
+	io_uring_queue_exit(&ring);
+}
+
+/* As many as there are, in their order, by one system call */
+TEST_F(pair, read_many)
+{
+	int len = umad_mad_len(&self->server), i;
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	queue_mads(self, 0, UMAD_VECTOR);
+	for (i = 0; i < UMAD_VECTOR; i++)
+		ring_read(&ring, &self->server, i);
+	ring_submit(&ring, UMAD_VECTOR);
+	if (umad_reference()) {
+		/* Workers take them in any order */
+		for (i = 0; i < UMAD_VECTOR; i++)
+			ring_expect(&ring, len, UMAD_SOON_MS);
+	} else {
+		for (i = 0; i < UMAD_VECTOR; i++) {
+			ASSERT_TRUE(ring_next(&ring, &cqe, 0));
+			EXPECT_EQ(i, (int)cqe.user_data);
+			EXPECT_EQ(len, cqe.res);
+			umad_vector_expect(&vector, i, i);
+		}
+	}
+	EXPECT_FIXED(!have_worker(), BY_WORKER);
+	io_uring_queue_exit(&ring);
+}
+
+/* Several packets by one request */
+TEST_F(pair, readv)
+{
+	int len = umad_mad_len(&self->server);
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+
+	if (umad_reference())
+		SKIP(return, "there, readv() waits until all elements are full");
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	queue_mads(self, 0, 3);
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_readv(sqe, self->server.fd, vector.iov, 4, 0);
+	ring_submit(&ring, 1);
+	ring_expect(&ring, 3 * len, 0);
+	umad_vector_expect(&vector, 0, 0);
+	umad_vector_expect(&vector, 1, 1);
+	umad_vector_expect(&vector, 2, 2);
+	EXPECT_TRUE(umad_vector_untouched(&vector, 3, 0));
+	EXPECT_FALSE(have_worker());
+	io_uring_queue_exit(&ring);
+}
+
+TEST_F(pair, read_waits_by_poll)
+{
+	int len = umad_mad_len(&self->server), i;
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	for (i = 0; i < 4; i++)
+		ring_read(&ring, &self->server, i);
+	ring_submit(&ring, 4);
+	EXPECT_FALSE(ring_next(&ring, &cqe, 0));
+	EXPECT_FALSE(have_worker());
+	send_mads(self, 0, 4);
+	for (i = 0; i < 4; i++)
+		ring_expect(&ring, len, UMAD_SOON_MS);
+	EXPECT_FIXED(!have_worker(), BY_WORKER);
+	io_uring_queue_exit(&ring);
+}
+
+/* Told not to wait, it does not even by poll */
+TEST_F(pair, read_nowait)
+{
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	ring_read(&ring, &self->server, 0)->rw_flags = RWF_NOWAIT;
+	ring_submit(&ring, 1);
+	ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+	EXPECT_FIXED(cqe.res == -EAGAIN, "RWF_NOWAIT is refused");
+	EXPECT_FALSE(have_worker());
+	io_uring_queue_exit(&ring);
+}
+
+TEST_F(pair, read_refused)
+{
+	struct io_uring ring;
+	struct umad_msg got;
+
+	if (umad_reference())
+		SKIP(return, BY_WORKER);
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	queue_mads(self, 0, 1);
+	vector.iov[0].iov_len--;
+	ring_read(&ring, &self->server, 0);
+	vector.iov[0] = (struct iovec){ NULL, umad_mad_len(&self->server) };
+	ring_read(&ring, &self->server, 0);
+	vector.iov[0].iov_len = 0;
+	ring_read(&ring, &self->server, 0);
+	ring_submit(&ring, 3);
+	ring_expect(&ring, -EINVAL, 0);
+	ring_expect(&ring, -EFAULT, 0);
+	ring_expect(&ring, -EINVAL, 0);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
+	io_uring_queue_exit(&ring);
+}
+
+/* Who gives up takes nothing away */
+TEST_F(pair, read_cancelled)
+{
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+	struct umad_msg got;
+	int i;
+
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	ring_read(&ring, &self->server, 1);
+	ring_submit(&ring, 1);
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_cancel64(sqe, 1, 0);
+	sqe->user_data = 2;
+	ring_submit(&ring, 1);
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+		EXPECT_EQ(cqe.user_data == 1 ? -ECANCELED : 0, cqe.res);
+	}
+	send_mads(self, 0, 1);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
+	EXPECT_TRUE(umad_vector_untouched(&vector, 1, 0));
+	io_uring_queue_exit(&ring);
+}
+
+/*
+ * Buffers that the kernel knows by number are no user memory to a driver. To the
+ * reference they come as addresses.
+ */
+TEST_F(pair, registered_buffers)
+{
+	int len = umad_mad_len(&self->server);
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	ASSERT_EQ(0, io_uring_register_buffers(&ring, vector.iov, 2));
+	queue_mads(self, 0, 1);
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_read_fixed(sqe, self->server.fd, vector.buf[0], len, 0, 0);
+	ring_submit(&ring, 1);
+	ring_expect(&ring, umad_reference() ? len : -EINVAL, UMAD_SOON_MS);
+	if (!umad_reference()) {
+		EXPECT_TRUE(umad_vector_untouched(&vector, 0, 0));
+		umad_read(&self->server, &msg);
+	}
+
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	umad_vector_put(&vector, 1, &self->client, &msg);
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_write_fixed(sqe, self->client.fd, vector.buf[1],
+				  umad_mad_len(&self->client), 0, 1);
+	ring_submit(&ring, 1);
+	ring_expect(&ring, umad_reference() ? (int)umad_mad_len(&self->client) : -EINVAL,
+		    UMAD_SOON_MS);
+	EXPECT_EQ(umad_reference(), umad_readable(&self->server, UMAD_QUIET_MS));
+	io_uring_queue_exit(&ring);
+}
+
+/* Multishot: one request, a completion for each MAD */
+
+struct buffers {
+	struct io_uring_buf_ring *ring;
+	__u8 buf[BUFFERS][UMAD_HDR_NEW + MAD_SIZE];
+};
+
+static struct buffers buffers;
+
+static int buffers_register(struct io_uring *ring)
+{
+	struct io_uring_buf_reg reg = {
+		.ring_entries = BUFFERS,
+		.bgid = GROUP,
+	};
+	int ret, i;
+
+	buffers.ring = aligned_alloc(sysconf(_SC_PAGESIZE), sysconf(_SC_PAGESIZE));
+	if (!buffers.ring)
+		return -ENOMEM;
+	reg.ring_addr = (uintptr_t)buffers.ring;
+	io_uring_buf_ring_init(buffers.ring);
+	ret = io_uring_register_buf_ring(ring, &reg, 0);
+	for (i = 0; !ret && i < BUFFERS; i++)
+		io_uring_buf_ring_add(buffers.ring, buffers.buf[i], sizeof(buffers.buf[i]), i,
+				      io_uring_buf_ring_mask(BUFFERS), i);
+	if (!ret)
+		io_uring_buf_ring_advance(buffers.ring, BUFFERS);
+	return ret;
+}
+
+/* Puts the buffer of a completion back */
+static void buffers_recycle(const struct io_uring_cqe *cqe)
+{
+	int i = cqe->flags >> IORING_CQE_BUFFER_SHIFT;
+
+	io_uring_buf_ring_add(buffers.ring, buffers.buf[i], sizeof(buffers.buf[i]), i,
+			      io_uring_buf_ring_mask(BUFFERS), 0);
+	io_uring_buf_ring_advance(buffers.ring, 1);
+}
+
+static bool have_multishot(struct io_uring *ring)
+{
+	struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
+	bool have = probe && io_uring_opcode_supported(probe, OP_READ_MULTISHOT);
+
+	io_uring_free_probe(probe);
+	return have;
+}
+
+static void ring_read_multishot(struct io_uring *ring, const struct umad_file *file)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	io_uring_prep_rw(OP_READ_MULTISHOT, sqe, file->fd, NULL, 0, 0);
+	sqe->flags = IOSQE_BUFFER_SELECT;
+	sqe->buf_group = GROUP;
+}
+
+/* A completion with a MAD, after which the request goes on */
+#define expect_shot(ring, file, want) do {				\
+	struct io_uring_cqe __cqe = {};					\
+	struct mad __mad;						\
+									\
+	ASSERT_TRUE(ring_next(ring, &__cqe, UMAD_SOON_MS))		\
+		TH_LOG("no completion");				\
+	ASSERT_EQ((int)umad_mad_len(file), __cqe.res);			\
+	EXPECT_TRUE(__cqe.flags & IORING_CQE_F_MORE);			\
+	ASSERT_TRUE(__cqe.flags & IORING_CQE_F_BUFFER);			\
+	memcpy(&__mad,							\
+	       buffers.buf[__cqe.flags >> IORING_CQE_BUFFER_SHIFT] +	\
+	       (file)->hlen, sizeof(__mad));				\
+	EXPECT_EQ((__u32)(want), (__u32)be64toh(__mad.tid));		\
+	buffers_recycle(&__cqe);					\
+} while (0)
+
+TEST_F(pair, multishot)
+{
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+	int i;
+
+	if (umad_reference())
+		SKIP(return, BY_WORKER);
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	if (!have_multishot(&ring))
+		SKIP(return, "this kernel has no multishot reads");
+	ASSERT_EQ(0, buffers_register(&ring));
+	queue_mads(self, 0, 3);
+	ring_read_multishot(&ring, &self->server);
+	ring_submit(&ring, 1);
+	for (i = 0; i < 3; i++)
+		expect_shot(&ring, &self->server, i);
+	EXPECT_FALSE(ring_next(&ring, &cqe, 0));
+
+	/* More than there are buffers, one after the other */
+	for (; i < 3 * BUFFERS; i++) {
+		send_mads(self, i, 1);
+		expect_shot(&ring, &self->server, i);
+	}
+	EXPECT_FALSE(have_worker());
+	io_uring_queue_exit(&ring);
+	free(buffers.ring);
+}
+
+/* Without a buffer it is over, and what there is no buffer for waits */
+TEST_F(pair, multishot_out_of_buffers)
+{
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+	struct umad_msg got;
+	int i;
+
+	if (umad_reference())
+		SKIP(return, BY_WORKER);
+	if (!reading(self, &ring))
+		SKIP(return, NO_IO_URING);
+	if (!have_multishot(&ring))
+		SKIP(return, "this kernel has no multishot reads");
+	ASSERT_EQ(0, buffers_register(&ring));
+	queue_mads(self, 0, BUFFERS + 1);
+	ring_read_multishot(&ring, &self->server);
+	ring_submit(&ring, 1);
+	for (i = 0; i < BUFFERS; i++) {
+		ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+		EXPECT_EQ((int)umad_mad_len(&self->server), cqe.res);
+	}
+	ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+	EXPECT_EQ(-ENOBUFS, cqe.res);
+	EXPECT_FALSE(cqe.flags & IORING_CQE_F_MORE);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(BUFFERS, (int)be64toh(got.mad.tid));
+	io_uring_queue_exit(&ring);
+	free(buffers.ring);
+}
+
+/* Writes that have to wait: on RoCE, for the address of the destination */
+
+TEST_F(pair, write_waits)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
+	struct io_uring ring;
+	struct umad_msg got;
+
+	if (!ring_setup(&ring))
+		SKIP(return, NO_IO_URING);
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_vector_put(&vector, 0, &self->client, &msg);
+	ring_write(&ring, &self->client, 0);
+	ring_submit(&ring, 1);
+	ring_expect(&ring, (int)umad_mad_len(&self->client), UMAD_SOON_MS);
+	umad_read(&self->server, &got);
+	EXPECT_EQ(5, (int)(__u32)be64toh(got.mad.tid));
+	/* However often that was tried, it was sent once */
+	pair_expect_nothing_sent(self);
+	umad_err_write(EINVAL, &self->client, &msg);
+	io_uring_queue_exit(&ring);
+}
+
+TEST_F(pair, write_nowait)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+	struct umad_msg got;
+
+	if (!ring_setup(&ring))
+		SKIP(return, NO_IO_URING);
+	msg.hdr.timeout_ms = LONG_MS;
+	umad_vector_put(&vector, 0, &self->client, &msg);
+	ring_write(&ring, &self->client, 0)->rw_flags = RWF_NOWAIT;
+	ring_submit(&ring, 1);
+	ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+	EXPECT_FIXED(cqe.res == -EAGAIN, "RWF_NOWAIT is refused");
+	EXPECT_FALSE(have_worker());
+	pair_expect_nothing_sent(self);
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	io_uring_queue_exit(&ring);
+}
+
+/* A simulated InfiniBand device, where writes do not wait, and which can go */
+
+FIXTURE(ib)
+{
+	struct umad_device device;
+	struct umad_file file;
+	__u32 id;
+	struct io_uring ring;
+	bool have_ring;
+};
+
+FIXTURE_SETUP(ib)
+{
+	struct umad_reg reg = umad_reg_vendor(2, pair_methods);
+
+	self->file.fd = -1;
+	if (!umad_device_possible(UMAD_MADSIM))
+		SKIP(return, UMAD_NO_DEVICE(UMAD_MADSIM));
+	self->have_ring = ring_setup(&self->ring);
+	if (!self->have_ring)
+		SKIP(return, NO_IO_URING);
+	ASSERT_EQ(0, umad_device_make(&self->device, UMAD_MADSIM));
+	umad_fabric_up(&self->device.fabric);
+	umad_open(&self->device.port, O_RDWR, &self->file);
+	umad_enable_pkey(&self->file);
+	self->id = umad_register(&self->file, &reg);
+}
+
+FIXTURE_TEARDOWN(ib)
+{
+	if (self->have_ring)
+		io_uring_queue_exit(&self->ring);
+	umad_close(&self->file);
+	if (self->device.port.name[0])
+		umad_device_free(&self->device);
+}
+
+/* To itself, and nobody answers */
+static struct umad_msg ib_request(FIXTURE_DATA(ib) *self, __u32 tid)
+{
+	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_GET, tid);
+
+	msg.hdr.grh_present = 0;
+	msg.hdr.lid = htobe16(self->device.fabric.lid[0]);
+	msg.hdr.timeout_ms = LONG_MS;
+	return msg;
+}
+
+TEST_F(ib, write_many)
+{
+	int len = umad_mad_len(&self->file), i;
+	struct io_uring_cqe cqe;
+	struct umad_msg msg;
+
+	for (i = 0; i < UMAD_VECTOR; i++) {
+		msg = ib_request(self, i);
+		umad_vector_put(&vector, i, &self->file, &msg);
+		ring_write(&self->ring, &self->file, i);
+	}
+	ring_submit(&self->ring, UMAD_VECTOR);
+	for (i = 0; i < UMAD_VECTOR; i++) {
+		ASSERT_TRUE(ring_next(&self->ring, &cqe,
+				      umad_reference() ? UMAD_SOON_MS : 0));
+		EXPECT_EQ(len, cqe.res);
+		if (!umad_reference())
+			EXPECT_EQ(i, (int)cqe.user_data);
+	}
+	EXPECT_FIXED(!have_worker(), BY_WORKER);
+	for (i = 0; i < UMAD_VECTOR; i++) {
+		umad_read(&self->file, &msg);
+		if (!umad_reference())
+			EXPECT_EQ(i, (int)(__u32)be64toh(msg.mad.tid));
+	}
+}
+
+/* A duplicate is refused, what follows is sent */
+TEST_F(ib, write_refused)
+{
+	int len = umad_mad_len(&self->file), i;
+	struct io_uring_cqe cqe;
+	struct umad_msg msg;
+
+	if (umad_reference())
+		SKIP(return, BY_WORKER);
+	for (i = 0; i < 4; i++) {
+		msg = ib_request(self, i == 2 ? 1 : i);
+		umad_vector_put(&vector, i, &self->file, &msg);
+		ring_write(&self->ring, &self->file, i);
+	}
+	ring_submit(&self->ring, 4);
+	for (i = 0; i < 4; i++) {
+		ASSERT_TRUE(ring_next(&self->ring, &cqe, 0));
+		EXPECT_EQ(cqe.user_data == 2 ? -EINVAL : len, cqe.res);
+	}
+	for (i = 0; i < 4; i++) {
+		if (i == 2)
+			continue;
+		umad_read(&self->file, &msg);
+		EXPECT_EQ(i, (int)(__u32)be64toh(msg.mad.tid));
+	}
+}
+
+TEST_F(ib, removal)
+{
+	struct umad_msg msg = ib_request(self, 1);
+	bool multishot = !umad_reference() && have_multishot(&self->ring);
+	struct io_uring_cqe cqe;
+	int i;
+
+	umad_vector_rooms(&vector, &self->file);
+	for (i = 0; i < 3; i++)
+		ring_read(&self->ring, &self->file, i);
+	if (multishot) {
+		ASSERT_EQ(0, buffers_register(&self->ring));
+		ring_read_multishot(&self->ring, &self->file);
+	}
+	ring_submit(&self->ring, 3 + multishot);
+	ASSERT_EQ(0, umad_device_remove(&self->device));
+	for (i = 0; i < 3 + multishot; i++) {
+		ASSERT_TRUE(ring_next(&self->ring, &cqe, UMAD_SOON_MS));
+		EXPECT_EQ(-EIO, cqe.res);
+		EXPECT_FALSE(cqe.flags & IORING_CQE_F_MORE);
+	}
+	EXPECT_TRUE(umad_vector_untouched(&vector, 0, 0));
+
+	/* ... and whoever comes now */
+	ring_read(&self->ring, &self->file, 0);
+	umad_vector_put(&vector, 1, &self->file, &msg);
+	ring_write(&self->ring, &self->file, 1);
+	ring_submit(&self->ring, 2);
+	for (i = 0; i < 2; i++)
+		ring_expect(&self->ring, -EIO, UMAD_SOON_MS);
+}
+
+TEST_HARNESS_MAIN
