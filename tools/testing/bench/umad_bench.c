@@ -30,10 +30,12 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include <liburing.h>
 #include <rdma/ib_user_mad.h>
 
 #include "../selftests/rdma/user_mad/lib/mad.h"
@@ -49,6 +51,7 @@
 #define ATTR_CLASS_PORT_INFO 0x01
 #define TIMEOUT_MS	(3600 * 1000)
 #define MAX_SAMPLES	4096
+#define BATCH		64
 #define RMPP_MAX	(1024 * 1024)
 #define VENDOR_OUI	0x001405
 
@@ -490,6 +493,116 @@ static void bench_queued(void)
 	close(agent.fd);
 }
 
+/* Many MADs by one system call; what is told is the cost of one of them */
+
+static struct umad batch[BATCH];
+static struct iovec batch_iov[BATCH];
+
+/* As many responses as requests are queued afterwards */
+static void batch_requests(struct agent *agent, enum exchange what)
+{
+	unsigned int i;
+
+	for (i = 0; i < BATCH; i++) {
+		batch[i] = *request(agent, what, peer_lid);
+		batch_iov[i] = (struct iovec){ &batch[i], sizeof(batch[i]) };
+	}
+}
+
+static void batch_write(const struct agent *agent)
+{
+	if (writev(agent->fd, batch_iov, BATCH) != sizeof(batch))
+		err(1, "writev");
+}
+
+static void batch_read(const struct agent *agent)
+{
+	if (readv(agent->fd, batch_iov, BATCH) != sizeof(batch))
+		err(1, "readv");
+}
+
+static struct io_uring ring;
+
+static void ring_submit(const struct agent *agent, bool write)
+{
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+	unsigned int i, head;
+
+	for (i = 0; i < BATCH; i++) {
+		sqe = io_uring_get_sqe(&ring);
+		if (write)
+			io_uring_prep_write(sqe, agent->fd, &batch[i], sizeof(batch[i]), 0);
+		else
+			io_uring_prep_read(sqe, agent->fd, &batch[i], sizeof(batch[i]), 0);
+	}
+	if (io_uring_submit_and_wait(&ring, BATCH) != BATCH)
+		errx(1, "io_uring_enter");
+	io_uring_for_each_cqe(&ring, head, cqe)
+		if (cqe->res != sizeof(batch[0]))
+			errx(1, "io_uring: %s", strerror(-cqe->res));
+	io_uring_cq_advance(&ring, BATCH);
+}
+
+static void ring_write(const struct agent *agent)
+{
+	ring_submit(agent, true);
+}
+
+static void ring_read(const struct agent *agent)
+{
+	ring_submit(agent, false);
+}
+
+static const struct {
+	const char *name;
+	void (*write)(const struct agent *agent);
+	void (*read)(const struct agent *agent);
+} batches[] = {
+	{ "vector", batch_write, batch_read },
+	{ "uring", ring_write, ring_read },
+};
+
+static void bench_batch(void)
+{
+	struct agent smi = new_agent(0, 0, 0, 0);
+	struct agent gsi = new_agent(0, 1, 0, 0);
+	char figure[32];
+	unsigned int i, k;
+	uint64_t start;
+
+	if (io_uring_queue_init(BATCH, &ring, 0))
+		errx(1, "no io_uring");
+	for (i = 0; i < ARRAY_SIZE(batches); i++) {
+		for (k = 0; k < samples_wanted / 4; k++) {
+			batch_requests(&smi, DR0);
+			batch_write(&smi);
+			settle(10);
+			start = now();
+			batches[i].read(&smi);
+			sample((now() - start) / BATCH);
+		}
+		snprintf(figure, sizeof(figure), "read.%s", batches[i].name);
+		tell(figure, BATCH);
+
+		run_as(SCHED_FIFO);
+		for (k = 0; k < samples_wanted / 4; k++) {
+			batch_requests(&gsi, PERF);
+			start = now();
+			batches[i].write(&gsi);
+			sample((now() - start) / BATCH);
+			settle(10);
+			batch_read(&gsi);
+		}
+		run_as(SCHED_OTHER);
+		snprintf(figure, sizeof(figure), "write.%s", batches[i].name);
+		tell(figure, BATCH);
+	}
+	io_uring_queue_exit(&ring);
+	close(gsi.fd);
+	close(smi.fd);
+}
+
 /* kB of slab memory */
 static unsigned long slab(void)
 {
@@ -823,6 +936,7 @@ static const struct {
 	{ "outstanding", bench_outstanding },
 	{ "few", bench_few },
 	{ "queued", bench_queued },
+	{ "batch", bench_batch },
 	{ "memory", bench_memory },
 	{ "rmpp", bench_rmpp },
 	{ "short", bench_short },
