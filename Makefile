@@ -2,18 +2,27 @@
 #
 # Front door of user_mad; `make help` lists what it can do.
 
-KDIR ?= $(shell ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sort -V | tail -n 1)
+KDIR ?= $(patsubst %/include/generated/utsrelease.h,%,$(shell ls -d \
+	/usr/src/linux-headers-*/include/generated/utsrelease.h 2>/dev/null | \
+	sort -V | tail -n 1))
 # What `uname -r` says there; Debian's include/config/kernel.release may differ
 KREL = $(shell cut -s -d'"' -f2 $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf 2>/dev/null)
 OUT = build/$(KREL)
 src = $(CURDIR)/$(OUT)/src
 
-kbuild = $(MAKE) -C $(KDIR) M=$(src) CONFIG_INFINIBAND_USER_MAD= \
+kbuild = $(MAKE) -C $(KDIR) M=$(src) USER_MAD_VERSION=$(VERSION) CONFIG_INFINIBAND_USER_MAD= \
 	CONFIG_INFINIBAND_MADSIM= CONFIG_DEBUG_INFO_BTF_MODULES=
+
+# Whether that is Linux $(1) or newer
+since = $(filter $(1),$(shell printf '%s\n' $(1) '$(KREL)' | sort -V | head -n 1))
+MODULES ?= ib_umad $(if $(call since,6.1),ib_madsim)
 
 .PHONY: modules
 modules: check-kdir
 	@mkdir -p $(OUT)/src
+	$(if $(filter ib_madsim,$(MODULES))$(call since,6.1),,@rm -f $(OUT)/ib_madsim.ko; \
+		echo 'ib_madsim needs Linux 6.1 or newer: building ib_umad alone')
 	@# Objects go where the sources are: build beside links to ours, and
 	@# forget the links to what is no longer there.
 	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
@@ -21,8 +30,13 @@ modules: check-kdir
 	@# Each module by itself: when one cannot be built, the other is there.
 	@# What a failing one says is said again for the line that tells why.
 	@rm -f $(OUT)/failed $(OUT)/log
-	+@for module in USER_MAD:ib_umad MADSIM:ib_madsim; do \
-		ko=$${module#*:}.ko; option=CONFIG_INFINIBAND_$${module%:*}=m; \
+	+@for module in $(MODULES); do \
+		ko=$$module.ko; \
+		case $$module in \
+		ib_umad)	option=CONFIG_INFINIBAND_USER_MAD=m ;; \
+		ib_madsim)	option=CONFIG_INFINIBAND_MADSIM=m ;; \
+		*)		echo "$$module is no module of ours" >>$(OUT)/failed; continue ;; \
+		esac; \
 		if $(kbuild) $$option modules; then \
 			find $(src) -name $$ko -exec cp -u -t $(OUT) {} +; \
 		else \
@@ -40,7 +54,7 @@ check-kdir:
 	$(if $(word 2,$(CURDIR)),$(error the kernel build system cannot work in a path with spaces: move $(CURDIR)))
 	$(if $(KDIR),,$(error no kernel headers in /usr/src: as root run `apt-get install linux-headers-amd64`, or set KDIR=))
 	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/generated/utsrelease.h))
-	$(if $(filter 6.1,$(shell printf '%s\n' 6.1 '$(KREL)' | sort -V | head -n 1)),,$(error kernel $(KREL) is too old: user_mad needs 6.1 or newer))
+	$(if $(call since,5.10),,$(error kernel $(KREL) is too old: user_mad needs 5.10 or newer))
 
 .PHONY: demo
 demo:
@@ -61,6 +75,10 @@ test-reference: | python3
 .PHONY: test-rt
 test-rt: | python3
 	@scripts/run-tests selftests:newest-rt madsim:newest-rt
+
+.PHONY: test-old
+test-old: | python3
+	@scripts/run-tests old
 
 .PHONY: kunit
 kunit: | python3
@@ -134,10 +152,11 @@ help:
 	@echo 'make coverage        which lines of the modules that did not run'
 	@echo 'make kunit           KUnit alone, by the kernel'\''s kunit.py; make test has the suites, too'
 	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
+	@echo 'make test-old        the selftests over Soft-RoCE on Debian 11'\''s kernel, 5.10'
 	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
 	@echo 'make test-mutants    whether the tests catch bugs planted on purpose; before a release'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
-	@echo '                     (the last six are not a part of make test)'
+	@echo '                     (the last seven are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'

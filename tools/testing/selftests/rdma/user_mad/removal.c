@@ -11,8 +11,6 @@
 #include "umad_device.h"
 #include "umad_trap.h"
 
-#define MANY	256
-
 static const __u64 methods =
 	1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
 
@@ -353,7 +351,7 @@ TEST_F(removal, sends_outstanding)
 	struct umad_msg msg;
 	int i;
 
-	for (i = 0; i < MANY; i++) {
+	for (i = 0; i < umad_many_sends(); i++) {
 		msg = unanswered(self, i);
 		umad_write(&self->file, &msg);
 	}

@@ -5,9 +5,10 @@
 # prints one KTAP stream: a test for each program, with the program's own tests
 # indented before its result.
 #
-#	run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST]...]
+#	run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST|@VARIANT]...]
 #
-# PROGRAM/TEST: of this program only the tests of this name.
+# PROGRAM/TEST: of this program only the tests of this name; PROGRAM@VARIANT: only
+# those of this variant, such as rxe.
 #
 # -n: native programs only, no 32-bit ones.
 #
@@ -36,7 +37,7 @@ die()
 	exit 2
 }
 
-usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST]...]"
+usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[/TEST|@VARIANT]...]"
 both="device agent send recv poll rmpp smi trace"
 native="address fabric gmp issm rmpp_lengths rmpp_fault rmpp_fabric user_rmpp
 opa stall neighbour removal issm_removal mix limits charge rmpp_charge
@@ -146,10 +147,11 @@ number=0
 for name in $programs; do
 	number=$((number + 1))
 	echo "  # program $name"
-	only=
+	only='' variant=''
 	case $name in
 	*.sh)	program=$here/$name ;;
 	*/*)	program=$dir/${name%/*} only=${name#*/} ;;
+	*@*)	program=$dir/${name%@*} variant=${name#*@} ;;
 	*)	program=$dir/$name ;;
 	esac
 	if [ "$name" = 32-bit ]; then
@@ -158,8 +160,8 @@ for name in $programs; do
 		status=1
 		echo "not ok $number $name # there is no $program"
 	elif timeout --kill-after=5 "${limit:-120}" \
-			"$program" ${only:+-t "$only"} 2>&1 |
-			awk -v name="$name" -v only="$only" "$check" && after_each; then
+			"$program" ${variant:+-v "$variant"} ${only:+-t "$only"} 2>&1 |
+			awk -v name="$name" -v only="$only$variant" "$check" && after_each; then
 		echo "ok $number $name"
 	else
 		status=1
