@@ -56,6 +56,40 @@ check-kdir:
 	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/generated/utsrelease.h))
 	$(if $(call since,5.10),,$(error kernel $(KREL) is too old: user_mad needs 5.10 or newer))
 
+# depmod prefers what is in updates/ to the kernel's own
+updates = $(DESTDIR)/lib/modules/$(KREL)/updates
+prefix = /usr/local
+madsim = $(DESTDIR)$(prefix)/share/madsim
+
+.PHONY: install
+install: check-kdir
+	$(if $(wildcard $(OUT)/*.ko),,$(error nothing is built for $(KREL): run make first))
+	install -D -m 644 -t $(updates) $(wildcard $(OUT)/*.ko)
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man4 man/*.4
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/*.8
+	install -D -m 644 -t $(madsim) tools/testing/madsim/topology.awk
+	install -D -t $(madsim) tools/testing/madsim/madsim-load
+	install -d $(DESTDIR)$(prefix)/sbin
+	ln -sf ../share/madsim/madsim-load $(DESTDIR)$(prefix)/sbin/
+	$(if $(DESTDIR),,depmod $(KREL))
+
+.PHONY: uninstall
+uninstall: check-kdir
+	rm -f $(updates)/ib_umad.ko $(updates)/ib_madsim.ko
+	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man4/,$(notdir $(wildcard man/*.4)))
+	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,$(notdir $(wildcard man/*.8)))
+	rm -rf $(madsim) $(DESTDIR)$(prefix)/sbin/madsim-load
+	-rmdir --ignore-fail-on-non-empty $(updates)
+	$(if $(DESTDIR),,depmod $(KREL))
+
+.PHONY: deb
+deb:
+	@scripts/deb
+
+.PHONY: rpm
+rpm:
+	@scripts/rpm
+
 .PHONY: demo
 demo:
 	@scripts/demo fabric
@@ -79,6 +113,14 @@ test-rt: | python3
 .PHONY: test-old
 test-old: | python3
 	@scripts/run-tests old
+
+.PHONY: check-cross
+check-cross: | python3
+	@scripts/run-tests cross
+
+.PHONY: test-packages
+test-packages: | python3
+	@scripts/run-tests install packages:bookworm packages:unstable
 
 .PHONY: kunit
 kunit: | python3
@@ -141,6 +183,10 @@ clean:
 help:
 	@echo 'make                 build/RELEASE/ib_umad.ko for the newest installed kernel headers'
 	@echo '                     KDIR=DIR: for this kernel; W=1, C=1: warnings, sparse'
+	@echo 'make install         modules, manual pages, madsim-load; for KDIR=, below DESTDIR='
+	@echo 'make uninstall       remove them'
+	@echo 'make deb             build/deb/: packages of Debian that build the modules by DKMS'
+	@echo 'make rpm             build/rpm/: the same for RHEL and SLES'
 	@echo 'make demo            boot a kernel, bring a simulated fabric to life with opensm'
 	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
 	@echo 'make test            all tests, on Debian'\''s newest kernel, 6.12 and 6.1'
@@ -153,11 +199,13 @@ help:
 	@echo 'make kunit           KUnit alone, by the kernel'\''s kunit.py; make test has the suites, too'
 	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
 	@echo 'make test-old        the selftests over Soft-RoCE on Debian 11'\''s kernel, 5.10'
+	@echo 'make test-packages   the packages, from installation to purge, in hosts of their own'
 	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
 	@echo 'make test-mutants    whether the tests catch bugs planted on purpose; before a release'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
-	@echo '                     (the last seven are not a part of make test)'
+	@echo '                     (the last eight are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
+	@echo 'make check-cross     the same for arm64, ppc64el, s390x, riscv64 and i386'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
 	@echo '                     a table, and build/bench/index.html with plots'

@@ -21,11 +21,11 @@
 #error "ib_umad needs Linux 5.10 or newer"
 #endif
 
-/* For modinfo, at the one place in a module that names its authors */
+/* For modinfo, at the one place in a module that describes it */
 #ifdef USER_MAD_VERSION
-#undef MODULE_AUTHOR
-#define MODULE_AUTHOR(author_) \
-	MODULE_INFO(author, author_); \
+#undef MODULE_DESCRIPTION
+#define MODULE_DESCRIPTION(description_) \
+	MODULE_INFO(description, description_); \
 	MODULE_INFO(origin, "user_mad, which is not part of this kernel"); \
 	MODULE_VERSION(USER_MAD_VERSION)
 #endif

@@ -45,9 +45,10 @@ suite_configure()
 	mkdir -p "$folder/lists/partial" "$folder/archives/partial"
 	: >"$folder/status"
 	echo "deb [signed-by=$key] $mirror $name main" >"$folder/sources.list"
-	# What is released gets its new kernels there
-	case $name in
-	unstable)	;;
+	# What is released gets its new kernels there; mirrors of that lag behind
+	# for other architectures
+	case $1 in
+	unstable|*/*)	;;
 	*)
 		mirror=$(suite_mirror Debian-Security)
 		[ -z "$mirror" ] ||
