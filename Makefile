@@ -2,18 +2,27 @@
 #
 # Front door of user_mad; `make help` lists what it can do.
 
-KDIR ?= $(shell ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sort -V | tail -n 1)
+KDIR ?= $(patsubst %/include/generated/utsrelease.h,%,$(shell ls -d \
+	/usr/src/linux-headers-*/include/generated/utsrelease.h 2>/dev/null | \
+	sort -V | tail -n 1))
 # What `uname -r` says there; Debian's include/config/kernel.release may differ
 KREL = $(shell cut -s -d'"' -f2 $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf 2>/dev/null)
 OUT = build/$(KREL)
 src = $(CURDIR)/$(OUT)/src
 
-kbuild = $(MAKE) -C $(KDIR) M=$(src) CONFIG_INFINIBAND_USER_MAD= \
+kbuild = $(MAKE) -C $(KDIR) M=$(src) USER_MAD_VERSION=$(VERSION) CONFIG_INFINIBAND_USER_MAD= \
 	CONFIG_INFINIBAND_MADSIM= CONFIG_DEBUG_INFO_BTF_MODULES=
+
+# Whether that is Linux $(1) or newer
+since = $(filter $(1),$(shell printf '%s\n' $(1) '$(KREL)' | sort -V | head -n 1))
+MODULES ?= ib_umad $(if $(call since,6.1),ib_madsim)
 
 .PHONY: modules
 modules: check-kdir
 	@mkdir -p $(OUT)/src
+	$(if $(filter ib_madsim,$(MODULES))$(call since,6.1),,@rm -f $(OUT)/ib_madsim.ko; \
+		echo 'ib_madsim needs Linux 6.1 or newer: building ib_umad alone')
 	@# Objects go where the sources are: build beside links to ours, and
 	@# forget the links to what is no longer there.
 	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
@@ -21,8 +30,13 @@ modules: check-kdir
 	@# Each module by itself: when one cannot be built, the other is there.
 	@# What a failing one says is said again for the line that tells why.
 	@rm -f $(OUT)/failed $(OUT)/log
-	+@for module in USER_MAD:ib_umad MADSIM:ib_madsim; do \
-		ko=$${module#*:}.ko; option=CONFIG_INFINIBAND_$${module%:*}=m; \
+	+@for module in $(MODULES); do \
+		ko=$$module.ko; \
+		case $$module in \
+		ib_umad)	option=CONFIG_INFINIBAND_USER_MAD=m ;; \
+		ib_madsim)	option=CONFIG_INFINIBAND_MADSIM=m ;; \
+		*)		echo "$$module is no module of ours" >>$(OUT)/failed; continue ;; \
+		esac; \
 		if $(kbuild) $$option modules; then \
 			find $(src) -name $$ko -exec cp -u -t $(OUT) {} +; \
 		else \
@@ -40,7 +54,41 @@ check-kdir:
 	$(if $(word 2,$(CURDIR)),$(error the kernel build system cannot work in a path with spaces: move $(CURDIR)))
 	$(if $(KDIR),,$(error no kernel headers in /usr/src: as root run `apt-get install linux-headers-amd64`, or set KDIR=))
 	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/generated/utsrelease.h))
-	$(if $(filter 6.1,$(shell printf '%s\n' 6.1 '$(KREL)' | sort -V | head -n 1)),,$(error kernel $(KREL) is too old: user_mad needs 6.1 or newer))
+	$(if $(call since,5.10),,$(error kernel $(KREL) is too old: user_mad needs 5.10 or newer))
+
+# depmod prefers what is in updates/ to the kernel's own
+updates = $(DESTDIR)/lib/modules/$(KREL)/updates
+prefix = /usr/local
+madsim = $(DESTDIR)$(prefix)/share/madsim
+
+.PHONY: install
+install: check-kdir
+	$(if $(wildcard $(OUT)/*.ko),,$(error nothing is built for $(KREL): run make first))
+	install -D -m 644 -t $(updates) $(wildcard $(OUT)/*.ko)
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man4 man/*.4
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/*.8
+	install -D -m 644 -t $(madsim) tools/testing/madsim/topology.awk
+	install -D -t $(madsim) tools/testing/madsim/madsim-load
+	install -d $(DESTDIR)$(prefix)/sbin
+	ln -sf ../share/madsim/madsim-load $(DESTDIR)$(prefix)/sbin/
+	$(if $(DESTDIR),,depmod $(KREL))
+
+.PHONY: uninstall
+uninstall: check-kdir
+	rm -f $(updates)/ib_umad.ko $(updates)/ib_madsim.ko
+	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man4/,$(notdir $(wildcard man/*.4)))
+	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,$(notdir $(wildcard man/*.8)))
+	rm -rf $(madsim) $(DESTDIR)$(prefix)/sbin/madsim-load
+	-rmdir --ignore-fail-on-non-empty $(updates)
+	$(if $(DESTDIR),,depmod $(KREL))
+
+.PHONY: deb
+deb:
+	@scripts/packages/deb
+
+.PHONY: rpm
+rpm:
+	@scripts/packages/rpm
 
 .PHONY: demo
 demo:
@@ -61,6 +109,18 @@ test-reference: | python3
 .PHONY: test-rt
 test-rt: | python3
 	@scripts/run-tests selftests:newest-rt madsim:newest-rt
+
+.PHONY: test-old
+test-old: | python3
+	@scripts/run-tests old
+
+.PHONY: check-cross
+check-cross: | python3
+	@scripts/run-tests cross
+
+.PHONY: test-packages
+test-packages: | python3
+	@scripts/run-tests install packages:bookworm packages:unstable
 
 .PHONY: kunit
 kunit: | python3
@@ -131,6 +191,10 @@ clean:
 help:
 	@echo 'make                 build/RELEASE/ib_umad.ko for the newest installed kernel headers'
 	@echo '                     KDIR=DIR: for this kernel; W=1, C=1: warnings, sparse'
+	@echo 'make install         modules, manual pages, madsim-load; for KDIR=, below DESTDIR='
+	@echo 'make uninstall       remove them'
+	@echo 'make deb             build/deb/: packages of Debian that build the modules by DKMS'
+	@echo 'make rpm             build/rpm/: the same for RHEL and SLES'
 	@echo 'make demo            boot a kernel, bring a simulated fabric to life with opensm'
 	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
 	@echo 'make test            all tests, on Debian'\''s newest kernel, 6.12 and 6.1'
@@ -143,13 +207,16 @@ help:
 	@echo 'make coverage        which lines of the modules that did not run'
 	@echo 'make kunit           KUnit alone, by the kernel'\''s kunit.py; make test has the suites, too'
 	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
+	@echo 'make test-old        the selftests over Soft-RoCE on Debian 11'\''s kernel, 5.10'
+	@echo 'make test-packages   the packages, from installation to purge, in hosts of their own'
 	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
 	@echo 'make test-mutants    whether the tests catch bugs planted on purpose; before a release'
 	@echo 'make test-fixes      whether the bugs of others that we mend are there without our'
 	@echo '                     patches, and not there with them'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
-	@echo '                     (the last seven are not a part of make test)'
+	@echo '                     (the last nine are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
+	@echo 'make check-cross     the same for arm64, ppc64el, s390x, riscv64 and i386'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
 	@echo 'make series-fixes    build/series-fixes/: patches for bugs of the newest kernel'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'

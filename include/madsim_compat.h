@@ -8,6 +8,11 @@
 #define MADSIM_COMPAT_H
 
 #include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "ib_madsim needs Linux 6.1 or newer"
+#endif
+
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 

@@ -1,17 +1,95 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Kernels older than the one the series is made for. The external build
- * includes this before everything else; the series leaves it out.
+ * Kernels older than the one the series is made for, and what tells a module of
+ * the external build from the kernel's. That build includes this before
+ * everything else; the series leaves it out.
  */
 #ifndef UMAD_COMPAT_H
 #define UMAD_COMPAT_H
 
 #ifndef __ASSEMBLY__
+#include <linux/bitmap.h>
+#include <linux/device.h>
+#include <linux/module.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
-#error "ib_umad needs Linux 6.1 or newer"
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 10, 0)
+#error "ib_umad needs Linux 5.10 or newer"
+#endif
+
+/* For modinfo, at the one place in a module that describes it */
+#ifdef USER_MAD_VERSION
+#undef MODULE_DESCRIPTION
+#define MODULE_DESCRIPTION(description_) \
+	MODULE_INFO(description, description_); \
+	MODULE_INFO(origin, "user_mad, which is not part of this kernel"); \
+	MODULE_VERSION(USER_MAD_VERSION)
+#endif
+
+/* An attribute that only compilers of today know */
+#ifndef __counted_by
+#define __counted_by(count)
+#endif
+
+/*
+ * Distributions take functions over into kernels that are older than these.
+ * Below the version that brought one, ours has a name of its own, which does
+ * not care.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 14, 0) && defined(CONFIG_MEMCG)
+/* The kernel's wants a variable for interrupts, which modules cannot have */
+static inline struct mem_cgroup *umad_set_active_memcg(struct mem_cgroup *memcg)
+{
+	struct mem_cgroup *old = current->active_memcg;
+
+	WARN_ON_ONCE(in_interrupt());
+	current->active_memcg = memcg;
+	return old;
+}
+
+#undef set_active_memcg
+#define set_active_memcg umad_set_active_memcg
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0)
+/*
+ * Returns how many bytes are not there. The kernel's is of 5.16, but does not
+ * refuse addresses of the kernel before 5.18; the driver relies on that.
+ */
+static inline size_t umad_fault_in_readable(const char __user *from, size_t len)
+{
+	char byte __maybe_unused;
+	size_t at;
+
+	if (!access_ok(from, len))
+		return len;
+	for (at = 0; at < len; at += PAGE_SIZE - offset_in_page(from + at))
+		if (__get_user(byte, from + at))
+			return len - at;
+	return 0;
+}
+
+#undef fault_in_readable
+#define fault_in_readable umad_fault_in_readable
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
+/* Whole words, as all that is asked for here are 128 bits */
+static inline void umad_bitmap_from_arr64(unsigned long *bitmap, const u64 *words,
+					  unsigned int bits)
+{
+	unsigned int i;
+
+	for (i = 0; i < bits / 64; i++)
+		bitmap_from_u64(bitmap + i * BITS_TO_LONGS(64), words[i]);
+}
+
+#undef bitmap_from_arr64
+#define bitmap_from_arr64 umad_bitmap_from_arr64
 #endif
 
 /*
@@ -45,20 +123,36 @@
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define iter_iov(iter) ((iter)->iov)
 #endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
+#define user_backed_iter(iter) iter_is_iovec(iter)
+#endif
 
 /*
- * The callbacks of a class had arguments that were not const. These macros change
- * the definitions. Other uses of the names have no parentheses, and stay.
+ * The callbacks of a class had arguments that were not const, or were so in a
+ * distribution's kernel only: ask for their types, not for the version.
  */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define umad_type_if(condition, yes, no) \
+	typeof(__builtin_choose_expr(condition, (yes)NULL, (no)NULL))
+#define umad_devnode_is_const \
+	__builtin_types_compatible_p(typeof(((struct class *)NULL)->devnode), \
+				     char *(*)(const struct device *, umode_t *))
+#define umad_show_is_const \
+	__builtin_types_compatible_p(typeof(((struct class_attribute *)NULL)->show), \
+				     ssize_t (*)(const struct class *, \
+						 const struct class_attribute *, char *))
+
+/* Apply where a function of that name is defined, and not where it is used */
 #define umad_devnode(dev_, mode_) \
-	umad_devnode(struct device *dev, umode_t *mode)
-#endif
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	umad_devnode(umad_type_if(umad_devnode_is_const, const struct device *, \
+				  struct device *) dev, \
+		     umode_t *mode)
 #define abi_version_show(class_, attr_, buf_) \
-	abi_version_show(struct class *class, struct class_attribute *attr, \
+	abi_version_show(umad_type_if(umad_show_is_const, const struct class *, \
+				      struct class *) class, \
+			 umad_type_if(umad_show_is_const, \
+				      const struct class_attribute *, \
+				      struct class_attribute *) attr, \
 			 char *buf)
-#endif
 
 #endif /* __ASSEMBLY__ */
 #endif /* UMAD_COMPAT_H */

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Debian unstable, where the newest kernel and the newest clients are: packages
-# of it come from the mirror that this machine uses, by an apt configuration of
-# our own in the cache. The machine's own is not touched. Sourced after
-# common.sh, never run.
+# Debian unstable, where the newest kernel and the newest clients are; see
+# suite.sh. Sourced after common.sh, never run.
 #
 # shellcheck shell=bash disable=SC2154	# top and cache come from common.sh
 
@@ -12,89 +10,30 @@
 # shellcheck disable=SC2034	# used by the scripts that source this
 tested_series=7.2
 
+# shellcheck source=scripts/kernel/suite.sh
+. "$top/scripts/kernel/suite.sh"
+
 unstable=$cache/unstable
 
 # unstable_apt COMMAND ARGUMENT ...: apt-get or apt-cache, of unstable
 unstable_apt()
 {
-	APT_CONFIG=$unstable/apt.conf "$@"
+	suite_apt unstable "$@"
 }
 
-# The mirror, once the machine's own package lists are there to name it
-unstable_mirror()
-{
-	apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
-		'Label: Debian' 'Component: main' 2>/dev/null | head -n 1
-}
-
-unstable_configure()
-{
-	local mirror key=/usr/share/keyrings/debian-archive-keyring.gpg
-
-	command -v apt-get >/dev/null || die "no apt here; this needs Debian"
-	mirror=$(unstable_mirror)
-	if [ -z "$mirror" ]; then
-		[ "$(id -u)" != 0 ] || (apt_lock && apt_update)
-		mirror=$(unstable_mirror)
-	fi
-	[ "$mirror" ] || die "apt names no Debian mirror; as root run: apt-get update"
-
-	mkdir -p "$unstable/lists/partial" "$unstable/archives/partial"
-	: >"$unstable/status"
-	echo "deb [signed-by=$key] $mirror unstable main" >"$unstable/sources.list"
-	cat >"$unstable/apt.conf" <<-END
-		Dir::Etc::SourceList "$unstable/sources.list";
-		Dir::Etc::SourceParts "/dev/null";
-		Dir::Etc::Preferences "/dev/null";
-		Dir::Etc::PreferencesParts "/dev/null";
-		Dir::State::Lists "$unstable/lists";
-		Dir::State::Status "$unstable/status";
-		Dir::Cache "$unstable";
-		APT::Sandbox::User "$(id -un)";
-		APT::Default-Release "";
-	END
-}
-
-# Have the package lists, not older than a day. Those that are there serve when
-# there is no network.
 unstable_update()
 {
-	mkdir -p "$unstable"
-	exec 5>"$unstable/.lock"
-	flock 5
-	if [ -z "$(find "$unstable/updated" -mmin -1440 2>/dev/null)" ]; then
-		unstable_configure
-		say "fetching the package lists of Debian unstable"
-		if unstable_apt apt-get -qq update >"$unstable/log" 2>&1 &&
-				unstable_apt apt-cache show linux-source >/dev/null 2>&1; then
-			rm -rf "$unstable/said"
-			touch "$unstable/updated"
-		fi
-	fi
-	exec 5>&-
-	[ -e "$unstable/updated" ] ||
-		die "no package lists of Debian unstable: is a mirror reachable, and has it unstable?"
+	suite_update unstable linux-source
 }
 
-# unstable_ask ARGUMENT ...: what apt-cache says, which takes it a second or two,
-# so that it is asked once for the lists there are
 unstable_ask()
 {
-	local said="$*"
-
-	said=$unstable/said/${said// /_}
-	if [ ! -e "$said" ]; then
-		mkdir -p "$unstable/said"
-		unstable_apt apt-cache "$@" >"$said.$$" 2>/dev/null || true
-		mv "$said.$$" "$said"
-	fi
-	cat "$said"
+	suite_ask unstable "$@"
 }
 
-# unstable_depends PACKAGE PATTERN: the first dependency of this form
 unstable_depends()
 {
-	unstable_ask depends "$1" | sed -n "s/^ *Depends: \($2\)\$/\1/p" | head -n 1
+	suite_depends unstable "$@"
 }
 
 # unstable_version PACKAGE

@@ -12,8 +12,6 @@
 #include "lib/device.h"
 #include "lib/trap.h"
 
-#define MANY	256
-
 static const __u64 methods =
 	1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
 
@@ -354,7 +352,7 @@ TEST_F(removal, ends_what_is_outstanding)
 	struct umad_msg msg;
 	int i;
 
-	for (i = 0; i < MANY; i++) {
+	for (i = 0; i < umad_many_sends(); i++) {
 		msg = unanswered(self, i);
 		umad_write(&self->file, &msg);
 	}

@@ -5,11 +5,12 @@
 # prints one KTAP stream: a test for each program, with the program's own tests
 # indented before its result.
 #
-#	run.sh [-n] [-r] DIRECTORY [PROGRAM[.TEST]...]
+#	run.sh [-n] [-r] DIRECTORY [PROGRAM[.TEST|@VARIANT]...]
 #
 # Without PROGRAM all run that the file programs in DIRECTORY lists, which make has
 # put there. PROGRAM.TEST: of this program only the tests of this name, or the one
-# of this fixture and variant, PROGRAM.FIXTURE[.VARIANT].TEST.
+# of this fixture and variant, PROGRAM.FIXTURE[.VARIANT].TEST. PROGRAM@VARIANT: only
+# those of this variant, such as rxe.
 #
 # -n: native programs only, no 32-bit ones.
 #
@@ -38,7 +39,7 @@ die()
 	exit 2
 }
 
-usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[.TEST]...]"
+usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[.TEST|@VARIANT]...]"
 
 native_only=
 if [ "${1:-}" = -n ]; then
@@ -142,9 +143,10 @@ number=0
 for name in $programs; do
 	number=$((number + 1))
 	echo "  # program $name"
-	program=$dir/${name%%.*} only=
+	program=$dir/${name%%[.@]*} only=
 	! grep -qx "${name%%.*}\.sh" "$dir/programs" || program=$here/${name%%.*}.sh
 	case $name in
+	*@*)	only="-v ${name#*@}" ;;
 	*.*.*)	only="-r ${name#*.}" ;;
 	*.*)	only="-t ${name#*.}" ;;
 	esac

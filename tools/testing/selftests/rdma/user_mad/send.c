@@ -381,11 +381,11 @@ TEST_F(pair, duplicate_among_many)
 
 	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = LONG_MS;
-	for (i = 0; i < 256; i++) {
+	for (i = 0; i < umad_many_sends(); i++) {
 		msg.mad.tid = htobe64(i * 0x01010101U);
 		umad_write(&self->client, &msg);
 	}
-	for (i = 0; i < 256; i++) {
+	for (i = 0; i < umad_many_sends(); i++) {
 		msg.mad.tid = htobe64(i * 0x01010101U);
 		umad_err_write(EINVAL, &self->client, &msg);
 	}

@@ -134,6 +134,16 @@ bool umad_slow_kernel(void)
 	return umad_env("UMAD_SLOW_KERNEL");
 }
 
+/*
+ * How many sends that each need an address handle are many. Up to Linux 5.14 a
+ * Soft-RoCE device has no more than 100 handles, and whoever runs the programs
+ * there says so.
+ */
+int umad_many_sends(void)
+{
+	return umad_env("UMAD_FEW_HANDLES") ? 64 : 256;
+}
+
 int umad_fixed_ms(void)
 {
 	return umad_reference() ? UMAD_FIXED_MS : UMAD_SOON_MS;

@@ -106,6 +106,7 @@ long long umad_now_ms(void);
 void umad_sleep_ms(int ms);
 void umad_wait_as_child(pid_t parent);
 bool umad_env(const char *name);
+int umad_many_sends(void);
 bool umad_reference(void);
 bool umad_slow_kernel(void);
 int umad_fixed_ms(void);

@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# In a guest whose root has the packages installed: load what is in them, run the
+# examples of their manual pages, and remove them:
+#
+#	host.sh VERSION [held]
+#
+# held: somebody has a device open meanwhile.
+
+set -u
+version=$1 held=${2-}
+here=$(cd "$(dirname "$0")" && pwd)
+tmp=$(mktemp -d)
+. "$here/../../../scripts/ktap.sh"
+
+# The guest has them by a link; here they are written to
+umount /lib/modules
+modprobe configfs
+mount -t configfs none /sys/kernel/config
+
+loaded()
+{
+	cat /sys/module/ib_umad/version 2>/dev/null || echo none
+}
+
+loads_ours()
+{
+	modprobe ib_umad && [ "$(loaded)" = "$version" ] &&
+		modinfo ib_umad | grep '^filename: .*/updates/'
+}
+
+# With an ib_core of another build, whose symbols have other checksums
+refused_by_another_core()
+{
+	local ko at
+
+	modprobe -r ib_umad
+	ko=$(modinfo -F filename ib_umad)
+	case $ko in
+	*.xz)	xz -dc "$ko" ;;
+	*)	cat "$ko" ;;
+	esac >"$tmp/ib_umad.ko"
+	# Checksums are in the 8 bytes before a name that is filled up with zeros
+	at=$(LC_ALL=C grep -obUaP 'ib_register_mad_agent\x00{5}' "$tmp/ib_umad.ko" |
+		head -n 1 | cut -d: -f1)
+	[ "$at" ] && printf '\1\2\3\4' |
+		dd of="$tmp/ib_umad.ko" bs=1 seek=$((at - 8)) conv=notrunc status=none
+	modprobe ib_core
+	! insmod "$tmp/ib_umad.ko" &&
+		dmesg | grep 'ib_umad: disagrees about version of symbol ib_register_mad_agent'
+}
+
+fabric()
+{
+	"$here/examples" /usr/share/man/man8/madsim-load.8.gz >"$tmp/load.sh"
+	# The last line removes the fabric, which the other examples use
+	sed -i '$d' "$tmp/load.sh"
+	sh -ex "$tmp/load.sh" >"$tmp/said" 2>&1
+	local status=$?
+	cat "$tmp/said"
+	[ $status = 0 ] && grep -q '"S-.*"\[2\]' "$tmp/said"
+}
+
+asks_the_port()
+{
+	"$here/examples" /usr/share/man/man4/umad.4.gz >"$tmp/umad.c"
+	gcc -Wall -Wextra -Werror -o "$tmp/umad" "$tmp/umad.c" &&
+		"$tmp/umad" >"$tmp/said" && cat "$tmp/said" &&
+		grep -xE 'node 0x[0-9a-f]{16}' "$tmp/said" &&
+		! "$tmp/umad" /dev/infiniband/umad9
+}
+
+holds_issm()
+{
+	"$here/examples" /usr/share/man/man4/issm.4.gz >"$tmp/issm.sh"
+	sh -e "$tmp/issm.sh" >"$tmp/said" && cat "$tmp/said" &&
+		[ $(($(head -n 1 "$tmp/said") & 2)) = 0 ] &&
+		[ $(($(tail -n 1 "$tmp/said") & 2)) = 2 ]
+}
+
+removed()
+{
+	dpkg -r user-mad-dkms >"$tmp/said" 2>&1
+	local status=$?
+	cat "$tmp/said"
+	[ $status = 0 ]
+}
+
+says_who()
+{
+	[ "$(loaded)" = "$version" ] &&
+		grep "holder, process $holder\$" "$tmp/said"
+}
+
+# As the message has it
+advice()
+{
+	kill "$holder"
+	wait "$holder"
+	rmmod ib_umad && modprobe ib_umad
+}
+
+kernels_own()
+{
+	[ -d /sys/module/ib_umad ] && [ "$(loaded)" = none ] &&
+		modinfo ib_umad | grep '^filename: .*/kernel/drivers/'
+}
+
+last_line()
+{
+	madsim-load -r pair && rmmod ib_madsim
+}
+
+purged()
+{
+	dpkg --purge user-mad-dkms madsim-dkms &&
+		! ls -d /usr/src/user-mad-* /usr/src/madsim-* /var/lib/dkms/user-mad \
+			/var/lib/dkms/madsim 2>/dev/null &&
+		[ -z "$(find /lib/modules/ -name 'ib_madsim*')" ]
+}
+
+ktap_plan $([ "$held" ] && echo 11 || echo 8)
+ktap "modprobe loads ib_umad of the package" loads_ours
+[ -z "$held" ] || ktap "another ib_core refuses it" refused_by_another_core
+ktap "the example of madsim-load.8" fabric
+ktap "the example of umad.4" asks_the_port
+ktap "the example of issm.4" holds_issm
+if [ "$held" ]; then
+	cp /bin/sleep "$tmp/holder"
+	"$tmp/holder" 1000 3</dev/infiniband/umad0 &
+	holder=$!
+fi
+ktap "removal" removed
+if [ "$held" ]; then
+	ktap "removal says who is in the way" says_who
+	ktap "what to do then" advice
+fi
+ktap "the kernel's own module is back" kernels_own
+ktap "a fabric is removed" last_line
+ktap "nothing is left after a purge" purged
