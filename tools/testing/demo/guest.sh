@@ -108,30 +108,37 @@ found=$(grep -c '^Switch' "$out/topology") ends=$(grep -c '^Ca' "$out/topology")
 echo "   and so on: $ends hosts and $found switches, $(grep -c '^\[' "$out/topology") ends of links"
 [ "$found $ends" = "$switches $hosts" ] || fail "that is not what was plugged together"
 
-say "6. The way from one end to the other"
+say "6. Who is at work? umadstat, while ibnetdiscover asks and asks"
+(while :; do ibnetdiscover -C $last -P 1; done) >/dev/null 2>&1 &
+discovery=$!
+show tools/infiniband/umadstat/umadstat -w 2 -n 1
+kill $discovery
+wait $discovery 2>/dev/null || true
+
+say "7. The way from one end to the other"
 show ibtracert -C madsim0 -P 1 "$sm_lid" "$(lid $last)"
 
-say "7. The subnet administrator knows them all; its answer is an RMPP message"
+say "8. The subnet administrator knows them all; its answer is an RMPP message"
 nodes=$(saquery -C $last -P 1 NR | grep -c 'NodeRecord dump')
 paths=$(saquery -C $last -P 1 PR | grep -c 'PathRecord dump')
 echo "   saquery NR: $nodes node records"
 echo "   saquery PR: $paths path records"
 [ "$nodes" = $((switches + hosts)) ] || fail "$nodes node records"
 
-say "8. Two hosts talk: ibping, a vendor class of QP1"
+say "9. Two hosts talk: ibping, a vendor class of QP1"
 ibping -S -C $last -P 1 &
 server=$!
 wait_for "the server answers" ibping -C madsim0 -P 1 -c 1 "$(lid $last)"
 show ibping -C madsim0 -P 1 -c 3 "$(lid $last)"
 kill $server
 
-say "9. opensm stops: it closes issm0, and the bit is gone"
+say "10. opensm stops: it closes issm0, and the bit is gone"
 kill $sm
 wait $sm || true
 ! is_sm "$sm_lid" || fail "the IsSM bit is still there"
 smpquery -C $last -P 1 portinfo "$sm_lid" | grep -A 1 CapMask | sed 's/^/   /'
 
-say "10. The fabric is unplugged, the modules go"
+say "11. The fabric is unplugged, the modules go"
 rmmod ib_madsim
 rmmod ib_umad
 echo "   nothing left: $(ls /sys/class/infiniband | wc -l) devices"

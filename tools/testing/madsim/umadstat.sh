@@ -1,0 +1,219 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# umadstat, with a subnet manager and others at work: the table and the JSON say
+# what sysfs and /proc say. On an ib_umad that tells less, such as the
+# distribution's, it shows what that has, and says what is missing.
+
+if ! command -v python3 >/dev/null; then
+	echo "1..0 # SKIP umadstat is a Python program, and there is no python3"
+	exit
+fi
+. "$(dirname "$0")/lib.sh"
+
+umadstat=$here/../../infiniband/umadstat/umadstat
+mad=/sys/class/infiniband_mad
+
+plan 22
+
+# json EXPRESSION [OPTION ...]: of the object p, the only port or the first one
+json()
+{
+	local expression=$1
+	shift
+	"$umadstat" -j "$@" | python3 -c "
+import json, sys
+for line in sys.stdin:
+    o = json.loads(line)
+    p = o['ports'][0] if o['ports'] else None
+    print($expression)"
+}
+
+# umad_of DEVICE: its umad device
+umad_of()
+{
+	local dir
+	for dir in $mad/umad*; do
+		[ "$(cat "$dir/ibdev")" != "$1" ] || echo "${dir##*/}"
+	done
+}
+
+# fdinfo PID DEVICE: of all descriptors that a process has of it
+fdinfo()
+{
+	local fd
+	for fd in "/proc/$1/fd"/*; do
+		[ "$(readlink "$fd")" != "/dev/infiniband/$2" ] ||
+			cat "/proc/$1/fdinfo/${fd##*/}"
+	done
+}
+
+# sum KEY PID DEVICE: of this key in all of these
+sum()
+{
+	fdinfo "$2" "$3" | awk -v key="umad-$1:" '$1 == key { n += $2 } END { print n + 0 }'
+}
+
+load topology=star || bail "cannot load ib_madsim"
+port=$(umad_of madsim0)
+issm=issm${port#umad}
+sm_start sm madsim0
+sm=$(cat "$tmp/sm.pid")
+check "all ports become active" until_true 30 active 4
+
+# What this module tells, by the files themselves
+counters='' agents='' queues='' held=''
+[ ! -d "$mad/$port/statistics" ] || counters=1
+! fdinfo "$sm" "$port" | grep -q ^umad-agent: || agents=1
+! fdinfo "$sm" "$port" | grep -q ^umad-unread: || queues=1
+! fdinfo "$sm" "$issm" | grep -q ^issm-held: || held=1
+lacks=
+[ $counters ] || lacks+=", counters"
+[ $agents ] || lacks+=", agents"
+[ $queues ] || lacks+=", queues"
+[ $held ] || lacks+=", holders of issm"
+
+# where WHAT NAME COMMAND ...: a check that needs what not every module tells
+where()
+{
+	local what=$1 name=$2
+	shift
+	if [ "${!what}" ]; then
+		check "$@"
+	else
+		skip "$name" "this ib_umad tells no $what"
+	fi
+}
+
+says_what_is_missing()
+{
+	local said
+	said=$("$umadstat")
+	echo "$said"
+	if [ "$lacks" ]; then
+		grep -qx "this ib_umad does not tell: ${lacks#, }" <<<"$said"
+		says "this ib_umad does not tell: ${lacks#, }" json "o['missing']"
+	else
+		fails grep "does not tell" <<<"$said"
+		says "^\[\]$" json "o['missing']"
+	fi
+}
+check "what is missing, and nothing else" says_what_is_missing
+check "a row for each port" all_say "$umadstat" -- \
+	"^umad[0-9]+ madsim0/1 InfiniBand ACTIVE .*[-0-9]$" \
+	"^umad[0-9]+ madsim1/1 InfiniBand ACTIVE .*[-0-9]$" \
+	"^umad[0-9]+ madsim3/1 InfiniBand ACTIVE .*[-0-9]$"
+check "below it the subnet manager" all_say "$umadstat" -p "$port" -- \
+	"^$port madsim0/1 " "^  opensm\[$sm\] fd [0-9]+ +[-0-9]"
+verb=has
+[ ! $held ] || verb=holds
+check "which has issm" says "^  opensm\[$sm\] fd [0-9]+ $verb $issm " "$umadstat" -p "$port"
+check "JSON: port and holder" eval '
+	says "^${port@Q} ${sm} \[${issm@Q}\]$" json \
+		"repr(p[\"name\"]), p[\"files\"][0][\"pid\"],
+		 [f[\"device\"] for f in p[\"files\"] if \"held\" in f]" -p madsim0/1'
+
+opensm_agents()
+{
+	[ "$(fdinfo "$sm" "$port" | grep -c ^umad-agent:)" = \
+	  "$("$umadstat" -p "$port" | grep -Ec '^    [0-9]+: QP[01] ')" ]
+	all_say "$umadstat" -p "$port" -- \
+		"^    [0-9]+: QP0 SM, directed route 0x81\.1" \
+		"^    [0-9]+: QP1 SA 0x03\.2 RMPP: .*methods"
+}
+where agents "its agents" opensm_agents
+
+files_of_port()
+{
+	local files
+	files=$(json 'p["statistics"]["files"], len([f for f in p["files"] if "agents" in f])' \
+		-p "$port")
+	echo "$files"
+	[ "${files% *}" = "${files#* }" ] && [ "${files% *}" -gt 0 ]
+}
+where counters "as many descriptors as the port counts" files_of_port
+
+# Who does not read: a server that is stopped, and a client that asks it
+ibping -S -C madsim1 -P 1 &
+server=$!
+asked=$(umad_of madsim1)
+until_true 10 ibping -C madsim0 -P 1 -c 1 "$(lid madsim1)"
+check "a server is there" says "ibping\[$server\] fd" "$umadstat" -p madsim1
+where agents "what it serves" says "^    [0-9]+: QP1 vendor 001405 0x32\.1" \
+	"$umadstat" -p madsim1
+kill -STOP $server
+ibping -C madsim0 -P 1 -c 3 "$(lid madsim1)" >/dev/null 2>&1
+
+unread()
+{
+	local unread
+	unread=$(sum unread $server "$asked")
+	echo "$unread unread"
+	[ "$unread" -ge 3 ]
+	says "^$unread$" json 'sum(f["unread"] for f in p["files"])' -p "$asked"
+	says "^  ibping\[$server\] fd [0-9]+ +0 +- +- +- +$unread +0 +- +-$" \
+		"$umadstat" -p "$asked"
+}
+where queues "what a stopped server does not read" unread
+
+port_unread()
+{
+	says "^$(sum unread $server "$asked")$" json 'p["statistics"]["unread"]' -p "$asked"
+	# Nothing else hurts here as much
+	"$umadstat" | grep -m 1 -A 1 "^umad" | tail -n 1
+	says "^umad.* madsim[01]/1 " eval '"$umadstat" | grep -m 1 ^umad'
+}
+where counters "the port tells, too, and comes first" port_unread
+
+timeouts()
+{
+	says "^[1-9][0-9]*$" json 'p["statistics"]["timeouts"]' -p "$port"
+}
+where counters "requests without an answer" timeouts
+
+# What ibnetdiscover asks, the port sends
+(while :; do ibnetdiscover -C madsim2 -P 1; done) >/dev/null 2>&1 &
+discovery=$!
+rates()
+{
+	all_say "$umadstat" -w 1 -n 1 -p madsim2 -- \
+		"^[0-9:]+, in a second, over the last [1-9]" \
+		"^umad.* [1-9][0-9k]* +[1-9][0-9k]*$"
+	says "^True True None$" json 'p["rates"]["sent"] > 1, p["rates"]["received"] > 1,
+		p["rates"].get("unread")' -w 1 -n 1 -p madsim2
+}
+where counters "rates" rates
+check "a table every time" eval '
+	[ "$("$umadstat" -w 0.2 -n 3 | grep -c "^PORT, PROCESS")" = 3 ]'
+kill $discovery
+wait $discovery 2>/dev/null
+
+check "no such port" refuses "there is no port umad99; there are: umad" \
+	"$umadstat" -p umad99
+somebody=(setpriv --reuid=65534 --clear-groups)
+check "somebody else sees the ports, and hears what is missing" eval '
+	says "^not all processes may be seen: run as root$" ${somebody[*]} "$umadstat"
+	says "^umad.* madsim3/1 InfiniBand ACTIVE" ${somebody[*]} "$umadstat"
+	fails says "opensm" ${somebody[*]} "$umadstat"'
+check "without a /proc" refuses "cannot read $tmp/host/proc: No such file" eval '
+	mkdir -p $tmp/host && ln -s /sys $tmp/host/sys && "$umadstat" --root "$tmp/host"'
+check "sysfs and /proc of another place" eval '
+	ln -s /proc $tmp/host/proc
+	says "^  opensm\[$sm\]" "$umadstat" --root "$tmp/host" -p $port'
+
+put "$debugfs/preset/faults" "H2 unplug"
+gone()
+{
+	says "^$asked, which is gone: ibping\[$server\] fd [0-9]" "$umadstat"
+	refuses "there is no port $asked" "$umadstat" -p "$asked"
+	says "^\['$asked'.*\]$" json '[f["device"] for f in o["gone"]]'
+}
+check "a device that is gone" gone
+kill -KILL $server
+wait $server 2>/dev/null
+
+sm_end sm
+check "nobody has issm any more" fails says " $issm " "$umadstat" -p "$port"
+check "unload: no ports" eval 'unload; says "^no port has a umad device$" "$umadstat"'
+
+finish

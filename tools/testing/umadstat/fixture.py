@@ -1,0 +1,378 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Tests of umadstat over folders that look like /sys and /proc.
+
+What it makes of every value, whatever module there is, of files that vanish and
+of files that may not be read. Prints TAP. See umadstat.sh of
+tools/testing/madsim for the same with real modules.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+PROGRAM = os.path.join(HERE, "../../infiniband/umadstat/umadstat")
+NOBODY = 65534
+
+COUNTERS = ("sent", "received", "timeouts", "send_errors",
+            "refused_duplicate", "refused_limit", "refused_memory",
+            "dropped_limit", "dropped_memory", "dropped_address",
+            "rmpp_sent", "rmpp_received")
+GAUGES = ("files", "agents", "outstanding", "unread")
+
+
+def put(root, path, text):
+    """A file, with its folders, replaced at once as sysfs does."""
+    path = os.path.join(root, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "w") as file:
+        file.write(text + "\n")
+    os.rename(path + ".new", path)
+
+
+def put_port(root, num, device, port=1, layer="InfiniBand", counts=None):
+    mad = f"sys/class/infiniband_mad/umad{num}"
+    put(root, f"{mad}/ibdev", device)
+    put(root, f"{mad}/port", str(port))
+    ib = f"sys/class/infiniband/{device}/ports/{port}"
+    put(root, f"{ib}/state", "4: ACTIVE")
+    put(root, f"{ib}/link_layer", layer)
+    if layer == "InfiniBand":
+        put(root, f"sys/class/infiniband_mad/issm{num}/ibdev", device)
+        put(root, f"sys/class/infiniband_mad/issm{num}/port", str(port))
+    if counts is not None:
+        for name in COUNTERS + GAUGES:
+            put(root, f"{mad}/statistics/{name}", str(counts.get(name, 0)))
+
+
+def put_process(root, pid, command, files):
+    """files: of each descriptor, what it is and its fdinfo"""
+    put(root, f"proc/{pid}/comm", command)
+    os.makedirs(os.path.join(root, f"proc/{pid}/fd"))
+    for fd, (link, info) in enumerate(files):
+        os.symlink(link, os.path.join(root, f"proc/{pid}/fd/{fd}"))
+        put(root, f"proc/{pid}/fdinfo/{fd}", "pos:\t0\nflags:\t0100002\n" + info)
+
+
+def agent(num, qp=1, mgmt_class=0, version=0, methods=(), oui=0, rmpp=0,
+          user_rmpp=0, outstanding=0, unread=0):
+    mask = sum(1 << method for method in methods)
+    return (f"umad-agent:\t{num} qp {qp} class 0x{mgmt_class:02x} "
+            f"version {version} methods {mask:032x} oui {oui:06x} rmpp {rmpp} "
+            f"user-rmpp {user_rmpp} outstanding {outstanding} unread {unread}")
+
+
+def umad(*agents, outstanding=0, unread=0, dropped=0):
+    return "\n".join([f"umad-agents:\t{len(agents)}",
+                      f"umad-outstanding:\t{outstanding}",
+                      f"umad-unread:\t{unread}",
+                      f"umad-dropped:\t{dropped}", *agents])
+
+
+def busy_host(root):
+    """Three ports, the last of which suffers most, and who is at them."""
+    put_port(root, 0, "mlx5_0", counts={"sent": 123456, "received": 7,
+                                        "outstanding": 3, "files": 1})
+    put_port(root, 2, "mlx5_1", counts={"timeouts": 2})
+    put_port(root, 10, "rxe0", layer="Ethernet", counts={
+        "dropped_limit": 3, "dropped_address": 1, "refused_duplicate": 5})
+    put_process(root, 1, "init", [("/dev/null", "")])
+    put_process(root, 70, "opensm", [
+        ("socket:[4711]", ""),
+        ("/dev/infiniband/umad0", umad(
+            agent(0, 0, 0x81, 1, (1, 2, 3, 5, 7), outstanding=1),
+            agent(1, 1, 0x03, 2, (1, 2, 0x12, 0x15), rmpp=1, outstanding=2),
+            outstanding=3)),
+        ("/dev/infiniband/issm0", "issm-held:\t1"),
+    ])
+    put_process(root, 80, "evil\033[31m\nname", [
+        ("/dev/infiniband/umad10", umad()),
+        ("/dev/infiniband/umad10", umad(
+            agent(31, 1, 0x32, 1, (1, 127), 0x001405, user_rmpp=1, unread=9),
+            unread=9, dropped=4)),
+    ])
+    put_process(root, 90, "ibping", [("/dev/infiniband/umad3", umad())])
+    put_process(root, 91, "old", [
+        ("/dev/infiniband/umad0 (deleted)", umad()),
+        ("/dev/infiniband/issm9 (deleted)", "issm-held:\t0")])
+
+
+def other_module(root):
+    """What the kernel's own ib_umad has: no counters, no keys in fdinfo."""
+    put_port(root, 0, "mlx5_0")
+    put_process(root, 1, "init", [])
+    put_process(root, 70, "opensm", [("/dev/infiniband/umad0", ""),
+                                     ("/dev/infiniband/issm0", "")])
+
+
+class Failed(Exception):
+    pass
+
+
+def umadstat(root, *args, status=0, user=None):
+    """What it says, to stdout or, if it is to fail, to stderr"""
+    done = subprocess.run([sys.executable, PROGRAM, "--root", root, *args],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True,
+                          timeout=60, preexec_fn=user and (lambda: os.setuid(user)))
+    if done.returncode != status or bool(done.stderr) != bool(status):
+        raise Failed(f"status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stderr if status else done.stdout
+
+
+def rows(text):
+    """The lines below the headings"""
+    lines = text.splitlines()
+    at = [i for i, line in enumerate(lines) if line.startswith("PORT, PROCESS")]
+    if len(at) != 1:
+        raise Failed(f"{len(at)} lines of headings\n{text}")
+    return lines[at[0] + 1:]
+
+
+def expect(found, wanted):
+    if found != wanted:
+        raise Failed(f"wanted {wanted!r}\nfound  {found!r}")
+
+
+def expect_in(part, text):
+    if part not in text:
+        raise Failed(f"no {part!r} in:\n{text}")
+
+
+def table_has_it_all(root):
+    busy_host(root)
+    found = [" ".join(row.split()) for row in rows(umadstat(root))]
+    # DROPPED REFUSED FAILED TIMEOUTS UNREAD OUTSTANDING SENT RECEIVED
+    expect(found, [
+        "umad10 rxe0/1 RoCE ACTIVE 4 5 0 0 0 0 0 0",
+        "dropped: limit 3, address 1; refused: duplicate 5",
+        "evil?[31m?name[80] fd 1 4 - - - 9 0 - -",
+        "31: QP1 vendor 001405 0x32.1 user RMPP: Get 0x7f - - - - 9 0 - -",
+        "evil?[31m?name[80] fd 0: no agent 0 - - - 0 0 - -",
+        "umad2 mlx5_1/1 InfiniBand ACTIVE 0 0 0 2 0 0 0 0",
+        "umad0 mlx5_0/1 InfiniBand ACTIVE 0 0 0 0 0 3 123k 7",
+        "opensm[70] fd 1 0 - - - 0 3 - -",
+        "1: QP1 SA 0x03.2 RMPP: Get Set GetTable Delete - - - - 0 2 - -",
+        "0: QP0 SM, directed route 0x81.1: 5 methods - - - - 0 1 - -",
+        "opensm[70] fd 2 holds issm0 - - - - - - - -",
+        "umad3, which is gone: ibping[90] fd 0 0 - - - 0 0 - -",
+        "umad0, which is gone: old[91] fd 0 0 - - - 0 0 - -",
+        "issm9, which is gone: old[91] fd 1 - - - - - - - -",
+    ])
+
+
+def columns_are_columns(root):
+    busy_host(root)
+    lines = [line for line in umadstat(root).splitlines()[1:]
+             if not line.startswith("  dropped: ")]
+    end = lines[0].index("DROPPED") + len("DROPPED")
+    for line in lines[1:]:
+        if line[end - 1] not in "-0123456789" or line[end] != " ":
+            raise Failed(f"column 1 does not end at {end}: {line!r}")
+
+
+def json_has_it_all(root):
+    busy_host(root)
+    text = umadstat(root, "-j")
+    expect(text.count("\n"), 1)
+    data = json.loads(text)
+    expect(sorted(data), ["gone", "interval", "missing", "ports", "time"])
+    expect((data["missing"], data["interval"]), ([], None))
+    expect([port["name"] for port in data["ports"]],
+           ["umad0", "umad2", "umad10"])
+    port = data["ports"][0]
+    expect([port[key] for key in ("device", "port", "issm", "link_layer",
+                                  "state", "rates")],
+           ["mlx5_0", 1, "issm0", "InfiniBand", "ACTIVE", None])
+    expect(port["statistics"], {
+        **dict.fromkeys(COUNTERS + GAUGES, 0),
+        "sent": 123456, "received": 7, "outstanding": 3, "files": 1})
+    files = {file["fd"]: file for file in port["files"]}
+    expect(files[2], {"device": "issm0", "gone": False, "pid": 70,
+                      "command": "opensm", "fd": 2, "held": True})
+    expect(files[1]["agents"][1], {
+        "id": 1, "qp": 1, "class": 3, "version": 2, "methods": [1, 2, 18, 21],
+        "oui": 0, "rmpp": 1, "user_rmpp": 0, "outstanding": 2, "unread": 0})
+    roce = data["ports"][2]
+    expect((roce["issm"], roce["files"][1]["dropped"]), (None, 4))
+    expect(sorted(file["device"] for file in data["gone"]),
+           ["issm9", "umad0", "umad3"])
+
+
+def one_port(root):
+    busy_host(root)
+    for name in "umad0", "mlx5_0", "mlx5_0/1":
+        found = rows(umadstat(root, "-p", name))
+        expect([row.split()[0] for row in found if row[0] != " "], ["umad0"])
+
+
+def no_such_port(root):
+    busy_host(root)
+    for name in "umad1", "umad", "mlx5_0/2", "issm0", "":
+        expect_in(f"there is no port {name};", umadstat(root, "-p", name, status=1))
+    expect_in("there are: umad0 (mlx5_0/1), umad2 (mlx5_1/1), umad10 (rxe0/1)",
+              umadstat(root, "-p", "nosuch", status=1))
+
+
+def rates(root):
+    busy_host(root)
+    again = [subprocess.Popen(
+        [sys.executable, PROGRAM, "--root", root, "-w", "2", "-n", "2", *args],
+        stdout=subprocess.PIPE, universal_newlines=True) for args in ([], ["-j"])]
+    threading.Event().wait(1)
+    mad = "sys/class/infiniband_mad/umad2/statistics"
+    put(root, f"{mad}/sent", "100000")
+    put(root, f"{mad}/dropped_memory", "1")
+    # A device that came back counts from 0
+    put(root, "sys/class/infiniband_mad/umad0/statistics/sent", "5")
+    text, lines = [program.communicate(timeout=60)[0] for program in again]
+    data = [json.loads(line) for line in lines.splitlines()]
+    expect(len(data), 2)
+    first, second = [{port["name"]: port["rates"] for port in at["ports"]}
+                     for at in data]
+    if not 1.9 < data[0]["interval"] < 60:
+        raise Failed(f"an interval of {data[0]['interval']} s")
+    expect(round(first["umad2"]["sent"] * data[0]["interval"]), 100000)
+    expect(round(first["umad2"]["dropped_memory"] * data[0]["interval"]), 1)
+    expect((first["umad2"]["timeouts"], first["umad0"]), (0, None))
+    expect((second["umad2"]["sent"], second["umad0"]["sent"]), (0, 0))
+    expect([file["rates"] for file in data[0]["ports"][2]["files"]],
+           [{"dropped": 0}] * 2)
+
+    tables = text.split("\n\n")
+    expect(tables.pop(), "")
+    expect(len(tables), 2)
+    # What drops now hurts more than what dropped once
+    expect(rows(tables[0])[0].split()[0], "umad2")
+    expect(rows(tables[1])[0].split()[0], "umad0")
+    expect_in("dropped: memory 0.", tables[0])
+
+
+def another_module(root):
+    other_module(root)
+    lines = umadstat(root).splitlines()
+    expect(lines[1], "this ib_umad does not tell: counters, agents, queues, "
+                     "holders of issm")
+    expect([" ".join(row.split()) for row in rows("\n".join(lines))], [
+        "umad0 mlx5_0/1 InfiniBand ACTIVE - - - - - - - -",
+        "opensm[70] fd 0 - - - - - - - -",
+        "opensm[70] fd 1 has issm0 - - - - - - - -"])
+    port = json.loads(umadstat(root, "-j"))["ports"][0]
+    expect((port["statistics"], port["files"][0]["agents"]), (None, None))
+    for line in umadstat(root, "-w", "0.1", "-n", "2", "-j").splitlines():
+        expect(json.loads(line)["ports"][0]["rates"], None)
+
+
+def some_counters(root):
+    """A module of another day may have others."""
+    put_process(root, 1, "init", [])
+    put_port(root, 0, "mlx5_0")
+    put(root, "sys/class/infiniband_mad/umad0/statistics/sent", "5")
+    put(root, "sys/class/infiniband_mad/umad0/statistics/nosuch", "x")
+    expect(rows(umadstat(root))[0].split()[-8:], ["-"] * 6 + ["5", "-"])
+
+
+def no_ports(root):
+    put_process(root, 1, "init", [])
+    os.makedirs(os.path.join(root, "sys/class/infiniband_mad"))
+    expect_in("no port has a umad device\n", umadstat(root))
+    expect(json.loads(umadstat(root, "-j"))["ports"], [])
+
+
+def half_a_port(root):
+    """What is just coming or going is not there."""
+    other_module(root)
+    os.makedirs(os.path.join(root, "sys/class/infiniband_mad/umad5"))
+    expect(len(json.loads(umadstat(root, "-j"))["ports"]), 1)
+
+
+def half_a_process(root):
+    other_module(root)
+    os.makedirs(os.path.join(root, "proc/71"))
+    os.remove(os.path.join(root, "proc/70/fdinfo/0"))
+    expect([row.split()[0] for row in rows(umadstat(root))],
+           ["umad0", "opensm[70]"])
+
+
+def no_module(root):
+    put_process(root, 1, "init", [])
+    os.makedirs(os.path.join(root, "sys/class"))
+    expect_in("load ib_umad", umadstat(root, status=1))
+
+
+def no_proc(root):
+    other_module(root)
+    shutil.rmtree(os.path.join(root, "proc"))
+    expect_in("/proc: No such file", umadstat(root, status=1))
+
+
+def proc_may_not_be_read(root):
+    other_module(root)
+    os.chmod(os.path.join(root, "proc"), 0)
+    expect_in("/proc: Permission denied", umadstat(root, status=1, user=NOBODY))
+
+
+def foreign_processes(root):
+    other_module(root)
+    os.chmod(os.path.join(root, "proc/70/fd"), 0o500)
+    text = umadstat(root, user=NOBODY)
+    expect_in("not all processes may be seen: run as root\n", text)
+    expect(len(rows(text)), 1)
+    expect(len(rows(umadstat(root))), 3)
+
+
+def hidden_processes(root):
+    other_module(root)
+    shutil.rmtree(os.path.join(root, "proc/1"))
+    expect_in("not all processes may be seen: run as root\n", umadstat(root))
+
+
+def wrong_arguments(root):
+    other_module(root)
+    for args in (["-w", "0"], ["-w", "x"], ["-w"], ["-n", "2"], ["umad0"],
+                 ["-w", "1", "-n", "0"], ["--frob"]):
+        expect_in("usage: umadstat", umadstat(root, *args, status=2))
+
+
+def nobody_reads(root):
+    """A closed pipe ends it, without a word."""
+    other_module(root)
+    done = subprocess.run(
+        f"{sys.executable} {PROGRAM} --root {root} -w 0.1 | head -n 1",
+        shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    expect((done.stderr, done.stdout.count(b"\n")), (b"", 1))
+
+
+TESTS = [table_has_it_all, columns_are_columns, json_has_it_all, one_port,
+         no_such_port, rates, another_module, some_counters, no_ports,
+         half_a_port, half_a_process, no_module, no_proc, proc_may_not_be_read,
+         foreign_processes, hidden_processes, wrong_arguments, nobody_reads]
+
+
+def main():
+    if os.getuid() != 0:
+        print("Bail out! this needs root, to be somebody else for some tests")
+        sys.exit(1)
+    print(f"TAP version 13\n1..{len(TESTS)}", flush=True)
+    failed = False
+    for number, test in enumerate(TESTS, 1):
+        with tempfile.TemporaryDirectory() as root:
+            os.chmod(root, 0o755)
+            try:
+                test(root)
+                result = "ok"
+            except (Failed, LookupError, ValueError,
+                    subprocess.TimeoutExpired) as error:
+                result, failed = "not ok", True
+                for line in f"{type(error).__name__}: {error}".splitlines():
+                    print(f"# {line}")
+        print(f"{result} {number} {test.__name__.replace('_', ' ')}", flush=True)
+    sys.exit(failed)
+
+
+main()
