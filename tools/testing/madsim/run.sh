@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")"
 
 [ $# -gt 0 ] || set -- presets diagnostics sm lmc tables traps saquery issm_bit umadstat \
-	config topology faults unplug trace
+	config topology faults unplug
 status=0
 for test; do
 	[ -x "$test.sh" ] || { echo "run.sh: there is no test $test" >&2; exit 2; }
