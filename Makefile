@@ -224,4 +224,4 @@ help:
 	@echo 'make bench-check     fails when ours became slower than it was'
 	@echo 'make clean           remove build/; downloads stay in ~/.cache/user_mad'
 	@echo
-	@echo 'All but make alone install the Debian packages they lack, as root.'
+	@echo 'All but make alone, install and uninstall get the Debian packages they lack, as root.'
