@@ -14,7 +14,7 @@ fi
 umadstat=$here/../../infiniband/umadstat/umadstat
 mad=/sys/class/infiniband_mad
 
-plan 22
+plan 23
 
 # json EXPRESSION [OPTION ...]: of the object p, the only port or the first one
 json()
@@ -214,6 +214,13 @@ wait $server 2>/dev/null
 
 sm_end sm
 check "nobody has issm any more" fails says " $issm " "$umadstat" -p "$port"
-check "unload: no ports" eval 'unload; says "^no port has a umad device$" "$umadstat"'
+no_ports()
+{
+	mkdir -p $tmp/empty/sys/class/infiniband_mad
+	ln -s /proc $tmp/empty/proc
+	says "^no port has a umad device$" "$umadstat" --root "$tmp/empty"
+}
+check "no ports" no_ports
+check "unload: its ports are gone" eval 'unload; fails says "madsim" "$umadstat"'
 
 finish
