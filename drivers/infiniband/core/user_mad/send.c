@@ -43,12 +43,15 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	const struct umad_rmpp_mad *rmpp_mad = mad;
 	u8 class = rmpp_mad->mad_hdr.mgmt_class;
 	size_t hdr_len = ib_get_mad_data_offset(class);
+	bool rmpp_class = ib_is_mad_class_rmpp(class);
+	bool active = rmpp_class && umad_rmpp_active(rmpp_mad);
 
 	if (len < hdr_len)
 		return -EINVAL;
 
-	plan->own_rmpp_hdr = kernel_rmpp && ib_is_mad_class_rmpp(class);
-	plan->rmpp = plan->own_rmpp_hdr && umad_rmpp_active(rmpp_mad);
+	plan->own_rmpp_hdr = kernel_rmpp && rmpp_class;
+	plan->rmpp = kernel_rmpp && active;
+	plan->repeat = !kernel_rmpp && active;
 
 	/* The MAD layer counts in int, up to the end of the last segment */
 	if (len > (plan->rmpp ? INT_MAX - mad_size : mad_size))
@@ -107,18 +110,6 @@ static void umad_set_tid(struct umad_agent *agent, struct ib_mad_hdr *mad)
 			       lower_32_bits(tid));
 }
 
-/*
- * RMPP packets of an implementation in user space share one transaction ID, and are
- * never refused for that. Other sends are, while such packets are outstanding.
- */
-static bool umad_send_may_repeat(struct umad_agent *agent,
-				 const struct umad_rmpp_mad *mad)
-{
-	return !ib_mad_kernel_rmpp_agent(agent->mad_agent) &&
-	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class) &&
-	       umad_rmpp_active(mad);
-}
-
 /* @packet and @msg are the MAD layer's on success, and the caller's if not */
 static int umad_post(struct umad_agent *agent, struct umad_message *m,
 		     struct umad_packet *packet, struct ib_mad_send_buf *msg)
@@ -127,7 +118,9 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 	int ret;
 
 	packet->hdr_len = m->hdr_len;
-	memcpy(packet->data, m->head, m->hdr_len + IB_MGMT_MAD_HDR);
+	umad_copy(memcpy, &packet->data[0], &m->head[0], m->hdr_len + IB_MGMT_MAD_HDR,
+		  UMAD_TIMEOUT_LEN,
+		  sizeof(struct ib_user_mad_hdr_old) + IB_MGMT_MAD_HDR);
 	umad_set_tid(agent, umad_packet_mad(packet));
 	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
 
@@ -166,7 +159,6 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	struct umad_file *file = agent->file;
 	struct ib_mad_send_buf *msg;
 	struct umad_packet *packet;
-	bool repeat;
 	int ret;
 
 	if (!umad_send_room(file)) {
@@ -174,8 +166,7 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 		goto err_count;
 	}
 
-	repeat = umad_send_may_repeat(agent, umad_message_mad(m));
-	packet = umad_packet_alloc_send(file, repeat);
+	packet = umad_packet_alloc_send(file, plan->repeat);
 	if (!packet) {
 		ret = UMAD_LACK_ROOM;
 		goto err_count;
@@ -262,7 +253,8 @@ static ssize_t umad_write_message(struct umad_file *file, const char __user *buf
 {
 	const struct ib_user_mad_hdr *hdr;
 	u8 hdr_len = READ_ONCE(file->hdr_len);
-	struct umad_message m;
+	/* Not cleared, as nearly all of it is written to by umad_message_init() */
+	struct umad_message m __uninitialized;
 	int ret;
 
 	if (count < hdr_len + IB_MGMT_RMPP_HDR)

@@ -33,6 +33,7 @@ struct umad_plan_case {
 	int			hdr_len;
 	bool			rmpp;
 	bool			own_rmpp_hdr;
+	bool			repeat;
 };
 
 /* A single MAD of up to 256 bytes */
@@ -103,7 +104,7 @@ static const struct umad_plan_case umad_plan_cases[] = {
 		.desc = "RMPP left to user space",
 		.class = 0x03, .len = 256, .mad_size = 256,
 		.active = true,
-		.hdr_len = 56,
+		.hdr_len = 56, .repeat = true,
 	}, {
 		.desc = "RMPP message without data",
 		.class = 0x03, .len = 56, .mad_size = 256,
@@ -165,6 +166,7 @@ static void umad_plan_send_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (size_t)plan.data_len, row->len - row->hdr_len);
 	KUNIT_EXPECT_EQ(test, plan.rmpp, row->rmpp);
 	KUNIT_EXPECT_EQ(test, plan.own_rmpp_hdr, row->own_rmpp_hdr);
+	KUNIT_EXPECT_EQ(test, plan.repeat, row->repeat);
 }
 
 /**

@@ -602,12 +602,16 @@ umad_message_mad(const struct umad_message *m)
  * @own_rmpp_hdr: the agent leaves RMPP to the kernel, for this class. The MAD
  *	layer makes the RMPP header then, and what the writer put there is not
  *	sent. Otherwise it is data like what follows
+ * @repeat: a packet of an RMPP implementation in user space. All packets of a
+ *	message share one transaction ID, and are never refused for that. Other
+ *	sends are, while such packets are outstanding
  */
 struct umad_plan {
 	int	hdr_len;
 	int	data_len;
 	bool	rmpp;
 	bool	own_rmpp_hdr;
+	bool	repeat;
 };
 
 /* port.c */
