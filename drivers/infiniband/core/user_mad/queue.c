@@ -33,21 +33,15 @@ void umad_queue_exit(struct umad_file *file)
 	}
 }
 
-/* Readers wait exclusively: one packet wakes one of them, and every poller */
-static void umad_queue_wake(struct umad_file *file)
+/**
+ * umad_queue_wake - tell that there is something to read
+ * @file: whose readers and pollers
+ *
+ * Readers wait exclusively: one packet wakes one of them, and every poller.
+ */
+void umad_queue_wake(struct umad_file *file)
 {
 	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
-}
-
-/* Others look at these numbers without the lock */
-static void umad_queue_count(struct umad_file *file,
-			     struct umad_packet *packet, int change)
-{
-	lockdep_assert_held(&file->queue_lock);
-	WRITE_ONCE(file->unread, file->unread + change);
-	file->agent_unread[umad_packet_hdr(packet)->id] += change;
-	if (packet->sent)
-		WRITE_ONCE(file->timeouts, file->timeouts + change);
 }
 
 static void umad_queue_add(struct umad_file *file, struct umad_packet *packet)
@@ -124,42 +118,6 @@ void umad_queue_restore(struct umad_file *file, struct umad_packet *packet)
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
-}
-
-/**
- * umad_queue_take - take the first packet
- * @file: who reads
- * @count: for how much there is room
- *
- * Context: process context; does not sleep.
- * Return: the packet, which is the caller's; NULL if there is none; or an ERR_PTR():
- *  * -EINVAL: there is no room for the first packet, which stays
- *  * -EIO: the device is gone
- */
-struct umad_packet *umad_queue_take(struct umad_file *file, size_t count)
-{
-	struct umad_packet *packet;
-
-	if (umad_port_gone(file->port))
-		return ERR_PTR(-EIO);
-
-	spin_lock(&file->queue_lock);
-	packet = file->queue;
-	if (packet && count < packet->first_len) {
-		spin_unlock(&file->queue_lock);
-		/* The reader may have been the one that was woken for it */
-		umad_queue_wake(file);
-		return ERR_PTR(-EINVAL);
-	}
-	if (packet) {
-		WRITE_ONCE(file->queue, packet->next);
-		if (!packet->next)
-			file->queue_end = &file->queue;
-		umad_queue_count(file, packet, -1);
-	}
-	spin_unlock(&file->queue_lock);
-
-	return packet;
 }
 
 /**

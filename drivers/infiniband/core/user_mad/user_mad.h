@@ -714,10 +714,67 @@ void umad_queue_exit(struct umad_file *file);
 bool umad_queue_add_recv(struct umad_file *file, struct umad_packet *packet);
 void umad_queue_add_timeout(struct umad_file *file, struct umad_packet *packet);
 void umad_queue_restore(struct umad_file *file, struct umad_packet *packet);
-struct umad_packet *umad_queue_take(struct umad_file *file, size_t count);
 int umad_queue_wait(struct umad_file *file);
+void umad_queue_wake(struct umad_file *file);
 u32 umad_queue_next_len(struct umad_file *file);
 void umad_queue_count_drop(struct umad_file *file);
+
+/**
+ * umad_queue_count - count what is in the queue
+ * @file: whose queue it is, with umad_file.queue_lock held. Others look at @unread
+ *	and @timeouts without
+ * @packet: what is added or taken
+ * @change: 1 or -1
+ */
+static inline void umad_queue_count(struct umad_file *file,
+				    struct umad_packet *packet, int change)
+{
+	u32 id = umad_packet_hdr(packet)->id % UMAD_MAX_AGENTS;
+
+	lockdep_assert_held(&file->queue_lock);
+	WRITE_ONCE(file->unread, file->unread + change);
+	/* Ids are less anyhow, which the checks of bounds see now */
+	file->agent_unread[id] += change;
+	if (packet->sent)
+		WRITE_ONCE(file->timeouts, file->timeouts + change);
+}
+
+/**
+ * umad_queue_take - take the first packet
+ * @file: who reads
+ * @count: for how much there is room
+ *
+ * Context: process context; does not sleep.
+ * Return: the packet, which is the caller's; NULL if there is none; or an ERR_PTR():
+ *  * -EINVAL: there is no room for the first packet, which stays
+ *  * -EIO: the device is gone
+ */
+static inline struct umad_packet *umad_queue_take(struct umad_file *file,
+						  size_t count)
+{
+	struct umad_packet *packet;
+
+	if (umad_port_gone(file->port))
+		return ERR_PTR(-EIO);
+
+	spin_lock(&file->queue_lock);
+	packet = file->queue;
+	if (packet && count < packet->first_len) {
+		spin_unlock(&file->queue_lock);
+		/* The reader may have been the one that was woken for it */
+		umad_queue_wake(file);
+		return ERR_PTR(-EINVAL);
+	}
+	if (packet) {
+		WRITE_ONCE(file->queue, packet->next);
+		if (!packet->next)
+			file->queue_end = &file->queue;
+		umad_queue_count(file, packet, -1);
+	}
+	spin_unlock(&file->queue_lock);
+
+	return packet;
+}
 
 /* ah.c */
 int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
