@@ -18,8 +18,8 @@
  */
 #define UMAD_BUDGET_BEYOND	256
 
-static struct kmem_cache *umad_send_cache;
-static struct kmem_cache *umad_recv_cache;
+/* By umad_packet.sent, as umad_file.spare */
+struct kmem_cache *umad_packet_caches[2];
 
 /* read() copies header and MAD straight from the packet, and nothing else */
 static struct kmem_cache *umad_cache_create(const char *name, size_t mad_len)
@@ -41,14 +41,15 @@ static struct kmem_cache *umad_cache_create(const char *name, size_t mad_len)
 int __init umad_packet_init(void)
 {
 	/* A send keeps what its timeout record gives back */
-	umad_send_cache = umad_cache_create("ib_umad_send",
-					    sizeof(struct ib_mad_hdr));
-	if (!umad_send_cache)
+	umad_packet_caches[true] = umad_cache_create("ib_umad_send",
+						     sizeof(struct ib_mad_hdr));
+	if (!umad_packet_caches[true])
 		return -ENOMEM;
 
-	umad_recv_cache = umad_cache_create("ib_umad_recv", UMAD_MAD_SIZE);
-	if (!umad_recv_cache) {
-		kmem_cache_destroy(umad_send_cache);
+	umad_packet_caches[false] = umad_cache_create("ib_umad_recv",
+						      UMAD_MAD_SIZE);
+	if (!umad_packet_caches[false]) {
+		kmem_cache_destroy(umad_packet_caches[true]);
 		return -ENOMEM;
 	}
 	return 0;
@@ -59,13 +60,8 @@ int __init umad_packet_init(void)
  */
 void umad_packet_exit(void)
 {
-	kmem_cache_destroy(umad_recv_cache);
-	kmem_cache_destroy(umad_send_cache);
-}
-
-static struct kmem_cache *umad_packet_cache(bool sent)
-{
-	return sent ? umad_send_cache : umad_recv_cache;
+	kmem_cache_destroy(umad_packet_caches[false]);
+	kmem_cache_destroy(umad_packet_caches[true]);
 }
 
 /* Rare, and larger than what is in the cache */
@@ -93,7 +89,8 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 		struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
 
 		packet = repeat ? umad_packet_alloc_repeat() :
-				  kmem_cache_alloc(umad_send_cache, UMAD_GFP_CHARGED);
+				  kmem_cache_alloc(umad_packet_caches[true],
+						   UMAD_GFP_CHARGED);
 		set_active_memcg(old);
 	}
 	if (!packet)
@@ -113,7 +110,7 @@ static struct umad_packet *umad_packet_alloc_beyond(struct umad_file *file)
 {
 	struct umad_packet *packet;
 
-	packet = kmem_cache_alloc(umad_recv_cache, UMAD_GFP_CHARGED);
+	packet = kmem_cache_alloc(umad_packet_caches[false], UMAD_GFP_CHARGED);
 	if (packet) {
 		packet->beyond = false;
 		return packet;
@@ -121,7 +118,8 @@ static struct umad_packet *umad_packet_alloc_beyond(struct umad_file *file)
 
 	if (!atomic_add_unless(&file->payer->beyond, 1, UMAD_BUDGET_BEYOND))
 		return NULL;
-	packet = kmem_cache_alloc(umad_recv_cache, UMAD_GFP_CHARGED | __GFP_HIGH);
+	packet = kmem_cache_alloc(umad_packet_caches[false],
+				  UMAD_GFP_CHARGED | __GFP_HIGH);
 	if (packet)
 		packet->beyond = true;
 	else
@@ -183,21 +181,19 @@ void umad_packet_destroy(struct umad_payer *payer, struct umad_packet *packet)
 	if (packet->repeat)
 		kfree(packet);
 	else
-		kmem_cache_free(umad_packet_cache(packet->sent), packet);
+		kmem_cache_free(umad_packet_caches[packet->sent], packet);
 }
 
 /**
  * __umad_packet_free - the part of umad_packet_free() that is not inline
  * @file: who paid for it
- * @packet: the packet, which is not left to be used again
+ * @packet: one that is not like most, and not left to be used again
  *
  * Context: process context; may sleep if it is an RMPP message.
  */
 void __umad_packet_free(struct umad_file *file, struct umad_packet *packet)
 {
-	if (likely(!packet->rmpp && !packet->beyond && !packet->repeat))
-		kmem_cache_free(umad_packet_cache(packet->sent), packet);
-	else if (!packet->rmpp || umad_rmpp_release(file->payer, packet))
+	if (!packet->rmpp || umad_rmpp_release(file->payer, packet))
 		umad_packet_destroy(file->payer, packet);
 }
 

@@ -35,6 +35,7 @@
 #include <linux/rhashtable.h>
 #include <linux/rwsem.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/tracepoint-defs.h>
 #include <linux/types.h>
@@ -798,6 +799,7 @@ void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet);
 void umad_segments_drop(struct list_head *segs);
 
 /* packet.c */
+extern struct kmem_cache *umad_packet_caches[2];
 int umad_packet_init(void);
 void umad_packet_exit(void);
 struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat);
@@ -817,12 +819,13 @@ void umad_packet_drain(struct umad_file *file);
 static inline void umad_packet_free(struct umad_file *file,
 				    struct umad_packet *packet)
 {
-	/* KASAN can only tell of memory that is really freed */
-	if (IS_ENABLED(CONFIG_KASAN) ||
-	    packet->rmpp || packet->beyond || packet->repeat ||
-	    READ_ONCE(file->spare[packet->sent]) ||
-	    cmpxchg(&file->spare[packet->sent], NULL, packet))
+	if (packet->rmpp || packet->beyond || packet->repeat)
 		__umad_packet_free(file, packet);
+	/* KASAN can only tell of memory that is really freed */
+	else if (IS_ENABLED(CONFIG_KASAN) ||
+		 READ_ONCE(file->spare[packet->sent]) ||
+		 cmpxchg(&file->spare[packet->sent], NULL, packet))
+		kmem_cache_free(umad_packet_caches[packet->sent], packet);
 }
 
 /* rmpp.c */
