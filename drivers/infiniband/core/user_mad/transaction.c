@@ -89,7 +89,7 @@ static int umad_transaction_cmpfn(struct rhashtable_compare_arg *arg,
 }
 
 /* Enough for most programs, and cheap to make for those that send little */
-#define UMAD_BUCKETS	16
+#define UMAD_BUCKETS	64
 
 /*
  * Nobody walks the table without the lock of a bucket, so that a send can be
