@@ -523,7 +523,8 @@ static void batch_read(const struct agent *agent)
 
 static struct io_uring ring;
 
-static void ring_submit(const struct agent *agent, bool write)
+/* Each of them has to return @res */
+static void ring_submit(int fd, bool write, int res)
 {
 	struct io_uring_sqe *sqe;
 	struct io_uring_cqe *cqe;
@@ -532,26 +533,26 @@ static void ring_submit(const struct agent *agent, bool write)
 	for (i = 0; i < BATCH; i++) {
 		sqe = io_uring_get_sqe(&ring);
 		if (write)
-			io_uring_prep_write(sqe, agent->fd, &batch[i], sizeof(batch[i]), 0);
+			io_uring_prep_write(sqe, fd, &batch[i], sizeof(batch[i]), 0);
 		else
-			io_uring_prep_read(sqe, agent->fd, &batch[i], sizeof(batch[i]), 0);
+			io_uring_prep_read(sqe, fd, &batch[i], sizeof(batch[i]), 0);
 	}
 	if (io_uring_submit_and_wait(&ring, BATCH) != BATCH)
 		errx(1, "io_uring_enter");
 	io_uring_for_each_cqe(&ring, head, cqe)
-		if (cqe->res != sizeof(batch[0]))
+		if (cqe->res != res)
 			errx(1, "io_uring: %s", strerror(-cqe->res));
 	io_uring_cq_advance(&ring, BATCH);
 }
 
 static void ring_write(const struct agent *agent)
 {
-	ring_submit(agent, true);
+	ring_submit(agent->fd, true, sizeof(batch[0]));
 }
 
 static void ring_read(const struct agent *agent)
 {
-	ring_submit(agent, false);
+	ring_submit(agent->fd, false, sizeof(batch[0]));
 }
 
 static const struct {
@@ -567,10 +568,13 @@ static void bench_batch(void)
 {
 	struct agent smi = new_agent(0, 0, 0, 0);
 	struct agent gsi = new_agent(0, 1, 0, 0);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char figure[32];
 	unsigned int i, k;
 	uint64_t start;
 
+	if (null < 0)
+		err(1, "/dev/null");
 	if (io_uring_queue_init(BATCH, &ring, 0))
 		errx(1, "no io_uring");
 	for (i = 0; i < ARRAY_SIZE(batches); i++) {
@@ -598,7 +602,14 @@ static void bench_batch(void)
 		snprintf(figure, sizeof(figure), "write.%s", batches[i].name);
 		tell(figure, BATCH);
 	}
+	for (i = 0; i < samples_wanted; i++) {
+		start = now();
+		ring_submit(null, false, 0);
+		sample((now() - start) / BATCH);
+	}
+	tell("read.uring.null", BATCH);
 	io_uring_queue_exit(&ring);
+	close(null);
 	close(gsi.fd);
 	close(smi.fd);
 }
