@@ -49,7 +49,7 @@ up()
 	done
 }
 
-plan 17
+plan 19
 SM_SWEEP=5
 sm_start H1 "${dev[1]}"
 sm_start H3 "${dev[3]}"
@@ -68,14 +68,14 @@ count()
 {
 	echo >>"$tmp/$1.count"
 }
-counted()
+times()
 {
 	wc -l 2>/dev/null <"$tmp/$1.count" || echo 0
 }
 at_least()
 {
 	local n
-	n=$(counted "$2")
+	n=$(times "$2")
 	echo "$n"
 	[ "$n" -ge "$1" ]
 }
@@ -190,11 +190,34 @@ for name in short many long greedy; do
 	done
 done
 rm "$go"
+# stat HOST NAME ...: the sum of these counters of its port
+stat()
+{
+	local umad sum=0 name
+	umad=$(chardev umad "$1")
+	shift
+	for name; do
+		sum=$((sum + $(<"/sys/class/infiniband_mad/${umad##*/}/statistics/$name")))
+	done
+	echo $sum
+}
+# Nobody else uses the port of "greedy"
+counted()
+{
+	local books
+	books="$(stat 5 sent rmpp_sent) sent = $(stat 5 received rmpp_received) answered"
+	books+=" + $(stat 5 timeouts send_errors dropped_limit dropped_memory dropped_address) timed out"
+	echo "the port: $books, $(stat 5 refused_memory) refused"
+	grep -qx "$books" "$tmp/greedy.asked" &&
+		grep -qx "$(stat 5 dropped_limit dropped_memory dropped_address) dropped" "$tmp/greedy.asked" &&
+		grep -qx "$(stat 5 refused_memory) refused" "$tmp/greedy.asked"
+}
+check "greedy: the port has counted the same" counted
 check "many: some requests timed out" grep -q '[1-9][0-9]* timed out' "$tmp/many.asked"
 check "greedy: some answers were dropped" grep -q '^[1-9][0-9]* dropped' "$tmp/greedy.asked"
 wait "${others[@]}"
 for name in unplug visit manager issm stuck mix; do
-	echo "# $name: $(counted $name) times"
+	echo "# $name: $(times $name) times"
 	check "$name: more than once" at_least 2 $name
 done
 [ ! -e "$tmp/mix.failed" ] || grep -v succeeded "$tmp/mix.failed" | sed 's/^/# /'
@@ -207,6 +230,17 @@ alive()
 check "the servers never failed" alive
 kill -KILL "${servers[@]}"
 wait "${servers[@]}" 2>/dev/null
+empty()
+{
+	local host name
+	for host in 1 2 3 4 5; do
+		for name in files agents outstanding unread; do
+			[ "$(stat $host $name)" = 0 ] ||
+				{ echo "H$host: $name $(stat $host $name)"; return 1; }
+		done
+	done
+}
+check "with all gone, the ports count nothing of them" until_true 10 empty
 check "madsim is unloaded" until_true 10 unload
 check "ib_umad is unloaded, and leaves nothing" until_true 10 rmmod ib_umad
 finish

@@ -825,6 +825,25 @@ static long number(const char *name, long fallback)
 	return text ? atol(text) : fallback;
 }
 
+/* Whether the port counts nothing of what closed descriptors had; says what it counts */
+static bool port_is_empty(const struct umad_port *port, char *said, size_t size)
+{
+	static const char * const names[] = { "files", "agents", "outstanding", "unread" };
+	char text[32];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (umad_sysfs_read(text, sizeof(text),
+				    "/sys/class/infiniband_mad/%s/statistics/%s",
+				    port->name, names[i]))
+			snprintf(text, sizeof(text), "unreadable");
+		snprintf(said, size, "%s: %s", names[i], text);
+		if (strcmp(text, "0"))
+			return false;
+	}
+	return true;
+}
+
 static void on_tick(int sig)
 {
 	(void)sig;
@@ -900,8 +919,10 @@ TEST_F_TIMEOUT(mix, everything, 1200)
 	struct mix *mix = self->mix;
 	unsigned long sent = 0, answered = 0, timed_out = 0, lost = 0, done = 0;
 	struct umad_border border;
-	bool stuck = false;
+	bool stuck = false, empty;
 	unsigned int i;
+	long long end;
+	char said[64];
 
 	sigaction(SIGALRM, &act, NULL);
 	umad_border(&border, PROT_NONE);
@@ -938,6 +959,11 @@ TEST_F_TIMEOUT(mix, everything, 1200)
 	}
 	for (i = 0; i < SLOTS; i++)
 		close(SLOT_BASE + i);
+	end = umad_now_ms() + UMAD_SOON_MS;
+	while (!(empty = port_is_empty(&mix->port, said, sizeof(said))) &&
+	       umad_now_ms() < end)
+		umad_sleep_ms(5);
+	EXPECT_TRUE(empty) TH_LOG("all is closed, and the port still has %s", said);
 
 	/* Everything there was to do has been done, and not always in vain */
 	for (i = 0; i < NUM_OPS; i++) {
