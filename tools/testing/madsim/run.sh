@@ -10,7 +10,7 @@
 set -eu
 cd "$(dirname "$0")"
 
-[ $# -gt 0 ] || set -- presets diagnostics sm lmc tables traps saquery issm_bit umadstat \
+[ $# -gt 0 ] || set -- presets diagnostics sm lmc tables traps saquery issm_bit umadstat tracing \
 	config topology faults unplug
 status=0
 for test; do

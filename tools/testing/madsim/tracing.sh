@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# The commands by which Documentation/infiniband/user_mad.rst says that MADs can be
+# watched: they are there, word by word, and show what programs do.
+
+. "$(dirname "$0")/lib.sh"
+
+guide=$here/../../../Documentation/infiniband/user_mad.rst
+events=/sys/kernel/tracing/events/ib_umad
+data=/tmp/umad.dat
+
+plan 6
+
+load topology=star || bail "cannot load ib_madsim"
+sm_start sm madsim0
+check "all ports become active" until_true 60 active 4
+mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
+
+# example NAME PROGRAM TEST COMMAND ...: what the test says of what the commands,
+# a line each, print. A program that needs what is not here is not tried.
+example()
+{
+	local name=$1 program=$2 test=$3
+	shift 3
+	if ! command -v "$program" >/dev/null; then
+		skip "$name" "there is no $program"
+	elif [ ! -d $events/ib_umad_drop ]; then
+		skip "$name" "the kernel or its ib_umad has no such tracepoints"
+	elif [ "$program" != trace-cmd ] && [ ! -e /proc/sys/kernel/perf_event_paranoid ]; then
+		skip "$name" "the kernel has no perf events"
+	else
+		check "$name" shown "$test" "$@"
+	fi
+}
+
+shown()
+{
+	local test=$1 command
+	shift
+	for command; do
+		grep -qxF $'\t'"$command" "$guide" ||
+			{ echo "$guide has no line: $command"; return 1; }
+		bash -c "$command" || echo "status $?: $command"
+	done >"$tmp/shown" 2>&1
+	cat "$tmp/shown"
+	$test
+}
+
+registered()
+{
+	grep -Eq 'sminfo-[0-9]+.*ib_umad_agent_register: .*(mgmt_)?class' "$tmp/shown"
+}
+example "who registers for which class" trace-cmd registered \
+	"trace-cmd record -q -e ib_umad:ib_umad_agent_register -o $data sminfo" \
+	"trace-cmd report -i $data"
+
+timed_out()
+{
+	grep -Eq 'ib_umad_timeout: ' "$tmp/shown"
+}
+example "what times out" trace-cmd timed_out \
+	"trace-cmd record -q -e ib_umad:ib_umad_drop -e ib_umad:ib_umad_timeout -o $data smpquery -t 20 nodeinfo 999" \
+	"trace-cmd report -i $data"
+
+# NodeInfo, NodeDescription and SwitchInfo or PortInfo of five nodes
+counted()
+{
+	local written read
+	written=$(awk '$2 == "ib_umad:ib_umad_write" { print $1 }' "$tmp/shown")
+	read=$(awk '$2 == "ib_umad:ib_umad_read_recv" { print $1 }' "$tmp/shown")
+	[ "$written" -ge 15 ] && [ "$written" = "$read" ]
+}
+example "how many MADs a program writes and reads" perf counted \
+	"perf stat -e ib_umad:ib_umad_write -e ib_umad:ib_umad_read_recv ibnetdiscover"
+
+by_program()
+{
+	grep -Eq '^@\[ibnetdiscover\]: [1-9][0-9]+$' "$tmp/shown"
+}
+example "who writes how many MADs" bpftrace by_program \
+	"bpftrace -e 'tracepoint:ib_umad:ib_umad_write { @[comm] = count(); }' -c /usr/sbin/ibnetdiscover"
+
+sm_end sm
+check "unload" unload
+finish
