@@ -148,6 +148,8 @@ TEST_F(agent, qp0_without_smi)
 {
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
 
+	if (!umad_is_roce(&self->port))
+		SKIP(return, UMAD_ROCE_ONLY);
 	reg.qpn = 0;
 	umad_err_register(EPROTONOSUPPORT, &self->file, &reg);
 	reg.mgmt_class = MAD_CLASS_SM_LID;

@@ -16,6 +16,8 @@ TEST_F(pair, received_mad)
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE + 8];
 	struct umad_msg got;
 
+	bool grh = umad_is_roce(&self->port);
+
 	msg.hdr.traffic_class = 0x50;
 	msg.hdr.qkey = htobe32(0x12345678);
 	msg.hdr.retries = 3;
@@ -37,15 +39,17 @@ TEST_F(pair, received_mad)
 	EXPECT_EQ(self->server.hlen + MAD_SIZE, got.hdr.length);
 	EXPECT_EQ(1, be32toh(got.hdr.qpn));
 	EXPECT_EQ(0, got.hdr.qkey);
-	EXPECT_EQ(0, got.hdr.lid);
+	EXPECT_EQ(self->port.lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(0, got.hdr.sl);
 	EXPECT_EQ(0, got.hdr.path_bits);
 	EXPECT_EQ(0, got.hdr.pkey_index);
-	EXPECT_EQ(1, got.hdr.grh_present);
-	EXPECT_EQ(0, got.hdr.gid_index);
-	EXPECT_EQ(0, memcmp(got.hdr.gid, self->port.gid, 16));
-	EXPECT_EQ(64, got.hdr.hop_limit);
-	EXPECT_EQ(0x50, got.hdr.traffic_class);
+	EXPECT_EQ(grh, got.hdr.grh_present);
+	if (grh) {
+		EXPECT_EQ(self->port.gid_index, got.hdr.gid_index);
+		EXPECT_EQ(0, memcmp(got.hdr.gid, self->port.gid, 16));
+		EXPECT_EQ(64, got.hdr.hop_limit);
+		EXPECT_EQ(0x50, got.hdr.traffic_class);
+	}
 	EXPECT_EQ(0, got.hdr.flow_label);
 	EXPECT_EQ(0, got.hdr.reserved[0]);
 	EXPECT_EQ(0, memcmp(got.hdr.reserved, got.hdr.reserved + 1, 5));
@@ -103,6 +107,9 @@ static void fill_header(struct umad_msg *msg)
 	msg->hdr.status = 0x11111111;
 	msg->hdr.length = 0x22222222;
 	msg->hdr.qkey = htobe32(0x33333333);
+	memset(msg->hdr.reserved, 0xbb, sizeof(msg->hdr.reserved));
+	if (umad_shared_port())
+		return;
 	msg->hdr.sl = 4;
 	msg->hdr.path_bits = 5;
 	msg->hdr.lid = htobe16(0x6666);
@@ -110,7 +117,6 @@ static void fill_header(struct umad_msg *msg)
 	msg->hdr.traffic_class = 8;
 	msg->hdr.flow_label = htobe32(0x99999);
 	msg->hdr.grh_present = 0xaa;
-	memset(msg->hdr.reserved, 0xbb, sizeof(msg->hdr.reserved));
 }
 
 TEST_F(pair, timeout_record)

@@ -5,7 +5,7 @@
 # prints one KTAP stream: a test for each program, with the program's own tests
 # indented before its result.
 #
-#	run.sh [-n] [-r] DIRECTORY [PROGRAM[.TEST|@VARIANT]...]
+#	run.sh [-n] [-r|-a] [-p PORT] DIRECTORY [PROGRAM[.TEST|@VARIANT]...]
 #
 # Without PROGRAM all run that the file programs in DIRECTORY lists, which make has
 # put there. PROGRAM.TEST: of this program only the tests of this name, or the one
@@ -17,6 +17,13 @@
 # -r, or UMAD_REFERENCE=1 in the environment: the loaded ib_umad is the
 # reference. What it is known to get wrong must then be seen to fail, and is
 # reported as XFAIL.
+#
+# -a, or UMAD_REFERENCE=any: the loaded ib_umad is that of some kernel. What the
+# reference gets wrong may be mended there.
+#
+# -p PORT, or UMAD_PORT=PORT: test this port of the host, such as umad0, by what does
+# not disturb others: nothing is made or loaded, and nothing is set. The port must be
+# ACTIVE.
 #
 # UMAD_TIMEOUT in the environment is how many seconds a program may take, instead
 # of what settings says. UMAD_SLOW_KERNEL=1 makes the longest messages shorter.
@@ -39,29 +46,28 @@ die()
 	exit 2
 }
 
-usage="usage: run.sh [-n] [-r] DIRECTORY [PROGRAM[.TEST|@VARIANT]...]"
+usage="usage: run.sh [-n] [-r|-a] [-p PORT] DIRECTORY [PROGRAM[.TEST|@VARIANT]...]"
 
 native_only=
-if [ "${1:-}" = -n ]; then
-	native_only=1
-	shift
-fi
 UMAD_REFERENCE=${UMAD_REFERENCE:-0}
-if [ "${1:-}" = -r ]; then
-	UMAD_REFERENCE=1
-	shift
-fi
-export UMAD_REFERENCE
+UMAD_PORT=${UMAD_PORT:-}
+while getopts nrap: option; do
+	case $option in
+	n)	native_only=1 ;;
+	r)	UMAD_REFERENCE=1 ;;
+	a)	UMAD_REFERENCE=any ;;
+	p)	UMAD_PORT=$OPTARG ;;
+	*)	die "$usage" ;;
+	esac
+done
+shift $((OPTIND - 1))
+export UMAD_REFERENCE UMAD_PORT
 [ $# -ge 1 ] || die "$usage"
 dir=$1
 shift
 [ -e "$dir/programs" ] || die "no $dir/programs: build with make OUTPUT=$dir first"
 [ "$(id -u)" = 0 ] || die "must be root"
 [ -d /sys/class/infiniband_mad ] || die "ib_umad is not loaded"
-for tool in ip rdma; do
-	command -v "$tool" >/dev/null ||
-		die "no $tool command (Debian: apt-get install iproute2)"
-done
 
 have_roce()
 {
@@ -71,39 +77,65 @@ have_roce()
 	return 1
 }
 
-# An fe80:: address for GID 0, an IPv4 one for a GID of another family
-if ! have_roce; then
-	ip link show dev dummy0 >/dev/null 2>&1 ||
-		ip link add dummy0 type dummy ||
-		die "no dummy interface: is the dummy module there?"
-	ip link set dev dummy0 up
-	ip address replace 192.0.2.1/24 dev dummy0
-	rdma link add rxe0 type rxe netdev dummy0 ||
-		die "no Soft-RoCE device: is rdma_rxe loaded?"
-fi
+make_devices()
+{
+	for tool in ip rdma; do
+		command -v "$tool" >/dev/null ||
+			die "no $tool command (Debian: apt-get install iproute2)"
+	done
 
-# Tests make their own fabrics, so none is needed here.
-if [ ! -d /sys/module/ib_madsim ]; then
-	if [ "${MADSIM_MODULE-}" ]; then
-		modprobe -q configfs
-		insmod "$MADSIM_MODULE" topology=none ||
-			die "cannot load $MADSIM_MODULE"
-	else
-		modprobe -q ib_madsim topology=none ||
-			echo "# no ib_madsim: nothing is tested on QP0"
+	# An fe80:: address for GID 0, an IPv4 one for a GID of another family
+	if ! have_roce; then
+		ip link show dev dummy0 >/dev/null 2>&1 ||
+			ip link add dummy0 type dummy ||
+			die "no dummy interface: is the dummy module there?"
+		ip link set dev dummy0 up
+		ip address replace 192.0.2.1/24 dev dummy0
+		rdma link add rxe0 type rxe netdev dummy0 ||
+			die "no Soft-RoCE device: is rdma_rxe loaded?"
 	fi
-fi
-[ ! -d /sys/kernel/config ] || mountpoint -q /sys/kernel/config ||
-	mount -t configfs none /sys/kernel/config
+
+	# Tests make their own fabrics, so none is needed here.
+	if [ ! -d /sys/module/ib_madsim ]; then
+		if [ "${MADSIM_MODULE-}" ]; then
+			modprobe -q configfs
+			insmod "$MADSIM_MODULE" topology=none ||
+				die "cannot load $MADSIM_MODULE"
+		else
+			modprobe -q ib_madsim topology=none ||
+				echo "# no ib_madsim: nothing is tested on QP0"
+		fi
+	fi
+	[ ! -d /sys/kernel/config ] || mountpoint -q /sys/kernel/config ||
+		mount -t configfs none /sys/kernel/config
+}
 
 here=$(dirname "$0")
 limit=${UMAD_TIMEOUT:-$(sed -n 's/^timeout=//p' "$here/settings")}
+
+if [ "$UMAD_PORT" ]; then
+	[ -d "/sys/class/infiniband_mad/$UMAD_PORT" ] ||
+		die "there is no port $UMAD_PORT"
+else
+	make_devices
+fi
+
+# fits PROGRAM: whether some of it is for the port of -p; what is not says so
+fits()
+{
+	case $UMAD_PORT:$1 in
+	:*)					;;
+	*:device|*:agent|*:send|*:recv|*:poll|*:rmpp|*:port) ;;
+	*)					return 1 ;;
+	esac
+}
 
 no_32=
 ! [ -x "$dir/agent_32" ] || "$dir/agent_32" -l 2>&1 | grep -q FIXTURE || no_32=1
 programs=$*
 if [ $# -eq 0 ]; then
-	for name in $(cat "$dir/programs"); do
+	for name in $(cat "$dir/programs") ${UMAD_PORT:+port}; do
+		fits "${name%_32}" || continue
 		case $name in
 		*_32)	[ ! "$native_only$no_32" ] || continue ;;
 		# The reference would not survive these

@@ -282,9 +282,11 @@ TEST_F(pair, duplicate_response)
 	umad_err_write(EINVAL, &self->client, &msg);
 
 	/* Not so to another GID, of another class, with another TID */
-	msg.hdr.gid[15]++;
-	umad_write(&self->client, &msg);
-	umad_err_write(EINVAL, &self->client, &msg);
+	if (!umad_shared_port()) {
+		msg.hdr.gid[15]++;
+		umad_write(&self->client, &msg);
+		umad_err_write(EINVAL, &self->client, &msg);
+	}
 	msg.mad.mgmt_class++;
 	umad_write(&self->client, &msg);
 	umad_err_write(EINVAL, &self->client, &msg);
@@ -506,6 +508,7 @@ TEST_F(pair, gid_index_of_other_family)
 	if (self->port.gid_ipv4 < 0)
 		SKIP(return, "the port has no IPv4 address");
 
+	msg.hdr.grh_present = 1;
 	msg.hdr.gid_index = self->port.gid_ipv4;
 	umad_err_write(EINVAL, &self->client, &msg);
 	pair_expect_nothing_sent(self);
@@ -515,7 +518,10 @@ TEST_F(pair, gid_index_empty)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 
+	if (umad_shared_port() && self->port.gid_empty < 0)
+		SKIP(return, "the GID table is full");
 	ASSERT_LE(0, self->port.gid_empty);
+	msg.hdr.grh_present = 1;
 	msg.hdr.gid_index = self->port.gid_empty;
 	umad_err_write(ENODATA, &self->client, &msg);
 	pair_expect_nothing_sent(self);
@@ -526,6 +532,7 @@ TEST_F(pair, gid_index_out_of_range)
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 	__u8 gid[16];
 
+	msg.hdr.grh_present = 1;
 	msg.hdr.gid_index = 255;
 	if (!umad_read_gid(&self->port, 255, gid))
 		TH_LOG("the GID table has 256 entries; the last one is used");
@@ -540,6 +547,8 @@ TEST_F(pair, no_grh)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 
+	if (!umad_is_roce(&self->port))
+		SKIP(return, UMAD_ROCE_ONLY);
 	msg.hdr.grh_present = 0;
 	umad_err_write(EINVAL, &self->client, &msg);
 	msg.hdr.lid = htobe16(1);
@@ -551,10 +560,15 @@ TEST_F(pair, unroutable)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 
+	if (!umad_is_roce(&self->port))
+		SKIP(return, UMAD_ROCE_ONLY);
 	memset(msg.hdr.gid, 0, 16);
 	umad_err_write(ENETUNREACH, &self->client, &msg);
-	inet_pton(AF_INET6, "2001:db8::1", msg.hdr.gid);
-	umad_err_write(ENETUNREACH, &self->client, &msg);
+	/* A host may have a default route */
+	if (!umad_shared_port()) {
+		inet_pton(AF_INET6, "2001:db8::1", msg.hdr.gid);
+		umad_err_write(ENETUNREACH, &self->client, &msg);
+	}
 	pair_expect_nothing_sent(self);
 }
 
@@ -564,6 +578,8 @@ TEST_F(pair, unroutable_leaves_nothing)
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 9);
 	struct umad_msg got;
 
+	if (!umad_is_roce(&self->port))
+		SKIP(return, UMAD_ROCE_ONLY);
 	msg.hdr.timeout_ms = LONG_MS;
 	memset(msg.hdr.gid, 0, 16);
 	umad_err_write(ENETUNREACH, &self->client, &msg);
@@ -597,6 +613,10 @@ TEST_F(pair, odd_values_are_accepted)
 {
 	struct umad_msg msg;
 	__u64 tid = 0;
+
+	/* A Q_Key that does not fit is worth a trap */
+	if (umad_shared_port())
+		SKIP(return, UMAD_SHARED);
 
 #define odd(statement) do {						\
 	msg = umad_msg(&self->port, self->cid, MAD_SEND, ++tid);	\

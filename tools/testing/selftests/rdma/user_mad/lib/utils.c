@@ -51,44 +51,108 @@ int umad_read_port(int n, struct umad_port *port)
 	return 0;
 }
 
-/* Finds the first umad device whose port is an Ethernet one (Soft-RoCE) */
-int umad_find_port(struct umad_port *port)
+/* An attribute of the port in sysfs */
+int umad_port_attr(const struct umad_port *port, const char *name, char *buf,
+		   size_t size)
+{
+	return umad_sysfs_read(buf, size, "/sys/class/infiniband/%s/ports/%d/%s",
+			       port->ibdev, port->port, name);
+}
+
+/*
+ * The port that run.sh -p names: one of the host, which others use as well. So
+ * the tests send to this port alone, but for what port.c says, and change nothing.
+ */
+const char *umad_shared_port(void)
+{
+	const char *name = getenv("UMAD_PORT");
+
+	return name && *name ? name : NULL;
+}
+
+/* With a port of one's own it is Soft-RoCE */
+bool umad_is_roce(const struct umad_port *port)
+{
+	return !port->lid;
+}
+
+/* What it takes to send a MAD from the port to itself */
+static int umad_port_address(struct umad_port *port)
 {
 	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 	static const __u8 zero[16];
+	bool found = false;
 	char text[64];
-	int i, n;
+	__u8 gid[16];
+	int i;
 
-	memset(port, 0, sizeof(*port));
-	for (n = 0; n < 64; n++) {
-		if (umad_read_port(n, port))
-			continue;
-		if (umad_sysfs_read(text, sizeof(text),
-				    "/sys/class/infiniband/%s/ports/%d/link_layer",
-				    port->ibdev, port->port) ||
-		    strcmp(text, "Ethernet"))
-			continue;
-		if (umad_read_gid(port, 0, port->gid) ||
-		    port->gid[0] != 0xfe || port->gid[1] != 0x80)
-			continue;
+	if (umad_port_attr(port, "link_layer", text, sizeof(text)))
+		return -1;
+	if (strcmp(text, "Ethernet")) {
+		if (umad_port_attr(port, "lid", text, sizeof(text)))
+			return -1;
+		port->lid = strtoul(text, NULL, 0);
+		if (!port->lid)
+			return -1;
+	}
 
-		port->gid_ipv4 = -1;
-		port->gid_empty = -1;
-		for (i = 1; i < 256; i++) {
-			__u8 gid[16];
-
-			if (umad_read_gid(port, i, gid))
-				break;
-			if (port->gid_ipv4 < 0 && !memcmp(gid, mapped, 12))
+	port->gid_ipv4 = -1;
+	port->gid_empty = -1;
+	for (i = 0; i < 256 && !umad_read_gid(port, i, gid); i++) {
+		if (!memcmp(gid, mapped, 12)) {
+			if (port->gid_ipv4 < 0)
 				port->gid_ipv4 = i;
-			if (port->gid_empty < 0 && !memcmp(gid, zero, 16))
+		} else if (!memcmp(gid, zero, 16)) {
+			if (port->gid_empty < 0)
 				port->gid_empty = i;
+		} else if (!found) {
+			found = true;
+			port->gid_index = i;
+			memcpy(port->gid, gid, 16);
 		}
+	}
+	return found ? 0 : -1;
+}
+
+/*
+ * Finds the port that run.sh -p names, or else the first umad device whose port
+ * is an Ethernet one (Soft-RoCE).
+ */
+int umad_find_port(struct umad_port *port)
+{
+	const char *name = umad_shared_port();
+	int n;
+
+	for (n = 0; n < 1024; n++) {
+		memset(port, 0, sizeof(*port));
+		if (umad_read_port(n, port) ||
+		    (name && strcmp(name, port->name)) ||
+		    umad_port_address(port))
+			continue;
+		if (!name && (!umad_is_roce(port) || port->gid_index ||
+			      port->gid[0] != 0xfe || port->gid[1] != 0x80))
+			continue;
 		snprintf(port->dev, sizeof(port->dev), "/dev/infiniband/%s",
 			 port->name);
 		return 0;
 	}
 	return -1;
+}
+
+/*
+ * On a port that others use: an agent that gets requests and leaves them, as the
+ * MAD layer answers a request that it has no agent for. It goes with the process.
+ */
+int umad_deafen(const struct umad_port *port)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET | 1ULL << MAD_SET |
+						 1ULL << MAD_SEND);
+	struct umad_file file;
+
+	if (!umad_shared_port())
+		return 0;
+	reg.oui = DEAF_OUI;
+	return _umad_open(port, O_RDWR, &file) || _umad_register(&file, &reg) ? -1 : 0;
 }
 
 long long umad_now_ms(void)
@@ -122,10 +186,18 @@ bool umad_env(const char *name)
 	return value && !strcmp(value, "1");
 }
 
+/* Set by run.sh -a: ib_umad of any kernel, which may or may not have been mended */
+bool umad_any_reference(void)
+{
+	const char *value = getenv("UMAD_REFERENCE");
+
+	return value && !strcmp(value, "any");
+}
+
 /* Set by run.sh when the programs are pointed at the kernel's old module */
 bool umad_reference(void)
 {
-	return umad_env("UMAD_REFERENCE");
+	return umad_env("UMAD_REFERENCE") || umad_any_reference();
 }
 
 /* Set by who runs the programs on a kernel with sanitizers */
@@ -313,7 +385,9 @@ struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
 			.id = id,
 			.qpn = htobe32(1),
 			.qkey = htobe32(0x80010000),
-			.grh_present = 1,
+			.lid = htobe16(port->lid),
+			.grh_present = umad_is_roce(port),
+			.gid_index = port->gid_index,
 			.hop_limit = 64,
 		},
 		.mad = {
@@ -336,12 +410,15 @@ struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
 	return msg;
 }
 
-/* Where nobody listens: a neighbour that does not exist */
+/* Where nobody answers: a neighbour that does not exist, or the deaf agent */
 void umad_msg_to_nobody(struct umad_msg *msg)
 {
 	static const __u8 gid[16] = { 0xfe, 0x80, [14] = 0x12, [15] = 0x34 };
 
-	memcpy(msg->hdr.gid, gid, 16);
+	if (umad_shared_port())
+		msg->mad.oui[2] = DEAF_OUI & 0xff;
+	else
+		memcpy(msg->hdr.gid, gid, 16);
 }
 
 size_t umad_pack(const struct umad_file *file, const struct umad_msg *msg,

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A port of this host, the one that UMAD_PORT names: what its own agents answer,
+ * compared with sysfs, and who does not answer. Nothing is set, and nothing but
+ * the request to the absent LID and the one to the subnet administrator leaves
+ * the port.
+ */
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+
+#define ATTR_CLASS_PORT_INFO	0x0001
+#define ATTR_PATH_RECORD	0x0035
+#define METHOD_GET_TABLE	0x12
+#define METHOD_GET_TABLE_RESP	0x92
+#define STATUS_UNSUPPORTED	0x000c
+
+#define PATH_DGID		0x0004
+#define PATH_SGID		0x0008
+#define PATH_NUMB_PATH		0x1000
+
+/* The highest unicast LIDs: no subnet manager gets that far */
+#define ABSENT_LID		0xbff0
+
+#define PORT_CAP_SM		0x0002
+
+struct sa_mad {
+	__u8	header[MAD_RMPP_HDR];
+	__u8	sm_key[8];
+	__be16	attr_offset;
+	__be16	resv;
+	__be32	comp_mask[2];
+	__u8	data[200];
+} __attribute__((may_alias));
+
+struct path_record {
+	__be64	service_id;
+	__u8	dgid[16];
+	__u8	sgid[16];
+	__be16	dlid;
+	__be16	slid;
+	__be32	hop_flow_raw;
+	__u8	tclass;
+	__u8	reversible_numb_path;
+	__u8	rest[14];
+} __attribute__((may_alias));
+
+static_assert(sizeof(struct sa_mad) == MAD_SIZE &&
+	      offsetof(struct sa_mad, data) == MAD_SA_HDR, "it is a MAD");
+static_assert(sizeof(struct path_record) == 64, "as the specification has it");
+
+FIXTURE(port)
+{
+	struct umad_port port;
+	struct umad_file file;
+	struct umad_sm sm;
+};
+
+FIXTURE_SETUP(port)
+{
+	self->file.fd = -1;
+	self->sm.file.fd = -1;
+	ASSERT_NE(NULL, umad_shared_port())
+		TH_LOG("UMAD_PORT names no port: see run.sh -p");
+	umad_port(&self->port);
+	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file);
+	umad_enable_pkey(&self->file);
+}
+
+FIXTURE_TEARDOWN(port)
+{
+	umad_close(&self->file);
+	umad_sm_close(&self->sm);
+}
+
+/* A number of the port in sysfs, whatever its base */
+static long attr(const struct umad_port *port, const char *name)
+{
+	char text[64];
+
+	return umad_port_attr(port, name, text, sizeof(text)) ? -1 :
+	       strtol(text, NULL, 0);
+}
+
+/* What the port's own SMA says, by a directed route without a hop */
+static int ask_sma(FIXTURE_DATA(port) *self, __u16 attr_id, void *data)
+{
+	const struct umad_path here = { 0 };
+
+	return umad_smp(&self->sm, &here, 0, MAD_GET, attr_id, 0, data);
+}
+
+TEST_F(port, own_node)
+{
+	char text[64], guid[64];
+	__u8 info[64] = { 0 };
+
+	if (umad_is_roce(&self->port))
+		SKIP(return, "RoCE has no SMA");
+	umad_sm_open(&self->port, &self->sm);
+	ASSERT_EQ(0, ask_sma(self, SMP_NODE_INFO, info))
+		TH_LOG("NodeInfo: %s", strerror(errno));
+	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/node_guid",
+				     self->port.ibdev));
+	snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", info[12], info[13],
+		 info[14], info[15], info[16], info[17], info[18], info[19]);
+	EXPECT_STREQ(text, guid);
+}
+
+TEST_F(port, own_port)
+{
+	struct umad_port_info info = { 0 };
+	int status;
+
+	if (umad_is_roce(&self->port))
+		SKIP(return, "RoCE has no SMA");
+	umad_sm_open(&self->port, &self->sm);
+	status = ask_sma(self, SMP_PORT_INFO, &info);
+	if (status == STATUS_UNSUPPORTED)
+		SKIP(return, "this port has another PortInfo, as OPA has");
+	ASSERT_EQ(0, status)
+		TH_LOG("PortInfo: %s; does an M_Key protect it?", strerror(errno));
+	EXPECT_EQ(attr(&self->port, "lid"), be16toh(info.lid));
+	EXPECT_EQ(attr(&self->port, "sm_lid"), be16toh(info.sm_lid));
+	EXPECT_EQ(attr(&self->port, "state"), info.speed_supported_state & 0xf);
+	EXPECT_EQ(self->port.port, info.local_port_num);
+}
+
+/* The same by LID */
+TEST_F(port, own_node_by_lid)
+{
+	char data[64] = { 0 };
+
+	if (umad_is_roce(&self->port))
+		SKIP(return, "RoCE has no SMA");
+	umad_sm_open(&self->port, &self->sm);
+	EXPECT_EQ(0, umad_smp(&self->sm, NULL, self->port.lid, MAD_GET, SMP_NODE_INFO, 0,
+			      data))
+		TH_LOG("NodeInfo: %s", strerror(errno));
+	EXPECT_EQ(1, data[1]);
+}
+
+/* A Get that nobody has registered for is answered by the MAD layer */
+TEST_F(port, unserved_class)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	struct umad_msg msg, got;
+
+	umad_register(&self->file, &reg);
+	msg = umad_msg(&self->port, reg.id, MAD_GET, 1);
+	msg.hdr.timeout_ms = UMAD_SOON_MS;
+	umad_write(&self->file, &msg);
+	umad_read(&self->file, &got);
+	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
+	EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(got.mad.status));
+	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
+}
+
+TEST_F(port, own_counters)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	struct umad_msg msg, got;
+
+	if (umad_is_roce(&self->port))
+		SKIP(return, "not each RoCE port has a PMA");
+	umad_register(&self->file, &reg);
+	msg = umad_msg(&self->port, reg.id, MAD_GET, 1);
+	msg.mad.mgmt_class = MAD_CLASS_PERF;
+	msg.mad.attr_id = htobe16(ATTR_CLASS_PORT_INFO);
+	msg.mad.attr_mod = 0;
+	msg.hdr.timeout_ms = UMAD_SOON_MS;
+	umad_write(&self->file, &msg);
+	umad_read(&self->file, &got);
+	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
+	EXPECT_EQ(MAD_CLASS_PERF, got.mad.mgmt_class);
+	EXPECT_EQ(0, be16toh(got.mad.status));
+	EXPECT_EQ(self->port.lid, be16toh(got.hdr.lid));
+}
+
+/* To a GID of the port, with a GRH where LIDs would do */
+TEST_F(port, by_gid)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	struct umad_msg msg, got;
+
+	umad_register(&self->file, &reg);
+	msg = umad_msg(&self->port, reg.id, MAD_GET, 1);
+	msg.hdr.grh_present = 1;
+	msg.hdr.timeout_ms = UMAD_SOON_MS;
+	umad_write(&self->file, &msg);
+	umad_read(&self->file, &got);
+	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
+	EXPECT_EQ(1, got.hdr.grh_present);
+	EXPECT_EQ(self->port.gid_index, got.hdr.gid_index);
+	EXPECT_EQ(0, memcmp(got.hdr.gid, self->port.gid, 16));
+}
+
+TEST_F(port, absent_lid)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	__u16 lid = ABSENT_LID;
+	struct umad_msg msg, got;
+
+	if (umad_is_roce(&self->port))
+		SKIP(return, "a GID that is absent is not resolved");
+	if (lid == self->port.lid || lid == attr(&self->port, "sm_lid"))
+		lid--;
+	umad_register(&self->file, &reg);
+	msg = umad_msg(&self->port, reg.id, MAD_GET, 0x42);
+	msg.hdr.lid = htobe16(lid);
+	msg.hdr.timeout_ms = 100;
+	msg.hdr.retries = 1;
+	umad_write(&self->file, &msg);
+	umad_err_write(EINVAL, &self->file, &msg);	/* outstanding */
+	umad_read_timeout(&self->file, &got);
+	EXPECT_EQ(lid, be16toh(got.hdr.lid));
+	EXPECT_EQ(0x42, (__u32)be64toh(got.mad.tid));
+	umad_expect_empty(&self->file);
+}
+
+/* The subnet manager sees this: only for who has asked for it */
+TEST_F(port, issm)
+{
+	char path[64];
+	int fd;
+
+	if (!umad_env("UMAD_ISSM"))
+		SKIP(return, "it was not asked for");
+	umad_issm_dev(&self->port, path);
+	if (access(path, F_OK))
+		SKIP(return, "the port has no issm");
+	fd = open(path, O_RDWR | O_NONBLOCK);
+	if (fd < 0 && errno == EAGAIN)
+		SKIP(return, "somebody holds it");
+	ASSERT_LE(0, fd)
+		TH_LOG("%s: %s", path, strerror(errno));
+	EXPECT_EQ(PORT_CAP_SM, attr(&self->port, "cap_mask") & PORT_CAP_SM);
+	EXPECT_EQ(-1, open(path, O_RDWR | O_NONBLOCK));
+	EXPECT_EQ(EAGAIN, errno);
+	close(fd);
+	EXPECT_EQ(0, attr(&self->port, "cap_mask") & PORT_CAP_SM);
+}
+
+/* The path from the port to itself, as the SA has it; tables come by RMPP */
+TEST_F(port, subnet_administrator)
+{
+	struct umad_reg reg = {
+		.api = 2,
+		.qpn = 1,
+		.mgmt_class = MAD_CLASS_SA,
+		.class_version = 2,
+		.rmpp_version = 1,
+	};
+	__u8 buf[UMAD_HDR_NEW + 4096];
+	struct umad_msg msg, got;
+	struct path_record *path;
+	struct sa_mad *sa;
+	ssize_t n;
+
+	if (umad_is_roce(&self->port) || attr(&self->port, "sm_lid") <= 0)
+		SKIP(return, "there is no SA");
+	umad_register(&self->file, &reg);
+	msg = umad_msg(&self->port, reg.id, METHOD_GET_TABLE, 1);
+	msg.hdr.lid = htobe16(attr(&self->port, "sm_lid"));
+	msg.hdr.sl = attr(&self->port, "sm_sl");
+	msg.hdr.timeout_ms = UMAD_SOON_MS;
+	memset(&msg.mad.rmpp_version, 0, MAD_SIZE - MAD_HDR);
+	msg.mad.mgmt_class = MAD_CLASS_SA;
+	msg.mad.class_version = 2;
+	msg.mad.attr_id = htobe16(ATTR_PATH_RECORD);
+	msg.mad.attr_mod = 0;
+	sa = (struct sa_mad *)&msg.mad;
+	sa->comp_mask[1] = htobe32(PATH_DGID | PATH_SGID | PATH_NUMB_PATH);
+	path = (struct path_record *)sa->data;
+	memcpy(path->dgid, self->port.gid, 16);
+	memcpy(path->sgid, self->port.gid, 16);
+	path->reversible_numb_path = 1;
+	umad_write(&self->file, &msg);
+
+	ASSERT_TRUE(umad_readable(&self->file, 2 * UMAD_SOON_MS));
+	n = read(self->file.fd, buf, sizeof(buf));
+	ASSERT_LE((ssize_t)(UMAD_HDR_NEW + MAD_SA_HDR + sizeof(*path)), n)
+		TH_LOG("%zd bytes: %s", n, strerror(n < 0 ? errno : ETIMEDOUT));
+	memcpy(&got.hdr, buf, UMAD_HDR_NEW);
+	memcpy(&got.mad, buf + UMAD_HDR_NEW, MAD_SIZE);
+	EXPECT_EQ(n, got.hdr.length);
+	EXPECT_EQ(METHOD_GET_TABLE_RESP, got.mad.method);
+	EXPECT_EQ(0, be16toh(got.mad.status));
+	EXPECT_EQ(MAD_RMPP_ACTIVE, got.mad.rmpp_flags & MAD_RMPP_ACTIVE);
+	path = (struct path_record *)((struct sa_mad *)&got.mad)->data;
+	EXPECT_EQ(self->port.lid, be16toh(path->dlid));
+	EXPECT_EQ(self->port.lid, be16toh(path->slid));
+	EXPECT_EQ(0, memcmp(path->dgid, self->port.gid, 16));
+}
+
+TEST_HARNESS_MAIN
