@@ -138,6 +138,10 @@ test-mutants: | python3
 test-fixes: | python3
 	@scripts/run-tests fixes
 
+.PHONY: conformance
+conformance: | python3
+	@scripts/run-tests conformance
+
 .PHONY: fuzz
 fuzz: | python3
 	@scripts/run-tests fuzz
@@ -214,7 +218,9 @@ help:
 	@echo 'make test-fixes      whether the bugs of others that we mend are there without our'
 	@echo '                     patches, and not there with them'
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
-	@echo '                     (the last nine are not a part of make test)'
+	@echo 'make conformance     which kernel'\''s ib_umad keeps the contract, and ours: a table,'
+	@echo '                     and build/conformance/index.html'
+	@echo '                     (the last ten are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make check-cross     the same for arm64, ppc64el, s390x, riscv64 and i386'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
