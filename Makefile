@@ -122,6 +122,10 @@ check-cross: | python3
 test-packages: | python3
 	@scripts/run-tests install packages:bookworm packages:unstable
 
+.PHONY: test-host-check
+test-host-check: | python3
+	@scripts/run-tests host-check
+
 .PHONY: kunit
 kunit: | python3
 	@scripts/run-tests kunit
@@ -213,6 +217,7 @@ help:
 	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
 	@echo 'make test-old        the selftests over Soft-RoCE on Debian 11'\''s kernel, 5.10'
 	@echo 'make test-packages   the packages, from installation to purge, in hosts of their own'
+	@echo 'make test-host-check scripts/host-check, with simulated hardware and bugs planted'
 	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
 	@echo 'make test-mutants    whether the tests catch bugs planted on purpose; before a release'
 	@echo 'make test-fixes      whether the bugs of others that we mend are there without our'
@@ -220,7 +225,7 @@ help:
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
 	@echo 'make conformance     which kernel'\''s ib_umad keeps the contract, and ours: a table,'
 	@echo '                     and build/conformance/index.html'
-	@echo '                     (the last ten are not a part of make test)'
+	@echo '                     (the last eleven are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make check-cross     the same for arm64, ppc64el, s390x, riscv64 and i386'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
