@@ -12,7 +12,7 @@
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/device.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 #define SMP_SM_INFO	0x20
 #define STATUS_D_BIT	0x8000

@@ -8,7 +8,7 @@
 #include "kselftest_harness.h"
 #include "lib/device.h"
 #include "lib/pair.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 #include "lib/vector.h"
 
 #define LONG_MS		600000

@@ -12,7 +12,7 @@
 #include "lib/fabric.h"
 #include "lib/issm.h"
 #include "lib/netlink.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 #define CAP_IS_SM	0x2
 

@@ -6,7 +6,7 @@
  */
 #include "kselftest_harness.h"
 #include "lib/device.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 #define VICTIM_METHOD	0x20
 #define EXCHANGES	20

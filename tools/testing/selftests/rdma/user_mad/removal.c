@@ -10,7 +10,7 @@
 
 #include "kselftest_harness.h"
 #include "lib/device.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 static const __u64 methods =
 	1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
@@ -384,17 +384,17 @@ TEST_F(removal, frees_unread_timeouts)
 
 /* Stuck in a page fault when the device goes: nobody waits for that */
 
-#define expect_removal_beside(self, trap, call, why) ({			\
+#define expect_removal_beside(self, stall, call, why) ({		\
 	bool __passed;							\
 									\
-	ASSERT_TRUE(umad_trap_caught(trap));				\
+	ASSERT_TRUE(umad_stall_caught(stall));				\
 	remove_start(self);						\
 	__passed = umad_call_returned(&(self)->removal, umad_fixed_ms()); \
-	ASSERT_EQ(0, umad_trap_release(trap, NULL, 0));			\
+	ASSERT_EQ(0, umad_stall_release(stall, NULL, 0));		\
 	umad_call_end(call);						\
 	umad_call_end(&(self)->removal);				\
 	EXPECT_EQ(0, (self)->removal.ret);				\
-	umad_trap_free(trap);						\
+	umad_stall_free(stall);						\
 	EXPECT_FIXED(__passed, why);					\
 	__passed;							\
 })
@@ -404,15 +404,15 @@ TEST_F(removal, stalled_write)
 	struct umad_msg msg = unanswered(self, 1);
 	size_t there = self->file.hlen + MAD_RMPP_HDR;
 	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	struct umad_trap trap;
+	struct umad_stall stall;
 
-	umad_trap(&trap);
+	umad_stall(&stall);
 	call.fd = self->file.fd;
-	call.buf = umad_trap_at(&trap, there);
+	call.buf = umad_stall_at(&stall, there);
 	call.len = self->file.hlen + MAD_SIZE;
 	umad_pack(&self->file, &msg, MAD_RMPP_HDR, call.buf);
 	umad_call_start(&call);
-	if (!expect_removal_beside(self, &trap, &call,
+	if (!expect_removal_beside(self, &stall, &call,
 				   "removal waits for a stalled write"))
 		return;
 	EXPECT_EQ(-1, call.ret);
@@ -424,10 +424,10 @@ TEST_F(removal, stalled_long_write)
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
 	struct umad_msg msg = unanswered(self, 1);
 	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	struct umad_trap trap;
+	struct umad_stall stall;
 	size_t there;
 
-	umad_trap(&trap);
+	umad_stall(&stall);
 	reg.rmpp_version = 1;
 	msg.hdr.id = umad_register(&self->file, &reg);
 	msg.mad.rmpp_version = 1;
@@ -435,11 +435,11 @@ TEST_F(removal, stalled_long_write)
 	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE;
 	there = self->file.hlen + MAD_SIZE + 1000;
 	call.fd = self->file.fd;
-	call.buf = umad_trap_at(&trap, there);
+	call.buf = umad_stall_at(&stall, there);
 	call.len = there + 3000;
 	umad_pack(&self->file, &msg, MAD_SIZE, call.buf);
 	umad_call_start(&call);
-	if (!expect_removal_beside(self, &trap, &call,
+	if (!expect_removal_beside(self, &stall, &call,
 				   "removal waits for a stalled long write"))
 		return;
 	EXPECT_EQ(-1, call.ret);
@@ -450,43 +450,43 @@ TEST_F(removal, stalled_read)
 {
 	struct umad_msg msg = unanswered(self, 1);
 	struct umad_call call = { .op = UMAD_CALL_READ };
-	struct umad_trap trap;
+	struct umad_stall stall;
 	bool passed;
 
 	msg.hdr.timeout_ms = 1;
 	umad_write(&self->file, &msg);
 	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));
-	umad_trap(&trap);
+	umad_stall(&stall);
 	call.fd = self->file.fd;
-	call.buf = umad_trap_at(&trap, 16);
+	call.buf = umad_stall_at(&stall, 16);
 	call.len = self->file.hlen + MAD_SIZE;
 	umad_call_start(&call);
-	ASSERT_TRUE(umad_trap_caught(&trap));
+	ASSERT_TRUE(umad_stall_caught(&stall));
 
 	remove_start(self);
 	passed = umad_call_returned(&self->removal, UMAD_SOON_MS);
-	ASSERT_EQ(0, umad_trap_release(&trap, NULL, 0));
+	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
 	umad_call_end(&call);
 	umad_call_end(&self->removal);
 	EXPECT_TRUE(passed);
 	/* It had its packet before the device went */
 	EXPECT_EQ((ssize_t)self->file.hlen + MAD_HDR, call.ret);
-	umad_trap_free(&trap);
+	umad_stall_free(&stall);
 }
 
 /* @there: how much of the request can be read */
-#define start_register(self, variant, trap, call, there) do {		\
+#define start_register(self, variant, stall, call, there) do {		\
 	struct umad_reg __reg = umad_reg_send_only((variant)->abi.api);	\
 	__u8 __req[64];							\
 									\
 	umad_reg_encode(&__reg, __req);					\
-	umad_trap(trap);						\
-	memcpy(umad_trap_at(trap, there), __req, there);		\
+	umad_stall(stall);						\
+	memcpy(umad_stall_at(stall, there), __req, there);		\
 	*(call) = (struct umad_call){					\
 		.op = UMAD_CALL_IOCTL,					\
 		.fd = (self)->file.fd,					\
 		.cmd = umad_reg_cmd(&__reg),				\
-		.buf = umad_trap_at(trap, there),			\
+		.buf = umad_stall_at(stall, there),			\
 	};								\
 	umad_call_start(call);						\
 } while (0)
@@ -494,10 +494,10 @@ TEST_F(removal, stalled_read)
 TEST_F(removal, stalled_register)
 {
 	struct umad_call call;
-	struct umad_trap trap;
+	struct umad_stall stall;
 
-	start_register(self, variant, &trap, &call, 8);
-	if (!expect_removal_beside(self, &trap, &call,
+	start_register(self, variant, &stall, &call, 8);
+	if (!expect_removal_beside(self, &stall, &call,
 				   "removal waits for a stalled registration"))
 		return;
 	EXPECT_EQ(-1, call.ret);
@@ -509,29 +509,29 @@ TEST_F(removal, stalled_register_result)
 {
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
 	struct umad_call call = { .op = UMAD_CALL_IOCTL };
-	struct umad_trap trap;
+	struct umad_stall stall;
 	__u8 req[64];
 	bool passed;
 
 	umad_reg_encode(&reg, req);
-	umad_trap(&trap);
-	if (!trap.wp)
+	umad_stall(&stall);
+	if (!stall.wp)
 		SKIP(return, UMAD_NO_WRITE_PROTECT);
-	ASSERT_EQ(0, umad_trap_release(&trap, req, sizeof(req)));
-	ASSERT_EQ(0, umad_trap_write_protect(&trap));
+	ASSERT_EQ(0, umad_stall_release(&stall, req, sizeof(req)));
+	ASSERT_EQ(0, umad_stall_write_protect(&stall));
 	call.fd = self->file.fd;
 	call.cmd = umad_reg_cmd(&reg);
-	call.buf = umad_trap_at(&trap, 0);
+	call.buf = umad_stall_at(&stall, 0);
 	umad_call_start(&call);
-	ASSERT_TRUE(umad_trap_caught(&trap));
+	ASSERT_TRUE(umad_stall_caught(&stall));
 
 	remove_start(self);
 	passed = umad_call_returned(&self->removal, umad_fixed_ms());
-	ASSERT_EQ(0, umad_trap_allow_write(&trap));
+	ASSERT_EQ(0, umad_stall_allow_write(&stall));
 	umad_call_end(&call);
 	umad_call_end(&self->removal);
 	EXPECT_EQ(0, self->removal.ret);
-	umad_trap_free(&trap);
+	umad_stall_free(&stall);
 	EXPECT_FIXED(passed && call.ret == -1 && call.err == EPIPE,
 		     "removal waits for a registration that stores its id");
 	umad_err_unregister(EINVAL, &self->file, 1);
@@ -540,25 +540,25 @@ TEST_F(removal, stalled_register_result)
 TEST_F(removal, stalled_unregister)
 {
 	struct umad_call call = { .op = UMAD_CALL_IOCTL };
-	struct umad_trap trap;
+	struct umad_stall stall;
 	bool passed;
 
-	umad_trap(&trap);
+	umad_stall(&stall);
 	call.fd = self->file.fd;
 	call.cmd = IB_USER_MAD_UNREGISTER_AGENT;
-	call.buf = umad_trap_at(&trap, 0);
+	call.buf = umad_stall_at(&stall, 0);
 	umad_call_start(&call);
-	ASSERT_TRUE(umad_trap_caught(&trap));
+	ASSERT_TRUE(umad_stall_caught(&stall));
 
 	remove_start(self);
 	passed = umad_call_returned(&self->removal, UMAD_SOON_MS);
-	ASSERT_EQ(0, umad_trap_release(&trap, &self->id, sizeof(self->id)));
+	ASSERT_EQ(0, umad_stall_release(&stall, &self->id, sizeof(self->id)));
 	umad_call_end(&call);
 	umad_call_end(&self->removal);
 	EXPECT_TRUE(passed);
 	EXPECT_EQ(-1, call.ret);
 	EXPECT_EQ(EINVAL, call.err);
-	umad_trap_free(&trap);
+	umad_stall_free(&stall);
 }
 
 /*

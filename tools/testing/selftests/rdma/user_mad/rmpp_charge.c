@@ -9,7 +9,7 @@
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/long.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 #define MB		(1024 * 1024L)
 

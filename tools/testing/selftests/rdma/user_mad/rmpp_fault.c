@@ -13,7 +13,7 @@
 
 #include "kselftest_harness.h"
 #include "lib/long.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define RACES		50
@@ -112,17 +112,17 @@ static size_t positions(size_t hlen, size_t size, size_t *at)
 }
 
 /* Writes @size bytes of self->msg.out of which those from @at on are missing */
-#define start_trapped(self, trap, call, at, size) do {			\
-	umad_trap(trap);						\
-	memcpy(umad_trap_at(trap, at), (self)->msg.out, at);		\
+#define start_stalled(self, stall, call, at, size) do {			\
+	umad_stall(stall);						\
+	memcpy(umad_stall_at(stall, at), (self)->msg.out, at);		\
 	*(call) = (struct umad_call) {					\
 		.op = UMAD_CALL_WRITE,					\
 		.fd = (self)->client.fd,				\
-		.buf = umad_trap_at(trap, at),				\
+		.buf = umad_stall_at(stall, at),			\
 		.len = size,						\
 	};								\
 	umad_call_start(call);						\
-	ASSERT_TRUE(umad_trap_caught(trap))				\
+	ASSERT_TRUE(umad_stall_caught(stall))				\
 		TH_LOG("not stopped at %zu of %zu", (size_t)(at),	\
 		       (size_t)(size));					\
 } while (0)
@@ -130,7 +130,7 @@ static size_t positions(size_t hlen, size_t size, size_t *at)
 TEST_F(fault, late_page)
 {
 	const size_t len = 12 * SEG_DATA + 17;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	struct umad_call call;
 	size_t at[32], size, i, n;
 
@@ -141,14 +141,14 @@ TEST_F(fault, late_page)
 
 		size = umad_long_pack(&self->client, &head, len, i,
 				      self->msg.out);
-		start_trapped(self, &trap, &call, at[i], size);
-		ASSERT_EQ(0, umad_trap_release(&trap, self->msg.out + at[i],
-					       size - at[i]));
+		start_stalled(self, &stall, &call, at[i], size);
+		ASSERT_EQ(0, umad_stall_release(&stall, self->msg.out + at[i],
+						size - at[i]));
 		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
 		EXPECT_EQ((long)size, call.ret)
 			TH_LOG("page missing from %zu: %s", at[i],
 			       strerror(call.err));
-		umad_trap_free(&trap);
+		umad_stall_free(&stall);
 		umad_long_read(&self->server, self->sid, &head, len, i,
 			       &self->msg);
 	}
@@ -159,7 +159,7 @@ TEST_F(fault, late_page)
 TEST_F(fault, page_that_never_comes)
 {
 	const size_t len = 12 * SEG_DATA + 17;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	struct umad_call call;
 	struct umad_msg head;
 	size_t at[32], size, i, n;
@@ -170,12 +170,12 @@ TEST_F(fault, page_that_never_comes)
 		head = next_head(self);
 		size = umad_long_pack(&self->client, &head, len, i,
 				      self->msg.out);
-		start_trapped(self, &trap, &call, at[i], size);
-		ASSERT_EQ(0, umad_trap_fail(&trap));
+		start_stalled(self, &stall, &call, at[i], size);
+		ASSERT_EQ(0, umad_stall_fail(&stall));
 		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
 		EXPECT_EQ(-1, call.ret);
 		EXPECT_EQ(EFAULT, call.err);
-		umad_trap_free(&trap);
+		umad_stall_free(&stall);
 		expect_nothing_sent(self, &head);
 	}
 	umad_expect_empty(&self->client);
@@ -190,7 +190,7 @@ TEST_F(fault, header_changed_meanwhile)
 {
 	const size_t len = 12 * SEG_DATA;
 	const size_t at = self->client.hlen + MAD_SIZE + SEG_DATA + 1;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	struct umad_call call;
 	struct umad_msg other, head;
 	size_t size, i;
@@ -224,15 +224,15 @@ TEST_F(fault, header_changed_meanwhile)
 
 		size = umad_long_pack(&self->client, &head, len, i,
 				      self->msg.out);
-		start_trapped(self, &trap, &call, at, size);
+		start_stalled(self, &stall, &call, at, size);
 		umad_pack(&self->client, &other, MAD_VENDOR_HDR,
-			  umad_trap_at(&trap, at));
-		ASSERT_EQ(0, umad_trap_release(&trap, self->msg.out + at,
-					       size - at));
+			  umad_stall_at(&stall, at));
+		ASSERT_EQ(0, umad_stall_release(&stall, self->msg.out + at,
+						size - at));
 		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
 		EXPECT_EQ((long)size, call.ret)
 			TH_LOG("change %zu: %s", i, strerror(call.err));
-		umad_trap_free(&trap);
+		umad_stall_free(&stall);
 		umad_long_read(&self->server, self->sid, &head, len, i,
 			       &self->msg);
 	}

@@ -6,7 +6,7 @@
 
 #include "kselftest_harness.h"
 #include "lib/fabric.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 #define METHOD_TRAP		0x05
 #define METHOD_TRAP_REPRESS	0x07

@@ -6,7 +6,7 @@
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
 #include "lib/pair.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 FIXTURE_VARIANT_ADD(pair, v2_new_fuse)
 {
@@ -14,13 +14,13 @@ FIXTURE_VARIANT_ADD(pair, v2_new_fuse)
 	.fuse = true,
 };
 
-static int make_trap(bool fuse, struct umad_trap *trap)
+static int make_trap(bool fuse, struct umad_stall *stall)
 {
-	return fuse ? _umad_trap_fuse(trap) : _umad_trap(trap);
+	return fuse ? _umad_stall_fuse(stall) : _umad_stall(stall);
 }
 
-#define stall_trap(variant, trap)					\
-	ASSERT_EQ(0, make_trap((variant)->fuse, trap))			\
+#define make_stall(variant, stall)					\
+	ASSERT_EQ(0, make_trap((variant)->fuse, stall))			\
 		TH_LOG("%s: %s", (variant)->fuse ? "FUSE" : "userfaultfd", \
 		       strerror(errno))
 
@@ -33,9 +33,9 @@ static int make_trap(bool fuse, struct umad_trap *trap)
 struct victim {
 	struct umad_file file;
 	__u32 id;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	struct umad_call call;
-	__u8 rest[UMAD_HDR_NEW + MAD_SIZE];	/* what the trap withholds */
+	__u8 rest[UMAD_HDR_NEW + MAD_SIZE];	/* what the stall withholds */
 	size_t rest_len;
 };
 
@@ -47,7 +47,7 @@ struct victim {
 	umad_open_abi(&(self)->port, &(variant)->abi,			\
 		      O_RDWR | O_NONBLOCK, &(v)->file);			\
 	(v)->id = umad_register(&(v)->file, &__reg);			\
-	stall_trap(variant, &(v)->trap);				\
+	make_stall(variant, &(v)->stall);				\
 } while (0)
 
 /*
@@ -61,27 +61,27 @@ struct victim {
 	size_t __len = umad_pack(&(v)->file, &__msg, MAD_SIZE, __buf);	\
 	size_t __there = (v)->file.hlen + MAD_RMPP_HDR;			\
 									\
-	memcpy(umad_trap_at(&(v)->trap, __there), __buf, __there);	\
+	memcpy(umad_stall_at(&(v)->stall, __there), __buf, __there);	\
 	(v)->rest_len = __len - __there;				\
 	memcpy((v)->rest, __buf + __there, (v)->rest_len);		\
 	(v)->call = (struct umad_call){					\
 		.op = UMAD_CALL_WRITE,					\
 		.fd = (v)->file.fd,					\
-		.buf = umad_trap_at(&(v)->trap, __there),		\
+		.buf = umad_stall_at(&(v)->stall, __there),		\
 		.len = __len,						\
 	};								\
 	umad_call_start(&(v)->call);					\
-	ASSERT_TRUE(umad_trap_caught(&(v)->trap));			\
+	ASSERT_TRUE(umad_stall_caught(&(v)->stall));			\
 } while (0)
 
 #define victim_release(v) do {						\
-	ASSERT_EQ(0, umad_trap_release(&(v)->trap, (v)->rest,		\
+	ASSERT_EQ(0, umad_stall_release(&(v)->stall, (v)->rest,		\
 				       (v)->rest_len));			\
 	umad_call_end(&(v)->call);					\
 } while (0)
 
 #define victim_close(v) do {						\
-	umad_trap_free(&(v)->trap);					\
+	umad_stall_free(&(v)->stall);					\
 	umad_close(&(v)->file);						\
 } while (0)
 
@@ -110,7 +110,7 @@ TEST_F(pair, write_fails_after_stall)
 
 	victim_open(self, variant, &v);
 	victim_stall_write(self, &v, 0x77);
-	ASSERT_EQ(0, umad_trap_fail(&v.trap));
+	ASSERT_EQ(0, umad_stall_fail(&v.stall));
 	umad_call_end(&v.call);
 	EXPECT_EQ(-1, v.call.ret);
 	EXPECT_EQ(EFAULT, v.call.err);
@@ -265,7 +265,7 @@ TEST_F(pair, stalled_long_write_stops_no_neighbour)
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api,
 					      1ULL << VICTIM_METHOD);
 	struct umad_file file;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	struct umad_call call = { .op = UMAD_CALL_WRITE };
 	struct umad_msg msg, got;
 	size_t there;
@@ -274,7 +274,7 @@ TEST_F(pair, stalled_long_write_stops_no_neighbour)
 	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &file);
 	reg.rmpp_version = 1;
 	umad_register(&file, &reg);
-	stall_trap(variant, &trap);
+	make_stall(variant, &stall);
 
 	there = file.hlen + MAD_VENDOR_HDR + 300;
 	msg = umad_msg(&self->port, reg.id, 0x30, 0x77);
@@ -283,12 +283,12 @@ TEST_F(pair, stalled_long_write_stops_no_neighbour)
 	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE;
 	msg.hdr.timeout_ms = 10;
 	umad_msg_to_nobody(&msg);
-	umad_pack(&file, &msg, MAD_VENDOR_HDR, umad_trap_at(&trap, there));
+	umad_pack(&file, &msg, MAD_VENDOR_HDR, umad_stall_at(&stall, there));
 	call.fd = file.fd;
-	call.buf = umad_trap_at(&trap, there);
+	call.buf = umad_stall_at(&stall, there);
 	call.len = there + 1000;
 	umad_call_start(&call);
-	ASSERT_TRUE(umad_trap_caught(&trap));
+	ASSERT_TRUE(umad_stall_caught(&stall));
 
 	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
 	umad_write(&self->client, &msg);
@@ -296,11 +296,11 @@ TEST_F(pair, stalled_long_write_stops_no_neighbour)
 	umad_write(&self->client, &msg);
 	passed = umad_readable(&self->server, umad_fixed_ms());
 
-	ASSERT_EQ(0, umad_trap_release(&trap, NULL, 0));
+	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
 	umad_call_end(&call);
 	EXPECT_EQ((ssize_t)call.len, call.ret);
 	umad_read(&self->server, &got);
-	umad_trap_free(&trap);
+	umad_stall_free(&stall);
 	umad_close(&file);
 	EXPECT_FIXED(passed, "a stalled long write stops all receives");
 }
@@ -311,20 +311,20 @@ TEST_F(pair, stalled_read_stops_nobody)
 	size_t size = self->server.hlen + MAD_SIZE;
 	struct umad_call call = { .op = UMAD_CALL_READ };
 	struct umad_msg msg, got;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	int i;
 
-	stall_trap(variant, &trap);
+	make_stall(variant, &stall);
 	for (i = 0; i < 2; i++) {
 		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
 		umad_write(&self->client, &msg);
 	}
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 	call.fd = self->server.fd;
-	call.buf = umad_trap_at(&trap, 100);
+	call.buf = umad_stall_at(&stall, 100);
 	call.len = size;
 	umad_call_start(&call);
-	ASSERT_TRUE(umad_trap_caught(&trap));
+	ASSERT_TRUE(umad_stall_caught(&stall));
 
 	/* The other packet, and what comes later, go to the next reader */
 	umad_read(&self->server, &got);
@@ -334,10 +334,10 @@ TEST_F(pair, stalled_read_stops_nobody)
 	umad_read(&self->server, &got);
 	EXPECT_EQ(2, (int)be64toh(got.mad.tid));
 
-	ASSERT_EQ(0, umad_trap_release(&trap, NULL, 0));
+	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
 	umad_call_end(&call);
 	EXPECT_EQ((ssize_t)size, call.ret);
-	umad_trap_free(&trap);
+	umad_stall_free(&stall);
 }
 
 /*
@@ -351,18 +351,18 @@ TEST_F(pair, failed_read_wakes_reader)
 	struct umad_call second = { .op = UMAD_CALL_READ };
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 	struct umad_msg msg;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	bool passed;
 
-	stall_trap(variant, &trap);
+	make_stall(variant, &stall);
 	ASSERT_EQ(0, fcntl(self->server.fd, F_SETFL, O_RDWR));
 	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 	umad_write(&self->client, &msg);
 	first.fd = self->server.fd;
-	first.buf = umad_trap_at(&trap, 100);
+	first.buf = umad_stall_at(&stall, 100);
 	first.len = size;
 	umad_call_start(&first);
-	ASSERT_TRUE(umad_trap_caught(&trap));
+	ASSERT_TRUE(umad_stall_caught(&stall));
 
 	second.fd = self->server.fd;
 	second.buf = buf;
@@ -370,7 +370,7 @@ TEST_F(pair, failed_read_wakes_reader)
 	umad_call_start(&second);
 	EXPECT_FALSE(umad_call_returned(&second, UMAD_QUIET_MS));
 
-	ASSERT_EQ(0, umad_trap_fail(&trap));
+	ASSERT_EQ(0, umad_stall_fail(&stall));
 	umad_call_end(&first);
 	EXPECT_EQ(-1, first.ret);
 	EXPECT_EQ(EFAULT, first.err);
@@ -384,7 +384,7 @@ TEST_F(pair, failed_read_wakes_reader)
 	}
 	EXPECT_EQ((ssize_t)size, second.ret);
 	EXPECT_EQ(1, buf[self->server.hlen + 15]);	/* TID of the first */
-	umad_trap_free(&trap);
+	umad_stall_free(&stall);
 	EXPECT_FIXED(passed, "a failed read wakes no reader");
 }
 
@@ -402,23 +402,23 @@ TEST_F(pair, failed_read_wakes_poller)
 	struct umad_call first = { .op = UMAD_CALL_READ };
 	struct umad_call second = { .op = UMAD_CALL_POLL };
 	struct umad_msg msg, got;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	bool passed;
 
-	stall_trap(variant, &trap);
+	make_stall(variant, &stall);
 	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 	first.fd = self->server.fd;
-	first.buf = umad_trap_at(&trap, 100);
+	first.buf = umad_stall_at(&stall, 100);
 	first.len = self->server.hlen + MAD_SIZE;
 	umad_call_start(&first);
-	ASSERT_TRUE(umad_trap_caught(&trap));
+	ASSERT_TRUE(umad_stall_caught(&stall));
 
 	second.fd = self->server.fd;
 	ASSERT_EQ(0, pthread_create(&second.thread, NULL, poll_long, &second));
 	umad_sleep_ms(2 * UMAD_QUIET_MS);
-	ASSERT_EQ(0, umad_trap_fail(&trap));
+	ASSERT_EQ(0, umad_stall_fail(&stall));
 	umad_call_end(&first);
 	EXPECT_EQ(EFAULT, first.err);
 	passed = umad_call_returned(&second, umad_fixed_ms());
@@ -430,7 +430,7 @@ TEST_F(pair, failed_read_wakes_poller)
 	EXPECT_EQ(1, second.ret);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
-	umad_trap_free(&trap);
+	umad_stall_free(&stall);
 	EXPECT_FIXED(passed, "a failed read wakes no poller");
 }
 
@@ -488,7 +488,7 @@ TEST_F(pair, rmpp_header_is_copied_once)
 
 /* Registration that stalls, before and after it got its request */
 
-#define stall_register(self, variant, v, trap, call) do {		\
+#define stall_register(self, variant, v, stall, call) do {		\
 	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
 						1ULL << VICTIM_METHOD);	\
 	__u8 __req[64];							\
@@ -496,29 +496,29 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	umad_reg_encode(&__reg, __req);					\
 	umad_open_abi(&(self)->port, &(variant)->abi,			\
 		      O_RDWR | O_NONBLOCK, v);				\
-	stall_trap(variant, trap);					\
-	memcpy(umad_trap_at(trap, 8), __req, 8);			\
+	make_stall(variant, stall);					\
+	memcpy(umad_stall_at(stall, 8), __req, 8);			\
 	*(call) = (struct umad_call){					\
 		.op = UMAD_CALL_IOCTL,					\
 		.fd = (v)->fd,						\
 		.cmd = umad_reg_cmd(&__reg),				\
-		.buf = umad_trap_at(trap, 8),				\
+		.buf = umad_stall_at(stall, 8),				\
 	};								\
 	umad_call_start(call);						\
-	ASSERT_TRUE(umad_trap_caught(trap));				\
+	ASSERT_TRUE(umad_stall_caught(stall));				\
 } while (0)
 
 /* Whatever comes of it: half of the request is zeroes */
-#define release_register(v, trap, call) do {				\
-	ASSERT_EQ(0, umad_trap_release(trap, NULL, 0));			\
+#define release_register(v, stall, call) do {				\
+	ASSERT_EQ(0, umad_stall_release(stall, NULL, 0));		\
 	umad_call_end(call);						\
-	umad_trap_free(trap);						\
+	umad_stall_free(stall);						\
 	umad_close(v);							\
 } while (0)
 
 #define expect_returns_beside_register(self, variant, c, why) do {	\
 	struct umad_file __v;						\
-	struct umad_trap __trap;					\
+	struct umad_stall __trap;					\
 	struct umad_call __stalled;					\
 	bool __passed;							\
 									\
@@ -589,14 +589,14 @@ TEST_F(pair, stalled_register_stops_no_traffic)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 	struct umad_file file;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	struct umad_call call;
 	struct umad_msg got;
 
-	stall_register(self, variant, &file, &trap, &call);
+	stall_register(self, variant, &file, &stall, &call);
 	umad_write(&self->client, &msg);
 	umad_read(&self->server, &got);
-	release_register(&file, &trap, &call);
+	release_register(&file, &stall, &call);
 }
 
 /*
@@ -608,7 +608,7 @@ TEST_F(pair, layout_switch)
 	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
 	struct umad_call call = { .op = UMAD_CALL_IOCTL };
 	struct umad_file file;
-	struct umad_trap trap;
+	struct umad_stall stall;
 	struct umad_msg msg, got;
 	bool passed = true;
 	__u8 buf[64] = { 0 };
@@ -618,25 +618,25 @@ TEST_F(pair, layout_switch)
 		SKIP(return, "FUSE cannot stop who writes to a page that is there");
 
 	umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
-	umad_trap(&trap);
-	if (!trap.wp)
+	umad_stall(&stall);
+	if (!stall.wp)
 		SKIP(return, UMAD_NO_WRITE_PROTECT);
 	umad_reg_encode(&reg, buf);
-	ASSERT_EQ(0, umad_trap_release(&trap, buf, sizeof(buf)));
-	ASSERT_EQ(0, umad_trap_write_protect(&trap));
+	ASSERT_EQ(0, umad_stall_release(&stall, buf, sizeof(buf)));
+	ASSERT_EQ(0, umad_stall_write_protect(&stall));
 	call.fd = file.fd;
 	call.cmd = IB_USER_MAD_REGISTER_AGENT2;
-	call.buf = umad_trap_at(&trap, 0);
+	call.buf = umad_stall_at(&stall, 0);
 	umad_call_start(&call);
-	ASSERT_TRUE(umad_trap_caught(&trap));
+	ASSERT_TRUE(umad_stall_caught(&stall));
 
 	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
 	umad_write(&self->client, &msg);
 	umad_sleep_ms(2 * UMAD_QUIET_MS);
-	ASSERT_EQ(0, umad_trap_allow_write(&trap));
+	ASSERT_EQ(0, umad_stall_allow_write(&stall));
 	umad_call_end(&call);
 	ASSERT_EQ(0, call.ret);
-	umad_trap_free(&trap);
+	umad_stall_free(&stall);
 	file.hlen = UMAD_HDR_NEW;
 
 	/* It may have come too early for the agent; the next one does not */
@@ -657,10 +657,10 @@ TEST_F(pair, layout_switch)
 /* Killed, whoever is stuck dies at once, and who waits for nothing as well */
 
 static void die_stalled(pid_t parent, int ready, struct umad_call *call,
-			struct umad_trap *trap)
+			struct umad_stall *stall)
 {
 	if (pthread_create(&call->thread, NULL, umad_call_thread, call) ||
-	    !umad_trap_caught(trap) || write(ready, "", 1) != 1)
+	    !umad_stall_caught(stall) || write(ready, "", 1) != 1)
 		_exit(1);
 	umad_wait_as_child(parent);
 }
@@ -680,7 +680,7 @@ static bool dies(pid_t pid, int ms)
 }
 
 /* @msg is what a write begins with */
-#define expect_dies_stalled(trap, call, file, msg, fuse) do {		\
+#define expect_dies_stalled(stall, call, file, msg, fuse) do {		\
 	pid_t __parent = getpid(), __pid;				\
 	int __ready[2];							\
 	char __c;							\
@@ -689,12 +689,12 @@ static bool dies(pid_t pid, int ms)
 	__pid = fork();							\
 	ASSERT_LE(0, __pid);						\
 	if (!__pid) {							\
-		if (make_trap(fuse, trap))				\
+		if (make_trap(fuse, stall))				\
 			_exit(1);					\
-		(call)->buf = umad_trap_at(trap, (uintptr_t)(call)->buf); \
+		(call)->buf = umad_stall_at(stall, (uintptr_t)(call)->buf); \
 		if ((call)->op == UMAD_CALL_WRITE)			\
 			umad_pack(file, msg, MAD_RMPP_HDR, (call)->buf); \
-		die_stalled(__parent, __ready[1], call, trap);		\
+		die_stalled(__parent, __ready[1], call, stall);		\
 	}								\
 	close(__ready[1]);						\
 	ASSERT_EQ(1, read(__ready[0], &__c, 1));			\
@@ -726,7 +726,7 @@ TEST_F(pair, stalled_dies)
 		},
 	};
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct umad_trap trap;
+	struct umad_stall stall;
 	size_t i;
 
 	umad_write(&self->client, &msg);
@@ -734,7 +734,7 @@ TEST_F(pair, stalled_dies)
 	msg.hdr.id = self->sid;
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		calls[i].fd = self->server.fd;
-		expect_dies_stalled(&trap, &calls[i], &self->server, &msg,
+		expect_dies_stalled(&stall, &calls[i], &self->server, &msg,
 				    variant->fuse);
 	}
 	/* The read that died has given its packet back */

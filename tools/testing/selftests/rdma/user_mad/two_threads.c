@@ -13,7 +13,7 @@
 
 #include "kselftest_harness.h"
 #include "lib/device.h"
-#include "lib/trap.h"
+#include "lib/stall.h"
 
 #define PAIR_MS		30
 #define STUCK_MS	60000

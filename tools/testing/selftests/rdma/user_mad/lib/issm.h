@@ -7,7 +7,7 @@
 #define UMAD_ISSM_H
 
 #include "device.h"
-#include "trap.h"
+#include "stall.h"
 
 #define LINE	3	/* openers in line */
 

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A trap: memory whose second page is missing until the test supplies it, so
+ * A stall: memory whose second page is missing until the test supplies it, so
  * that a system call stops in the middle of a copy from or to the user. What it
  * waits for is userfaultfd, or the server of a FUSE file. And calls made by a
  * thread, so that one which never returns can be told.
  */
-#ifndef UMAD_TRAP_H
-#define UMAD_TRAP_H
+#ifndef UMAD_STALL_H
+#define UMAD_STALL_H
 
 #include <pthread.h>
 
 #include "fuse.h"
 #include "utils.h"
 
-struct umad_trap {
+struct umad_stall {
 	__u8 *base;
 	size_t page;
 	int uffd;		/* -1: it is FUSE */
-	bool wp;		/* umad_trap_write_protect() works */
+	bool wp;		/* umad_stall_write_protect() works */
 	struct umad_fuse fuse;
 };
 
 #define UMAD_NO_WRITE_PROTECT	"no write protection by userfaultfd here"
 
 int umad_uffd(void *start, size_t len, bool wp);
-int _umad_trap(struct umad_trap *trap);
+int _umad_stall(struct umad_stall *stall);
 
-#define umad_trap(trap)							\
-	ASSERT_EQ(0, _umad_trap(trap))					\
+#define umad_stall(stall)						\
+	ASSERT_EQ(0, _umad_stall(stall))				\
 		TH_LOG("userfaultfd: %s", strerror(errno))
 
-int _umad_trap_fuse(struct umad_trap *trap);
-void *umad_trap_at(const struct umad_trap *trap, size_t len);
-bool umad_trap_caught(const struct umad_trap *trap);
-int umad_trap_release(struct umad_trap *trap, const void *data, size_t len);
-int umad_trap_write_protect(struct umad_trap *trap);
-int umad_trap_allow_write(struct umad_trap *trap);
-int umad_trap_fail(struct umad_trap *trap);
-void umad_trap_free(struct umad_trap *trap);
+int _umad_stall_fuse(struct umad_stall *stall);
+void *umad_stall_at(const struct umad_stall *stall, size_t len);
+bool umad_stall_caught(const struct umad_stall *stall);
+int umad_stall_release(struct umad_stall *stall, const void *data, size_t len);
+int umad_stall_write_protect(struct umad_stall *stall);
+int umad_stall_allow_write(struct umad_stall *stall);
+int umad_stall_fail(struct umad_stall *stall);
+void umad_stall_free(struct umad_stall *stall);
 
 /* A system call in a thread of its own */
 
@@ -76,4 +76,4 @@ bool umad_call_returned(struct umad_call *call, int ms);
 void umad_call_end(struct umad_call *call);
 void umad_call_interrupt(struct umad_call *call);
 
-#endif /* UMAD_TRAP_H */
+#endif /* UMAD_STALL_H */

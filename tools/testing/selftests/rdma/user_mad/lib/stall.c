@@ -3,7 +3,7 @@
 #include <linux/userfaultfd.h>
 #include <sys/syscall.h>
 
-#include "trap.h"
+#include "stall.h"
 
 /* A descriptor that tells who misses pages of this range, or -1 */
 int umad_uffd(void *start, size_t len, bool wp)
@@ -32,129 +32,129 @@ int umad_uffd(void *start, size_t len, bool wp)
 	return -1;
 }
 
-static int __umad_trap_open(struct umad_trap *trap, bool wp)
+static int __umad_stall_open(struct umad_stall *stall, bool wp)
 {
-	trap->wp = wp;
-	trap->uffd = umad_uffd(trap->base + trap->page, trap->page, wp);
-	return trap->uffd < 0 ? -1 : 0;
+	stall->wp = wp;
+	stall->uffd = umad_uffd(stall->base + stall->page, stall->page, wp);
+	return stall->uffd < 0 ? -1 : 0;
 }
 
 /* The first page is there */
-static int __umad_trap_map(struct umad_trap *trap)
+static int __umad_stall_map(struct umad_stall *stall)
 {
-	*trap = (struct umad_trap){ .page = sysconf(_SC_PAGESIZE), .uffd = -1 };
-	trap->base = mmap(NULL, 2 * trap->page, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (trap->base == MAP_FAILED)
+	*stall = (struct umad_stall){ .page = sysconf(_SC_PAGESIZE), .uffd = -1 };
+	stall->base = mmap(NULL, 2 * stall->page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (stall->base == MAP_FAILED)
 		return -1;
-	memset(trap->base, 0, trap->page);
+	memset(stall->base, 0, stall->page);
 	return 0;
 }
 
-int _umad_trap(struct umad_trap *trap)
+int _umad_stall(struct umad_stall *stall)
 {
-	if (__umad_trap_map(trap))
+	if (__umad_stall_map(stall))
 		return -1;
 	/* Not every architecture knows write protection */
-	return __umad_trap_open(trap, true) && __umad_trap_open(trap, false) ?
+	return __umad_stall_open(stall, true) && __umad_stall_open(stall, false) ?
 	       -1 : 0;
 }
 
 /* Ask umad_have_fuse() first */
-int _umad_trap_fuse(struct umad_trap *trap)
+int _umad_stall_fuse(struct umad_stall *stall)
 {
-	return __umad_trap_map(trap) ||
-	       umad_fuse_start(&trap->fuse, trap->page) ||
-	       umad_fuse_map(&trap->fuse, trap->base + trap->page) ? -1 : 0;
+	return __umad_stall_map(stall) ||
+	       umad_fuse_start(&stall->fuse, stall->page) ||
+	       umad_fuse_map(&stall->fuse, stall->base + stall->page) ? -1 : 0;
 }
 
 /* @len bytes before the missing page */
-void *umad_trap_at(const struct umad_trap *trap, size_t len)
+void *umad_stall_at(const struct umad_stall *stall, size_t len)
 {
-	return trap->base + trap->page - len;
+	return stall->base + stall->page - len;
 }
 
 /* Waits until somebody is caught */
-bool umad_trap_caught(const struct umad_trap *trap)
+bool umad_stall_caught(const struct umad_stall *stall)
 {
 	struct pollfd pfd = {
-		.fd = trap->uffd < 0 ? trap->fuse.caught : trap->uffd,
+		.fd = stall->uffd < 0 ? stall->fuse.caught : stall->uffd,
 		.events = POLLIN,
 	};
 	struct uffd_msg msg;
 
 	if (poll(&pfd, 1, UMAD_SOON_MS) != 1)
 		return false;
-	return trap->uffd < 0 ||
-	       (read(trap->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
+	return stall->uffd < 0 ||
+	       (read(stall->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
 		msg.event == UFFD_EVENT_PAGEFAULT);
 }
 
 /* Supplies the missing page with @data at its beginning */
-int umad_trap_release(struct umad_trap *trap, const void *data, size_t len)
+int umad_stall_release(struct umad_stall *stall, const void *data, size_t len)
 {
 	struct uffdio_copy copy = {
-		.dst = (uintptr_t)trap->base + trap->page,
-		.len = trap->page,
+		.dst = (uintptr_t)stall->base + stall->page,
+		.len = stall->page,
 	};
 	__u8 *page;
 	int ret;
 
-	page = calloc(1, trap->page);
+	page = calloc(1, stall->page);
 	if (!page)
 		return -1;
 	if (len)
 		memcpy(page, data, len);
 	copy.src = (uintptr_t)page;
-	ret = trap->uffd < 0 ? umad_fuse_release(&trap->fuse, page) :
-	      ioctl(trap->uffd, UFFDIO_COPY, &copy);
+	ret = stall->uffd < 0 ? umad_fuse_release(&stall->fuse, page) :
+	      ioctl(stall->uffd, UFFDIO_COPY, &copy);
 	free(page);
 	return ret;
 }
 
-static int __umad_trap_protect(struct umad_trap *trap, __u64 mode)
+static int __umad_stall_protect(struct umad_stall *stall, __u64 mode)
 {
 	struct uffdio_writeprotect protect = {
-		.range.start = (uintptr_t)trap->base + trap->page,
-		.range.len = trap->page,
+		.range.start = (uintptr_t)stall->base + stall->page,
+		.range.len = stall->page,
 		.mode = mode,
 	};
 
-	return ioctl(trap->uffd, UFFDIO_WRITEPROTECT, &protect);
+	return ioctl(stall->uffd, UFFDIO_WRITEPROTECT, &protect);
 }
 
 /* The page has been supplied; from now on who writes to it is caught */
-int umad_trap_write_protect(struct umad_trap *trap)
+int umad_stall_write_protect(struct umad_stall *stall)
 {
-	return __umad_trap_protect(trap, UFFDIO_WRITEPROTECT_MODE_WP);
+	return __umad_stall_protect(stall, UFFDIO_WRITEPROTECT_MODE_WP);
 }
 
-int umad_trap_allow_write(struct umad_trap *trap)
+int umad_stall_allow_write(struct umad_stall *stall)
 {
-	return __umad_trap_protect(trap, 0);
+	return __umad_stall_protect(stall, 0);
 }
 
 /* Makes the copy fail: the page is taken away for good */
-int umad_trap_fail(struct umad_trap *trap)
+int umad_stall_fail(struct umad_stall *stall)
 {
 	struct uffdio_range range = {
-		.start = (uintptr_t)trap->base + trap->page,
-		.len = trap->page,
+		.start = (uintptr_t)stall->base + stall->page,
+		.len = stall->page,
 	};
 
-	if (trap->uffd < 0)
-		return umad_fuse_fail(&trap->fuse);
-	return mprotect(trap->base + trap->page, trap->page, PROT_NONE) ||
-	       ioctl(trap->uffd, UFFDIO_WAKE, &range);
+	if (stall->uffd < 0)
+		return umad_fuse_fail(&stall->fuse);
+	return mprotect(stall->base + stall->page, stall->page, PROT_NONE) ||
+	       ioctl(stall->uffd, UFFDIO_WAKE, &range);
 }
 
-void umad_trap_free(struct umad_trap *trap)
+void umad_stall_free(struct umad_stall *stall)
 {
-	munmap(trap->base, 2 * trap->page);
-	if (trap->uffd < 0)
-		umad_fuse_stop(&trap->fuse);
+	munmap(stall->base, 2 * stall->page);
+	if (stall->uffd < 0)
+		umad_fuse_stop(&stall->fuse);
 	else
-		close(trap->uffd);
+		close(stall->uffd);
 }
 
 void *umad_call_thread(void *arg)
