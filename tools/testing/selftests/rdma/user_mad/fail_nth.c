@@ -449,7 +449,7 @@ TEST_F_TIMEOUT(pair, response, SWEEP_TIMEOUT)
 	fault_end(&fault, 5);
 }
 
-#define CROWD		64	/* more than a new table of duplicates has room for */
+#define CROWD		256	/* more than a new table of duplicates has room for */
 
 /*
  * The table of duplicates grows by a worker, or at once in whoever writes faster
