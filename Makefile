@@ -60,16 +60,17 @@ check-kdir:
 updates = $(DESTDIR)/lib/modules/$(KREL)/updates
 prefix = /usr/local
 madsim = $(DESTDIR)$(prefix)/share/madsim
+umadstat = tools/infiniband/umadstat/umadstat
 
 .PHONY: install
 install: check-kdir
 	$(if $(wildcard $(OUT)/*.ko),,$(error nothing is built for $(KREL): run make first))
 	install -D -m 644 -t $(updates) $(wildcard $(OUT)/*.ko)
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man4 man/*.4
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/*.8
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/*.8 $(umadstat).8
 	install -D -m 644 -t $(madsim) tools/testing/madsim/topology.awk
 	install -D -t $(madsim) tools/testing/madsim/madsim-load
-	install -d $(DESTDIR)$(prefix)/sbin
+	install -D -t $(DESTDIR)$(prefix)/sbin $(umadstat)
 	ln -sf ../share/madsim/madsim-load $(DESTDIR)$(prefix)/sbin/
 	$(if $(DESTDIR),,depmod $(KREL))
 
@@ -78,6 +79,7 @@ uninstall: check-kdir
 	rm -f $(updates)/ib_umad.ko $(updates)/ib_madsim.ko
 	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man4/,$(notdir $(wildcard man/*.4)))
 	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,$(notdir $(wildcard man/*.8)))
+	rm -f $(addprefix $(DESTDIR)$(prefix)/,share/man/man8/umadstat.8 sbin/umadstat)
 	rm -rf $(madsim) $(DESTDIR)$(prefix)/sbin/madsim-load
 	-rmdir --ignore-fail-on-non-empty $(updates)
 	$(if $(DESTDIR),,depmod $(KREL))
@@ -199,7 +201,7 @@ clean:
 help:
 	@echo 'make                 build/RELEASE/ib_umad.ko for the newest installed kernel headers'
 	@echo '                     KDIR=DIR: for this kernel; W=1, C=1: warnings, sparse'
-	@echo 'make install         modules, manual pages, madsim-load; for KDIR=, below DESTDIR='
+	@echo 'make install         modules, manual pages, madsim-load, umadstat; for KDIR=, below DESTDIR='
 	@echo 'make uninstall       remove them'
 	@echo 'make deb             build/deb/: packages of Debian that build the modules by DKMS'
 	@echo 'make rpm             build/rpm/: the same for RHEL and SLES'
