@@ -62,7 +62,8 @@ floor()
 		echo "memory.outstanding 16384" $((($(slab) - before) / 16)) $((($(slab) - before) / 16))
 		echo release >$run ;;
 	*)
-		echo "$1 $samples" >$run
+		# As umad_bench does, so that workers go first
+		chrt --idle 0 sh -c "echo '$1 $samples' >$run"
 		cat $run ;;
 	esac
 }
