@@ -111,7 +111,7 @@ int umad_deafen(const struct umad_port *port);
 
 #define umad_port(port) do {						\
 	ASSERT_EQ(0, umad_find_port(port))				\
-		TH_LOG("no umad device of Soft-RoCE with an fe80:: GID, or the port has no address"); \
+		TH_LOG("no Soft-RoCE port with an fe80:: GID, or no such port"); \
 	ASSERT_EQ(0, umad_deafen(port))					\
 		TH_LOG("no agent that nobody reads: %s", strerror(errno)); \
 } while (0)
