@@ -18,25 +18,10 @@ FIXTURE_VARIANT(agent)
 	struct umad_abi abi;
 };
 
-FIXTURE_VARIANT_ADD(agent, v1_old)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(agent, v1_new)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_NEW },
-};
-
-FIXTURE_VARIANT_ADD(agent, v2_old)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(agent, v2_new)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
-};
+umad_abi_variant(agent, v1_old);
+umad_abi_variant(agent, v1_new);
+umad_abi_variant(agent, v2_old);
+umad_abi_variant(agent, v2_new);
 
 FIXTURE_SETUP(agent)
 {

@@ -648,15 +648,8 @@ FIXTURE_VARIANT(message)
 	struct umad_abi abi;
 };
 
-FIXTURE_VARIANT_ADD(message, v1_old)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(message, v2_new)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
-};
+umad_abi_variant(message, v1_old);
+umad_abi_variant(message, v2_new);
 
 FIXTURE_SETUP(message)
 {
@@ -739,15 +732,8 @@ FIXTURE_VARIANT(fabric)
 	struct umad_abi abi;
 };
 
-FIXTURE_VARIANT_ADD(fabric, v1_old)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(fabric, v2_new)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
-};
+umad_abi_variant(fabric, v1_old);
+umad_abi_variant(fabric, v2_new);
 
 FIXTURE_SETUP(fabric)
 {
@@ -820,13 +806,13 @@ FIXTURE_VARIANT(gone)
 FIXTURE_VARIANT_ADD(gone, rxe)
 {
 	.kind = UMAD_RXE,
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+	.abi = UMAD_ABI_v1_old,
 };
 
 FIXTURE_VARIANT_ADD(gone, madsim)
 {
 	.kind = UMAD_MADSIM,
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 };
 
 FIXTURE_SETUP(gone)

@@ -29,15 +29,8 @@ FIXTURE_VARIANT(gmp)
 	struct umad_abi abi;
 };
 
-FIXTURE_VARIANT_ADD(gmp, v1_old)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(gmp, v2_new)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
-};
+umad_abi_variant(gmp, v1_old);
+umad_abi_variant(gmp, v2_new);
 
 FIXTURE_SETUP(gmp)
 {

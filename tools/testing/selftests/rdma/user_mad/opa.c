@@ -30,18 +30,18 @@ FIXTURE_VARIANT(opa)
 
 FIXTURE_VARIANT_ADD(opa, plain)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 };
 
 FIXTURE_VARIANT_ADD(opa, rmpp)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 	.rmpp_version = 1,
 };
 
 FIXTURE_VARIANT_ADD(opa, rmpp_old)
 {
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+	.abi = UMAD_ABI_v1_old,
 	.rmpp_version = 1,
 };
 

@@ -58,25 +58,25 @@ FIXTURE_VARIANT(removal)
 FIXTURE_VARIANT_ADD(removal, rxe)
 {
 	.kind = UMAD_RXE,
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+	.abi = UMAD_ABI_v1_old,
 };
 
 FIXTURE_VARIANT_ADD(removal, madsim)
 {
 	.kind = UMAD_MADSIM,
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 };
 
 FIXTURE_VARIANT_ADD(removal, netns)
 {
 	.kind = UMAD_MADSIM_NETNS,
-	.abi = { .api = 1, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v1_new,
 };
 
 FIXTURE_VARIANT_ADD(removal, rmmod)
 {
 	.kind = UMAD_MADSIM_RMMOD,
-	.abi = { .api = 2, .hlen = UMAD_HDR_OLD },
+	.abi = UMAD_ABI_v2_old,
 };
 
 FIXTURE_SETUP(removal)

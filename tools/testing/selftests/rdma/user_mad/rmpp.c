@@ -26,25 +26,10 @@ FIXTURE_VARIANT(rmpp)
 	struct umad_abi abi;
 };
 
-FIXTURE_VARIANT_ADD(rmpp, v1_old)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(rmpp, v1_new)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_NEW },
-};
-
-FIXTURE_VARIANT_ADD(rmpp, v2_old)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(rmpp, v2_new)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
-};
+umad_abi_variant(rmpp, v1_old);
+umad_abi_variant(rmpp, v1_new);
+umad_abi_variant(rmpp, v2_old);
+umad_abi_variant(rmpp, v2_new);
 
 FIXTURE_SETUP(rmpp)
 {

@@ -36,15 +36,8 @@ FIXTURE_VARIANT(fault)
 	struct umad_abi abi;
 };
 
-FIXTURE_VARIANT_ADD(fault, v1_old)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(fault, v2_new)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
-};
+umad_abi_variant(fault, v1_old);
+umad_abi_variant(fault, v2_new);
 
 FIXTURE_SETUP(fault)
 {

@@ -29,49 +29,49 @@ FIXTURE_VARIANT(lengths)
 
 FIXTURE_VARIANT_ADD(lengths, vendor)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 	.mgmt_class = MAD_CLASS_VENDOR2,
 	.large = 1 << 20,
 };
 
 FIXTURE_VARIANT_ADD(lengths, vendor_old)
 {
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+	.abi = UMAD_ABI_v1_old,
 	.mgmt_class = MAD_CLASS_VENDOR2,
 	.large = 1 << 16,
 };
 
 FIXTURE_VARIANT_ADD(lengths, sa)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 	.mgmt_class = MAD_CLASS_SA,
 	.large = 1 << 20,
 };
 
 FIXTURE_VARIANT_ADD(lengths, sa_old)
 {
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
+	.abi = UMAD_ABI_v1_old,
 	.mgmt_class = MAD_CLASS_SA,
 	.large = 1 << 16,
 };
 
 FIXTURE_VARIANT_ADD(lengths, devmgt)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 	.mgmt_class = MAD_CLASS_DEVMGT,
 	.large = 1 << 16,
 };
 
 FIXTURE_VARIANT_ADD(lengths, devadm)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 	.mgmt_class = MAD_CLASS_DEVADM,
 	.large = 1 << 16,
 };
 
 FIXTURE_VARIANT_ADD(lengths, bis)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 	.mgmt_class = MAD_CLASS_BIS,
 	.large = 1 << 20,
 };

@@ -75,15 +75,8 @@ FIXTURE_VARIANT(smi)
 	struct umad_abi abi;
 };
 
-FIXTURE_VARIANT_ADD(smi, v1_old)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
-};
-
-FIXTURE_VARIANT_ADD(smi, v2_new)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
-};
+umad_abi_variant(smi, v1_old);
+umad_abi_variant(smi, v2_new);
 
 static struct umad_reg reg_smp(const struct umad_abi *abi, __u8 mgmt_class, __u64 methods)
 {

@@ -10,7 +10,7 @@
 
 FIXTURE_VARIANT_ADD(pair, v2_new_fuse)
 {
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
+	.abi = UMAD_ABI_v2_new,
 	.fuse = true,
 };
 

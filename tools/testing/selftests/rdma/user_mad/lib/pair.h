@@ -31,28 +31,15 @@ FIXTURE_VARIANT(pair)
 };
 
 #ifndef PAIR_ONE_VARIANT
-FIXTURE_VARIANT_ADD(pair, v1_old)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_OLD },
-};
+umad_abi_variant(pair, v1_old);
 #endif
 
 #if !defined(PAIR_TWO_VARIANTS) && !defined(PAIR_ONE_VARIANT)
-FIXTURE_VARIANT_ADD(pair, v1_new)
-{
-	.abi = { .api = 1, .hlen = UMAD_HDR_NEW },
-};
-
-FIXTURE_VARIANT_ADD(pair, v2_old)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_OLD },
-};
+umad_abi_variant(pair, v1_new);
+umad_abi_variant(pair, v2_old);
 #endif
 
-FIXTURE_VARIANT_ADD(pair, v2_new)
-{
-	.abi = { .api = 2, .hlen = UMAD_HDR_NEW },
-};
+umad_abi_variant(pair, v2_new);
 
 FIXTURE_SETUP(pair)
 {

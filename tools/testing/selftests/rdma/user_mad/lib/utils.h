@@ -215,6 +215,16 @@ struct umad_abi {
 	size_t hlen;
 };
 
+/* How an agent is registered, and which header comes with its MADs */
+#define UMAD_ABI_v1_old		{ .api = 1, .hlen = UMAD_HDR_OLD }
+#define UMAD_ABI_v1_new		{ .api = 1, .hlen = UMAD_HDR_NEW }
+#define UMAD_ABI_v2_old		{ .api = 2, .hlen = UMAD_HDR_OLD }
+#define UMAD_ABI_v2_new		{ .api = 2, .hlen = UMAD_HDR_NEW }
+
+/* A fixture with one of these and nothing else */
+#define umad_abi_variant(fixture, which)				\
+	FIXTURE_VARIANT_ADD(fixture, which) { .abi = UMAD_ABI_##which }
+
 int _umad_open_abi(const struct umad_port *port, const struct umad_abi *abi,
 		   int flags, struct umad_file *file);
 
