@@ -730,11 +730,11 @@ void umad_queue_count_drop(struct umad_file *file);
 static inline void umad_queue_count(struct umad_file *file,
 				    struct umad_packet *packet, int change)
 {
+	/* Ids are always less; this shows it to the compiler, which checks bounds */
 	u32 id = umad_packet_hdr(packet)->id % UMAD_MAX_AGENTS;
 
 	lockdep_assert_held(&file->queue_lock);
 	WRITE_ONCE(file->unread, file->unread + change);
-	/* Ids are less anyhow, which the checks of bounds see now */
 	file->agent_unread[id] += change;
 	if (packet->sent)
 		WRITE_ONCE(file->timeouts, file->timeouts + change);
