@@ -243,13 +243,7 @@ TEST_F(port, issm)
 /* The path from the port to itself, as the SA has it; tables come by RMPP */
 TEST_F(port, subnet_administrator)
 {
-	struct umad_reg reg = {
-		.api = 2,
-		.qpn = 1,
-		.mgmt_class = MAD_CLASS_SA,
-		.class_version = 2,
-		.rmpp_version = 1,
-	};
+	struct umad_reg reg = umad_reg_sa();
 	__u8 buf[UMAD_HDR_NEW + 4096];
 	struct umad_msg msg, got;
 	struct path_record *path;

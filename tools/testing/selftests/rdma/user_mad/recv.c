@@ -14,9 +14,8 @@ TEST_F(pair, received_mad)
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND,
 				       0x55667788);
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE + 8];
-	struct umad_msg got;
-
 	bool grh = umad_is_roce(&self->port);
+	struct umad_msg got;
 
 	msg.hdr.traffic_class = 0x50;
 	msg.hdr.qkey = htobe32(0x12345678);

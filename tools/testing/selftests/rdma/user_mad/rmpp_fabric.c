@@ -24,13 +24,7 @@ FIXTURE(rmpp_fabric)
 
 FIXTURE_SETUP(rmpp_fabric)
 {
-	struct umad_reg reg = {
-		.api = 2,
-		.qpn = 1,
-		.mgmt_class = MAD_CLASS_SA,
-		.class_version = 2,
-		.rmpp_version = 1,
-	};
+	struct umad_reg reg = umad_reg_sa();
 
 	self->client.fd = -1;
 	self->server.fd = -1;

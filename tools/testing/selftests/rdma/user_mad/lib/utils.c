@@ -268,6 +268,18 @@ struct umad_reg umad_reg_send_only(int api)
 	return (struct umad_reg){ .api = api, .qpn = 1 };
 }
 
+/* An agent that asks the SA. With methods added it is the SA */
+struct umad_reg umad_reg_sa(void)
+{
+	return (struct umad_reg){
+		.api = 2,
+		.qpn = 1,
+		.mgmt_class = MAD_CLASS_SA,
+		.class_version = 2,
+		.rmpp_version = 1,
+	};
+}
+
 struct umad_reg umad_reg_vendor(int api, __u64 low_methods)
 {
 	return (struct umad_reg){

@@ -176,6 +176,7 @@ int _umad_enable_pkey(struct umad_file *file);
 /* REGISTER_AGENT and REGISTER_AGENT2 */
 
 struct umad_reg umad_reg_send_only(int api);
+struct umad_reg umad_reg_sa(void);
 struct umad_reg umad_reg_vendor(int api, __u64 low_methods);
 void umad_reg_encode2(const struct umad_reg *reg,
 		      struct ib_user_mad_reg_req2 *req);
