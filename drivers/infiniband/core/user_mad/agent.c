@@ -8,7 +8,7 @@
  * before there is anything that the removal of the device would have to wait
  * for. The last step cannot fail.
  */
-#include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -68,20 +68,24 @@ static int umad_agent_publish(struct umad_agent *agent,
 
 static int umad_id_reserve(struct umad_file *file)
 {
-	unsigned long id;
+	unsigned long taken, id;
 
+	static_assert(UMAD_MAX_AGENTS <= BITS_PER_LONG);
+
+	/* Others reserve and release at the same time: look at one state of it */
 	do {
-		id = find_first_zero_bit(file->ids, UMAD_MAX_AGENTS);
+		taken = READ_ONCE(file->ids);
+		id = find_first_zero_bit(&taken, UMAD_MAX_AGENTS);
 		if (id == UMAD_MAX_AGENTS)
 			return -ENOMEM;
-	} while (test_and_set_bit(id, file->ids));
+	} while (test_and_set_bit(id, &file->ids));
 
 	return id;
 }
 
 static void umad_id_release(struct umad_file *file, u32 id)
 {
-	clear_bit_unlock(id, file->ids);
+	clear_bit_unlock(id, &file->ids);
 }
 
 /**

@@ -3,6 +3,7 @@
  * A descriptor of umadN: open, poll, release, fdinfo, and what becomes of it
  * when the device goes.
  */
+#include <linux/bitmap.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -43,7 +44,7 @@ static void umad_file_put(struct umad_file *file)
 	umad_queue_exit(file);
 	umad_packet_drain(file);
 	umad_transactions_exit(file);
-	WARN_ON(!bitmap_empty(file->ids, UMAD_MAX_AGENTS));
+	WARN_ON(file->ids);
 	mutex_destroy(&file->reg_lock);
 	umad_payer_put(file->payer);
 	kfree(file);

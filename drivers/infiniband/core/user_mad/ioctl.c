@@ -3,6 +3,7 @@
  * ioctl(): the requests of user space, decoded and passed on. No other file
  * knows that there is more than one way to spell a registration.
  */
+#include <linux/bitmap.h>
 #include <linux/compat.h>
 #include <linux/fs.h>
 #include <linux/uaccess.h>

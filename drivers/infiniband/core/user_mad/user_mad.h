@@ -21,7 +21,6 @@
 #define UMAD_USER_MAD_H
 
 #include <linux/atomic.h>
-#include <linux/bitmap.h>
 #include <linux/build_bug.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -267,8 +266,8 @@ static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
  * @used: an agent was registered, so the header layout is settled
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
  *	Written with @reg_lock held and @used false, read without a lock
- * @ids: ids that are taken, from before their agent exists until it is gone for
- *	good
+ * @ids: a bit for each id that is taken, from before its agent exists until it is
+ *	gone for good
  * @agents: registered agents by id. Whoever takes one away, by xchg(), has to
  *	destroy it
  * @outstanding: sends whose duplicates are refused, see
@@ -304,7 +303,7 @@ struct umad_file {
 	struct mutex		reg_lock;	/* registration */
 	bool			used;
 	u8			hdr_len;
-	DECLARE_BITMAP(ids, UMAD_MAX_AGENTS);
+	unsigned long		ids;
 	struct umad_agent	__rcu *agents[UMAD_MAX_AGENTS];
 
 	struct rhashtable	outstanding;
