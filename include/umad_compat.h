@@ -12,6 +12,7 @@
 #include <linux/device.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
+#include <linux/poll.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -90,6 +91,18 @@ static inline void umad_bitmap_from_arr64(unsigned long *bitmap, const u64 *word
 
 #undef bitmap_from_arr64
 #define bitmap_from_arr64 umad_bitmap_from_arr64
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+/* With the barrier that whoever asks wq_has_sleeper() relies on */
+static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
+				  poll_table *table)
+{
+	poll_wait(filp, wait, table);
+	smp_mb();
+}
+
+#define poll_wait umad_poll_wait
 #endif
 
 /*

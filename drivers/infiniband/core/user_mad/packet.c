@@ -137,8 +137,8 @@ static struct umad_packet *umad_packet_alloc_beyond(struct umad_file *file)
  * reclaimed. A few packets are charged beyond the limit of the cgroup instead.
  *
  * Context: a receive handler; does not sleep.
- * Return: a packet with a user header of zeros, and room for a MAD behind
- * umad_packet_mad() or for what umad_rmpp_keep() fills in; or NULL.
+ * Return: a packet with room for a user header of either layout, and behind it for
+ * a MAD or for what umad_rmpp_keep() fills in; or NULL.
  */
 struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 					   size_t mad_len)
@@ -160,7 +160,6 @@ struct umad_packet *umad_packet_alloc_recv(struct umad_file *file, u8 hdr_len,
 	packet->sent = false;
 	packet->repeat = false;
 	packet->rmpp = false;
-	memset(packet->data, 0, hdr_len);
 	return packet;
 }
 

@@ -37,11 +37,14 @@ void umad_queue_exit(struct umad_file *file)
  * umad_queue_wake - tell that there is something to read
  * @file: whose readers and pollers
  *
- * Readers wait exclusively: one packet wakes one of them, and every poller.
+ * Readers wait exclusively: one packet wakes one of them, and every poller. Whoever
+ * begins to wait looks into the queue afterwards, with a barrier in between, so that
+ * none is needed where nobody waits.
  */
 void umad_queue_wake(struct umad_file *file)
 {
-	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	if (wq_has_sleeper(&file->wait))
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 }
 
 static void umad_queue_add(struct umad_file *file, struct umad_packet *packet)

@@ -137,16 +137,21 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	struct ib_user_mad_hdr *hdr = umad_packet_hdr(packet);
 	const struct ib_wc *wc = recv_wc->wc;
 
-	hdr->id = agent->id;
-	hdr->length = packet->length;
-	hdr->qpn = cpu_to_be32(wc->src_qp);
-	/* Only the lower half of an OPA LID; clients have other ways to the rest */
-	hdr->lid = cpu_to_be16(wc->slid);
-	hdr->sl = wc->sl;
-	hdr->path_bits = wc->dlid_path_bits;
-	umad_hdr_set_pkey_index(hdr, packet->hdr_len, wc->pkey_index);
-
-	hdr->grh_present = !!(wc->wc_flags & IB_WC_GRH);
+	/*
+	 * Whole, as what the packet was used for before is still there. Of the old
+	 * layout, the MAD comes to stand where the current one has the P_Key index.
+	 * Of an OPA LID there is the lower half; clients have other ways to the rest.
+	 */
+	*hdr = (struct ib_user_mad_hdr) {
+		.id		= agent->id,
+		.length		= packet->length,
+		.qpn		= cpu_to_be32(wc->src_qp),
+		.lid		= cpu_to_be16(wc->slid),
+		.sl		= wc->sl,
+		.path_bits	= wc->dlid_path_bits,
+		.grh_present	= !!(wc->wc_flags & IB_WC_GRH),
+		.pkey_index	= wc->pkey_index,
+	};
 	return hdr->grh_present ? umad_grh_from_wc(mad_agent, recv_wc, hdr) : 0;
 }
 
@@ -263,9 +268,9 @@ static void umad_recv_drop(struct umad_agent *agent,
 static bool umad_recv_is_message(const struct ib_mad_agent *mad_agent,
 				 const struct umad_rmpp_mad *mad)
 {
-	return ib_mad_kernel_rmpp_agent(mad_agent) &&
-	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class) &&
-	       umad_rmpp_active(mad);
+	/* The flag first: of most MADs it is clear, and the others are calls */
+	return umad_rmpp_active(mad) && ib_mad_kernel_rmpp_agent(mad_agent) &&
+	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class);
 }
 
 /**

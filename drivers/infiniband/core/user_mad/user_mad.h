@@ -130,19 +130,6 @@ static inline u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr,
 	return hdr_len < sizeof(*hdr) ? 0 : hdr->pkey_index;
 }
 
-/**
- * umad_hdr_set_pkey_index - note the P_Key index in a user header
- * @hdr: the header
- * @hdr_len: its length, 56 or 64; the shorter one has no place for it
- * @pkey_index: the index
- */
-static inline void umad_hdr_set_pkey_index(struct ib_user_mad_hdr *hdr,
-					   u8 hdr_len, u16 pkey_index)
-{
-	if (hdr_len == sizeof(*hdr))
-		hdr->pkey_index = pkey_index;
-}
-
 /*
  * Port: born when a device is added, dies with the last reference to @dev.
  * An open descriptor holds such a reference through the cdev that it came by,
