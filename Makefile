@@ -181,6 +181,11 @@ python3:
 series:
 	@scripts/series/write
 
+.PHONY: series-stable
+series-stable:
+	@scripts/series/stable 6.12
+	@scripts/series/stable 6.1
+
 .PHONY: series-fixes
 series-fixes:
 	@scripts/series/fixes
@@ -231,6 +236,7 @@ help:
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make check-cross     the same for arm64, ppc64el, s390x, riscv64 and i386'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
+	@echo 'make series-stable   build/series-stable/: umad as one patch for Linux 6.12 and for 6.1'
 	@echo 'make series-fixes    build/series-fixes/: patches for bugs of the newest kernel'
 	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
 	@echo '                     a table, and build/bench/index.html with plots'

@@ -2,7 +2,12 @@
 /*
  * Kernels older than the one the series is made for, and what tells a module of
  * the external build from the kernel's. That build includes this before
- * everything else; the series leaves it out.
+ * everything else; the series leaves it out, and scripts/series/stable takes what
+ * its kernel needs.
+ *
+ * Distributions take functions over into kernels that are older than these.
+ * Below the version that brought one, ours has a name of its own, which does
+ * not care.
  */
 #ifndef UMAD_COMPAT_H
 #define UMAD_COMPAT_H
@@ -22,8 +27,8 @@
 #error "ib_umad needs Linux 5.10 or newer"
 #endif
 
-/* For modinfo, at the one place in a module that describes it */
 #ifdef USER_MAD_VERSION
+/* For modinfo, at the one place in a module that describes it */
 #undef MODULE_DESCRIPTION
 #define MODULE_DESCRIPTION(description_) \
 	MODULE_INFO(description, description_); \
@@ -36,11 +41,6 @@
 #define __counted_by(count)
 #endif
 
-/*
- * Distributions take functions over into kernels that are older than these.
- * Below the version that brought one, ours has a name of its own, which does
- * not care.
- */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 14, 0) && defined(CONFIG_MEMCG)
 /* The kernel's wants a variable for interrupts, which modules cannot have */
 static inline struct mem_cgroup *umad_set_active_memcg(struct mem_cgroup *memcg)
@@ -132,8 +132,8 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 				 umad_gfp(__VA_ARGS__)))
 #endif
 
-/* No system call makes an iterator without a vector there, for files with read() */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+/* No system call makes an iterator without a vector there, for files with read() */
 #define iter_iov(iter) ((iter)->iov)
 #endif
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
