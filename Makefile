@@ -181,6 +181,10 @@ python3:
 series:
 	@scripts/series/write
 
+.PHONY: series-check
+series-check: | python3
+	@scripts/run-tests series-check
+
 .PHONY: series-stable
 series-stable:
 	@scripts/series/stable 6.12
@@ -232,7 +236,9 @@ help:
 	@echo 'make soak            everything at once for an hour, or for MINUTES='
 	@echo 'make conformance     which kernel'\''s ib_umad keeps the contract, and ours: a table,'
 	@echo '                     and build/conformance/index.html'
-	@echo '                     (the last eleven are not a part of make test)'
+	@echo 'make series-check    each patch of the series as its maintainers would take it, and the'
+	@echo '                     selftests on a kernel of it; make test has a short form'
+	@echo '                     (the last twelve are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make check-cross     the same for arm64, ppc64el, s390x, riscv64 and i386'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
