@@ -61,6 +61,12 @@ updates = $(DESTDIR)/lib/modules/$(KREL)/updates
 prefix = /usr/local
 madsim = $(DESTDIR)$(prefix)/share/madsim
 umadstat = tools/infiniband/umadstat/umadstat
+umad_check = $(MAKE) -s -C tools/infiniband/umad-check OUTPUT=$(CURDIR)/build/umad-check \
+	DESTDIR=$(DESTDIR) prefix=$(prefix)
+
+.PHONY: umad-check
+umad-check:
+	@scripts/umad-check
 
 .PHONY: install
 install: check-kdir
@@ -72,6 +78,7 @@ install: check-kdir
 	install -D -t $(madsim) tools/testing/madsim/madsim-load
 	install -D -t $(DESTDIR)$(prefix)/sbin $(umadstat)
 	ln -sf ../share/madsim/madsim-load $(DESTDIR)$(prefix)/sbin/
+	$(if $(wildcard build/umad-check/umad-check),$(umad_check) install)
 	$(if $(DESTDIR),,depmod $(KREL))
 
 .PHONY: uninstall
@@ -81,6 +88,7 @@ uninstall: check-kdir
 	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,$(notdir $(wildcard man/*.8)))
 	rm -f $(addprefix $(DESTDIR)$(prefix)/,share/man/man8/umadstat.8 sbin/umadstat)
 	rm -rf $(madsim) $(DESTDIR)$(prefix)/sbin/madsim-load
+	$(umad_check) uninstall
 	-rmdir --ignore-fail-on-non-empty $(updates)
 	$(if $(DESTDIR),,depmod $(KREL))
 
@@ -210,7 +218,9 @@ clean:
 help:
 	@echo 'make                 build/RELEASE/ib_umad.ko for the newest installed kernel headers'
 	@echo '                     KDIR=DIR: for this kernel; W=1, C=1: warnings, sparse'
-	@echo 'make install         modules, manual pages, madsim-load, umadstat; for KDIR=, below DESTDIR='
+	@echo 'make umad-check      build/umad-check/: whether an ib_umad is right with real adapters'
+	@echo 'make install         modules, manual pages, madsim-load, umadstat, umad-check if it is'
+	@echo '                     built; for KDIR=, below DESTDIR='
 	@echo 'make uninstall       remove them'
 	@echo 'make deb             build/deb/: packages of Debian that build the modules by DKMS'
 	@echo 'make rpm             build/rpm/: the same for RHEL and SLES'

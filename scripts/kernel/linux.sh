@@ -104,13 +104,28 @@ linux_base()
 # for the kernels that can be tested then.
 linux_kselftest()
 {
-	local old=$cache/linux-source-6.12
-
 	if [ -e "$linux/version" ] || [ "$(linux_newest)" ]; then
 		linux_base
 		echo "$linux/tree/tools/testing/selftests"
-		return
+	else
+		linux_kselftest_old
 	fi
+}
+
+# The same, for who only builds: a source is not unpacked for that
+linux_kselftest_at_hand()
+{
+	if [ -e "$linux/version" ]; then
+		echo "$linux/tree/tools/testing/selftests"
+	else
+		linux_kselftest_old
+	fi
+}
+
+linux_kselftest_old()
+{
+	local old=$cache/linux-source-6.12
+
 	"$top/scripts/deps" linux-source-6.12 xz-utils
 	if [ ! -d "$old" ]; then
 		say "taking kselftest from linux-source-6.12"
