@@ -46,6 +46,12 @@ static struct umad_vector vector;
 	EXPECT_EQ(err, errno);						\
 } while (0)
 
+/* Name another agent in MAD @i of the vector: in both headers the ID is first */
+static void put_id(int i, __u32 id)
+{
+	memcpy(vector.buf[i], &id, sizeof(id));
+}
+
 static ssize_t read_vector(const struct umad_file *file, int count)
 {
 	return readv(file->fd, vector.iov, count);
@@ -398,7 +404,7 @@ TEST_F(pair, writev_bad_id)
 	ssize_t len = umad_mad_len(&self->client);
 
 	put_requests(self, 4);
-	vector.buf[2][0] = 32;
+	put_id(2, 32);
 	EXPECT_EQ(2 * len, write_vector(&self->client, 4));
 	expect_sent(self, 2);
 }
@@ -408,9 +414,9 @@ TEST_F(pair, writev_no_agent)
 	ssize_t len = umad_mad_len(&self->client);
 
 	put_requests(self, 4);
-	vector.buf[1][0] = self->cid + 1;
+	put_id(1, self->cid + 1);
 	EXPECT_EQ(len, write_vector(&self->client, 4));
-	vector.buf[0][0] = self->cid + 1;
+	put_id(0, self->cid + 1);
 	expect_error(EIO, write_vector(&self->client, 4));
 	expect_sent(self, 1);
 }
@@ -545,9 +551,9 @@ TEST_F(pair, nowait_write_refused)
 	if (umad_reference())
 		SKIP(return, NO_NOWAIT);
 	put_requests(self, 4);
-	vector.buf[0][0] = 32;
+	put_id(0, 32);
 	expect_error(EINVAL, write_nowait(&self->client, 4));
-	vector.buf[0][0] = self->cid + 1;
+	put_id(0, self->cid + 1);
 	expect_error(EIO, write_nowait(&self->client, 4));
 	umad_border(&border, PROT_NONE);
 	vector.iov[0].iov_base = umad_before(&border, 100);
