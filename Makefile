@@ -128,6 +128,10 @@ test-old: | python3
 check-cross: | python3
 	@scripts/run-tests cross
 
+.PHONY: test-foreign
+test-foreign: | python3
+	@scripts/run-tests foreign:s390x foreign:arm64
+
 .PHONY: test-packages
 test-packages: | python3
 	@scripts/run-tests install packages:bookworm packages:unstable
@@ -237,6 +241,7 @@ help:
 	@echo 'make kunit           KUnit alone, by the kernel'\''s kunit.py; make test has the suites, too'
 	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
 	@echo 'make test-old        the selftests over Soft-RoCE on Debian 11'\''s kernel, 5.10'
+	@echo 'make test-foreign    the tests on s390x, which is big-endian, and on arm64'
 	@echo 'make test-packages   the packages, from installation to purge, in hosts of their own'
 	@echo 'make test-host-check scripts/host-check, with simulated hardware and bugs planted'
 	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
@@ -248,7 +253,7 @@ help:
 	@echo '                     and build/conformance/index.html'
 	@echo 'make series-check    each patch of the series as its maintainers would take it, and the'
 	@echo '                     selftests on a kernel of it; make test has a short form'
-	@echo '                     (the last twelve are not a part of make test)'
+	@echo '                     (the last thirteen are not a part of make test)'
 	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
 	@echo 'make check-cross     the same for arm64, ppc64el, s390x, riscv64 and i386'
 	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'

@@ -5,7 +5,21 @@
 # shellcheck shell=bash disable=SC2154	# scripts/guest/run sets them
 # shellcheck disable=SC2034	# and uses these
 
-"$top/scripts/deps" guest
+# What is special to each architecture: modules that it takes to find the host's
+# file system, and the line that the command's output comes out of
+drivers=virtio_pci bus=pci output=/dev/ttyS1 busybox=/bin/busybox
+case $arch in
+'')	"$top/scripts/deps" guest ;;
+s390x)	"$top/scripts/deps" guest qemu-system-misc
+	# The bus is built in
+	drivers= bus=ccw ;;
+arm64)	"$top/scripts/deps" guest qemu-system-arm ipxe-qemu ;;
+esac
+if [ "$arch" ]; then
+	output=/dev/hvc0
+	busybox=$root/bin/busybox
+	drivers+=" virtio_console"
+fi
 
 # An initramfs that knows just enough to mount this file system: busybox, and
 # the modules that this kernel does not have built in.
@@ -14,14 +28,14 @@ make_initramfs()
 	local ramfs=$run/ramfs ko n=100 name
 
 	mkdir -p "$ramfs"/{bin,dev,proc,modules,lower,scratch,root}
-	cp /bin/busybox "$ramfs/bin/"
+	cp "$busybox" "$ramfs/bin/"
 	cp "$top/scripts/guest/inside/init" "$ramfs/init"
 	{
 		printf 'root=%q\n' "$root"
 		printf 'keep=%q\n' "${root:+$top $modules}"
 	} >"$ramfs/config"
 	if [ "$modules" ]; then
-		for name in virtio_pci 9pnet_virtio 9p overlay; do
+		for name in $drivers 9pnet_virtio 9p overlay; do
 			modprobe -d "${modules%/lib/modules/*}" -S "${modules##*/}" \
 				--show-depends "$name"
 		done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' |
@@ -36,16 +50,23 @@ make_initramfs()
 	(cd "$ramfs" && find . | cpio -o -H newc --quiet) >"$run/initramfs"
 }
 
+# share TAG OPTIONS: a folder of this machine; adds to the caller's shares
+share()
+{
+	shares+=(-fsdev "local,id=$1,$2" -device "virtio-9p-$bus,fsdev=$1,mount_tag=$1")
+}
+
 # make_machine: what boots in it, and in machine, its command line
 make_machine()
 {
-	local cpu=(-accel tcg -smp "$cpus") share=() nic=() mac here there
+	local cpu=(-accel tcg -smp "$cpus") shares=() nic=() console mac here there
 
 	make_initramfs
 	[ -z "$icount" ] ||
 		cpu=(-accel tcg -icount "shift=0,sleep=off" -smp 1)
-	[ -z "$out" ] ||
-		share=(-virtfs "local,path=$out,security_model=none,mount_tag=out,multidevs=remap")
+	share root "path=/,security_model=none,readonly=on,multidevs=remap"
+	share session "path=$run/share,security_model=none"
+	[ -z "$out" ] || share out "path=$out,security_model=none,multidevs=remap"
 	if [ "$link" ]; then
 		IFS=, read -r mac here there <<<"$link"
 		[ "$there" ] || die "--link $link: not MAC,HERE,THERE"
@@ -53,13 +74,25 @@ make_machine()
 		     -device "virtio-net-pci,netdev=link,mac=$mac,romfile=")
 	fi
 	mount_out=(mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 out "$out")
-	machine=(qemu-system-x86_64
-		-nodefaults -no-user-config -no-reboot -display none -nic none
-		-machine q35 -cpu max "${cpu[@]}" -m "$mem"
+	# The command's output goes to a second line, and what the kernel says to the
+	# first
+	case $arch in
+	'')	machine=(qemu-system-x86_64 -machine q35 -cpu max
+			-serial "file:$run/console" -serial stdio)
+		console=ttyS0 ;;
+	s390x)	machine=(qemu-system-s390x -machine s390-ccw-virtio -cpu max
+			-chardev "file,id=console,path=$run/console" -device sclpconsole,chardev=console
+			-device "virtio-serial-$bus")
+		console=ttysclp0 ;;
+	arm64)	machine=(qemu-system-aarch64 -machine "virt,gic-version=3" -cpu "max,pauth-impdef=on"
+			-serial "file:$run/console" -device "virtio-serial-$bus")
+		console=ttyAMA0 ;;
+	esac
+	[ -z "$arch" ] ||
+		machine+=(-chardev stdio,id=output,signal=off -device virtconsole,chardev=output)
+	machine+=(-nodefaults -no-user-config -no-reboot -display none -nic none
+		"${cpu[@]}" -m "$mem"
 		-kernel "$kernel" -initrd "$run/initramfs"
-		-append "console=ttyS0 mitigations=off panic=-1 watchdog_thresh=60 $words"
-		-serial "file:$run/console" -serial stdio
-		-virtfs "local,path=/,security_model=none,readonly=on,mount_tag=root,multidevs=remap"
-		-virtfs "local,path=$run/share,security_model=none,mount_tag=session"
-		"${share[@]}" "${nic[@]}")
+		-append "console=$console mitigations=off panic=-1 watchdog_thresh=60 $words"
+		"${shares[@]}" "${nic[@]}")
 }

@@ -27,6 +27,7 @@ make_machine()
 {
 	[ -z "$icount$link$root" ] ||
 		die "user-mode Linux knows no --icount, no --link and no --root"
+	output=/dev/ttyS1
 	mount_out=(mount -t hostfs -o "$out" out "$out")
 
 	# Its console is the file, its second serial line what the command
