@@ -32,6 +32,7 @@
 
 #define WINDOW		1024		/* requests of a client in its books */
 #define OUTSTANDING	8
+#define ALONE		64		/* requests, when all others are gone */
 #define TIMEOUT_MS	50
 #define LONG_MAD	4096
 
@@ -825,23 +826,83 @@ static long number(const char *name, long fallback)
 	return text ? atol(text) : fallback;
 }
 
+static long statistic(const struct umad_port *port, const char *name)
+{
+	char text[32];
+
+	if (umad_sysfs_read(text, sizeof(text),
+			    "/sys/class/infiniband_mad/%s/statistics/%s",
+			    port->name, name))
+		return -1;
+	return atol(text);
+}
+
 /* Whether the port counts nothing of what closed descriptors had; says what it counts */
 static bool port_is_empty(const struct umad_port *port, char *said, size_t size)
 {
 	static const char * const names[] = { "files", "agents", "outstanding", "unread" };
-	char text[32];
+	long count;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (umad_sysfs_read(text, sizeof(text),
-				    "/sys/class/infiniband_mad/%s/statistics/%s",
-				    port->name, names[i]))
-			snprintf(text, sizeof(text), "unreadable");
-		snprintf(said, size, "%s: %s", names[i], text);
-		if (strcmp(text, "0"))
+		count = statistic(port, names[i]);
+		snprintf(said, size, "%ld %s", count, names[i]);
+		if (count)
 			return false;
 	}
 	return true;
+}
+
+/* What a port has counted of requests, and what has become of them */
+struct counted {
+	long sent, received, timeouts, others;
+};
+
+static struct counted counted(const struct umad_port *port)
+{
+	static const char * const others[] = {
+		"rmpp_sent", "rmpp_received", "refused_duplicate", "refused_limit",
+		"refused_memory", "dropped_limit", "dropped_memory", "dropped_address",
+	};
+	struct counted now = {
+		.sent = statistic(port, "sent"),
+		.received = statistic(port, "received"),
+		.timeouts = statistic(port, "timeouts") +
+			    statistic(port, "send_errors"),
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		now.others += statistic(port, others[i]);
+	return now;
+}
+
+/* A client has the port for itself, which counts the same as it has in its books */
+static void client_alone(struct __test_metadata *_metadata, struct thread *t)
+{
+	const struct umad_port *port = &t->mix->port;
+	struct counted before = counted(port), after;
+	struct client *c = &t->client;
+	int i;
+
+	*c = (struct client){ .file.fd = -1 };
+	ASSERT_TRUE(client_open(t));
+	for (i = 0; i < ALONE; i++) {
+		client_send(t);
+		while (c->outstanding == OUTSTANDING &&
+		       umad_readable(&c->file, UMAD_SOON_MS) && client_read(t))
+			;
+	}
+	client_finish(t);
+	ASSERT_STREQ("", t->why);
+	after = counted(port);
+	TH_LOG("alone: %lu sent = %lu answered + %lu timed out",
+	       c->sent, c->answered, c->timed_out);
+	EXPECT_EQ((unsigned long)ALONE, c->sent);
+	EXPECT_EQ(c->sent, after.sent - before.sent);
+	EXPECT_EQ(c->answered, after.received - before.received);
+	EXPECT_EQ(c->timed_out, after.timeouts - before.timeouts);
+	EXPECT_EQ(0, after.others - before.others);
 }
 
 static void on_tick(int sig)
@@ -964,6 +1025,7 @@ TEST_F_TIMEOUT(mix, everything, 1200)
 	       umad_now_ms() < end)
 		umad_sleep_ms(5);
 	EXPECT_TRUE(empty) TH_LOG("all is closed, and the port still has %s", said);
+	client_alone(_metadata, &mix->thread[0]);
 
 	/* Everything there was to do has been done, and not always in vain */
 	for (i = 0; i < NUM_OPS; i++) {
