@@ -12,7 +12,8 @@
 #	floor SAMPLES FIGURE ...	the same without umad
 #	device SAMPLES			the simulated device's share
 #	ports SAMPLES			with 64 devices
-#	opensm SAMPLES			bringing up 1,344 nodes
+#	opensm				bringing up 1,344 nodes
+#	ibsim				the same over ibsim
 #	cpus COUNT			no clock that counts instructions
 
 set -eu
@@ -35,6 +36,24 @@ subnet_manager()
 		sleep 0.1
 	done
 	die "madsim1 did not become active"
+}
+
+ibsim_subnet_manager()
+{
+	SIM_HOST=H1 ibsim-run opensm -o -f /run/opensm.log >/run/opensm.out 2>&1 ||
+		{ cat /run/opensm.out >&2; die "opensm failed"; }
+	grep -q "SUBNET UP" /run/opensm.log || die "the subnet over ibsim did not come up"
+}
+
+# sweep COMMAND: what that takes, in the kernel and in programs
+sweep()
+{
+	local ledger=/sys/kernel/debug/umad_ledger/kernel
+
+	echo 1 >$ledger
+	"$1"
+	echo 0 >$ledger
+	cat $ledger
 }
 
 # After a boot the kernel is busy with itself for some seconds
@@ -95,10 +114,15 @@ opensm)
 	insmod "$build/kernel/umad_ledger.ko"
 	insmod "$MADSIM_MODULE" topology=fattree:16 devices=2
 	sleep 4
-	echo 1 >/sys/kernel/debug/umad_ledger/kernel
-	subnet_manager
-	echo 0 >/sys/kernel/debug/umad_ledger/kernel
-	cat /sys/kernel/debug/umad_ledger/kernel ;;
+	sweep subnet_manager ;;
+ibsim)
+	insmod "$build/kernel/umad_ledger.ko"
+	insmod "$MADSIM_MODULE" topology=fattree:16 devices=0
+	cp /sys/kernel/debug/madsim/preset/topology /run/topology
+	rmmod ib_madsim
+	ibsim -s -n -N 2048 -S 512 -P 16384 /run/topology >/run/ibsim.out 2>&1 &
+	sleep 4
+	sweep ibsim_subnet_manager ;;
 cpus)
 	fabric topology=star:8 devices=8
 	exec "$build/umad_bench" cpus ;;
