@@ -79,7 +79,7 @@ check_make()
 	# A jobserver of who called us is not for the kernel
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL nice make -C "$check/tree" \
 		"O=$check/$config" "ARCH=$arch" LOCALVERSION=-series-check \
-		"-j$(nproc)" "${args[@]}" "$@"
+		"-j$(nproc)" "${args[@]}" "$@" </dev/null
 }
 
 # check_configure CONFIG: as the Kconfig files have it at this patch
