@@ -21,6 +21,7 @@
  * @hdr_len: length of the headers in front of the data
  * @rmpp: the kernel cuts it
  * @own_rmpp_hdr: the MAD layer fills in the RMPP header
+ * @repeat: it may be written again while it is outstanding
  */
 struct umad_plan_case {
 	const char		*desc;
