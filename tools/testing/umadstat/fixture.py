@@ -116,7 +116,9 @@ class Failed(Exception):
 
 def umadstat(root, *args, status=0, user=None):
     """What it says, to stdout or, if it is to fail, to stderr"""
-    done = subprocess.run([sys.executable, PROGRAM, "--root", root, *args],
+    # A checkout may be for its owner alone
+    program = shutil.copy(PROGRAM, root)
+    done = subprocess.run([sys.executable, program, "--root", root, *args],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True,
                           timeout=60, preexec_fn=user and (lambda: os.setuid(user)))
