@@ -94,11 +94,11 @@ static inline void umad_bitmap_from_arr64(unsigned long *bitmap, const u64 *word
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
-/* With the barrier that whoever asks wq_has_sleeper() relies on */
 static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 				  poll_table *table)
 {
 	poll_wait(filp, wait, table);
+	/* Whoever asks wq_has_sleeper() relies on it */
 	smp_mb();
 }
 
