@@ -159,6 +159,14 @@ static int umad_transaction_begin_repeat(struct umad_file *file,
 	return IS_ERR(first) ? -ENOMEM : 0;
 }
 
+static __always_inline void umad_transaction_remove(struct umad_file *file,
+						    struct umad_packet *packet)
+{
+	/* umad_transactions_close() may tell the table now not to shrink any more */
+	data_race(rhashtable_remove_fast(&file->outstanding, &packet->node,
+					 umad_transaction_params));
+}
+
 static struct umad_packet *umad_ring_packet(struct list_head *ring)
 {
 	return (void *)ring - offsetof(struct umad_packet, data) -
@@ -173,8 +181,7 @@ static void umad_transaction_end_repeat(struct umad_file *file,
 
 	spin_lock(&file->repeat_lock);
 	if (packet->hashed && list_empty(ring)) {
-		rhashtable_remove_fast(&file->outstanding, &packet->node,
-				       umad_transaction_params);
+		umad_transaction_remove(file, packet);
 	} else if (packet->hashed) {
 		struct umad_packet *next = umad_ring_packet(ring->next);
 
@@ -224,8 +231,7 @@ static __always_inline void umad_transaction_forget(struct umad_file *file,
 	}
 
 	if (packet->hashed)
-		rhashtable_remove_fast(&file->outstanding, &packet->node,
-				       umad_transaction_params);
+		umad_transaction_remove(file, packet);
 	packet->hashed = false;
 }
 
