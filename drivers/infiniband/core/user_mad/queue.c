@@ -38,8 +38,8 @@ void umad_queue_exit(struct umad_file *file)
  * @file: whose readers and pollers
  *
  * Readers wait exclusively: one packet wakes one of them, and every poller. Whoever
- * begins to wait looks into the queue afterwards, with a barrier in between, so that
- * none is needed where nobody waits.
+ * begins to wait joins @file->wait first and looks into the queue then. There is a
+ * barrier in between, as there is one here between the queue and @file->wait.
  */
 void umad_queue_wake(struct umad_file *file)
 {

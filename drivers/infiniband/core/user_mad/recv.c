@@ -138,9 +138,9 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	const struct ib_wc *wc = recv_wc->wc;
 
 	/*
-	 * Whole, as what the packet was used for before is still there. Of the old
-	 * layout, the MAD comes to stand where the current one has the P_Key index.
-	 * Of an OPA LID there is the lower half; clients have other ways to the rest.
+	 * All of it, as the packet may have been used before. In the old layout the
+	 * MAD is put over the P_Key index afterwards. Of an OPA LID this has the lower
+	 * half; clients have other ways to the rest.
 	 */
 	*hdr = (struct ib_user_mad_hdr) {
 		.id		= agent->id,
