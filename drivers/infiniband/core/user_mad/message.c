@@ -7,17 +7,12 @@
  * after it was faulted in. The beginning is never read a second time, so what was
  * checked is what is sent.
  */
-#include <linux/memcontrol.h>
 #include <linux/pagemap.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "user_mad.h"
-
-/* Memory may well be refused to a writer, but nobody gets killed for it */
-#define UMAD_GFP_WRITER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* How often room is made for one message. Others may take it each time */
 #define UMAD_MAKE_ROOM	3
@@ -135,16 +130,6 @@ int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
 	return ret;
 }
 
-/* This may reclaim at length, and be made to sleep, with nothing held */
-static void *umad_writer_alloc(struct umad_file *file, size_t len)
-{
-	struct mem_cgroup *old = set_active_memcg(file->payer->memcg);
-	void *memory = __vmalloc(len, UMAD_GFP_WRITER);
-
-	set_active_memcg(old);
-	return memory;
-}
-
 /* A part of what is not in the head: faulted in, or copied */
 static int umad_message_fetch_part(struct umad_message *m, size_t at, size_t len)
 {
@@ -164,7 +149,7 @@ static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
 	int ret = 0;
 
 	if (m->faulted) {
-		m->copy = umad_writer_alloc(file, len);
+		m->copy = umad_payer_alloc(file->payer, len);
 		if (!m->copy)
 			return -ENOMEM;
 	}
@@ -175,19 +160,6 @@ static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
 		ret = umad_message_fetch_part(m, at, part);
 	}
 	return ret;
-}
-
-/*
- * Have as much memory reclaimed as the next attempt may need, by the writer and
- * from its cgroup. The segments of a message are a third larger than it is.
- */
-static int umad_message_make_room(struct umad_file *file, struct umad_message *m)
-{
-	void *room;
-
-	room = umad_writer_alloc(file, m->len + m->len / 2 + PAGE_SIZE);
-	vfree(room);
-	return room ? 0 : -ENOMEM;
 }
 
 /**
@@ -216,5 +188,6 @@ int umad_message_provide(struct umad_file *file, struct umad_message *m,
 		return -ENOMEM;
 	if (lack == UMAD_LACK_TABLE)
 		schedule_timeout_killable(UMAD_TABLE_PATIENCE);
-	return umad_message_make_room(file, m);
+	/* The segments of a message are a third larger than it is */
+	return umad_payer_make_room(file->payer, m->len + m->len / 2 + PAGE_SIZE);
 }

@@ -7,9 +7,11 @@
  * in them at first. If it is not read soon, a worker of the payer moves it to
  * memory of the cgroup, for which it can wait.
  */
+#include <linux/gfp.h>
 #include <linux/memcontrol.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -21,7 +23,8 @@
 /* When what is not read is moved */
 #define UMAD_MOVE_DELAY		HZ
 
-#define UMAD_GFP_MOVE	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+/* Memory may well be refused to a payer, but nobody gets killed for it */
+#define UMAD_GFP_PAYER	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 static DEFINE_MUTEX(umad_payers_lock);
 static LIST_HEAD(umad_payers);
@@ -85,6 +88,65 @@ void umad_payer_put(struct umad_payer *payer)
 	mutex_unlock(&umad_payers_lock);
 }
 
+/**
+ * umad_payer_make_room - have memory of a payer reclaimed
+ * @payer: who pays
+ * @len: how much there should be room for, in bytes
+ *
+ * A vmalloc() would do, if it succeeds. If it fails, newer kernels leave it to a
+ * worker to give back what it had got. Until then there is no room for others in
+ * the cgroup, and they get killed.
+ *
+ * Context: process context, with nothing held; may reclaim at length, and be made
+ * to sleep.
+ * Return: 0, or -ENOMEM if there is no room, or the caller is being killed.
+ */
+int umad_payer_make_room(struct umad_payer *payer, size_t len)
+{
+	struct mem_cgroup *old = set_active_memcg(payer->memcg);
+	struct page *page, *next;
+	LIST_HEAD(pages);
+	size_t room;
+
+	for (room = 0; room < len; room += PAGE_SIZE) {
+		cond_resched();
+		page = fatal_signal_pending(current) ? NULL :
+						       alloc_page(UMAD_GFP_PAYER);
+		if (!page)
+			break;
+		list_add(&page->lru, &pages);
+	}
+	set_active_memcg(old);
+
+	list_for_each_entry_safe(page, next, &pages, lru) {
+		__free_page(page);
+		cond_resched();
+	}
+	return room < len ? -ENOMEM : 0;
+}
+
+/**
+ * umad_payer_alloc - allocate memory that a payer can refuse
+ * @payer: who pays
+ * @len: how much, in bytes
+ *
+ * Context: as umad_payer_make_room().
+ * Return: the memory, for vfree(), or NULL.
+ */
+void *umad_payer_alloc(struct umad_payer *payer, size_t len)
+{
+	struct mem_cgroup *old;
+	void *memory;
+
+	if (umad_payer_make_room(payer, len))
+		return NULL;
+
+	old = set_active_memcg(payer->memcg);
+	memory = __vmalloc(len, UMAD_GFP_PAYER);
+	set_active_memcg(old);
+	return memory;
+}
+
 /* Returns the first message to be moved. Nobody frees it until it was */
 static struct umad_packet *umad_payer_take(struct umad_payer *payer)
 {
@@ -104,12 +166,7 @@ static struct umad_packet *umad_payer_take(struct umad_payer *payer)
 static bool umad_payer_move(struct umad_payer *payer,
 			    struct umad_packet *packet)
 {
-	struct mem_cgroup *old;
-	void *copy;
-
-	old = set_active_memcg(payer->memcg);
-	copy = __vmalloc(packet->length - packet->hdr_len, UMAD_GFP_MOVE);
-	set_active_memcg(old);
+	void *copy = umad_payer_alloc(payer, packet->length - packet->hdr_len);
 
 	if (!umad_rmpp_move(payer, packet, copy))
 		umad_packet_destroy(payer, packet);
