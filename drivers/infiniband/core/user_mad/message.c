@@ -141,6 +141,16 @@ static int umad_message_fetch_part(struct umad_message *m, size_t at, size_t len
 	return umad_writer_killed() ? -EINTR : 0;
 }
 
+/*
+ * How much is fetched at once. Two pages may never be there together, and some
+ * machines need both of them to copy across their border.
+ */
+static size_t umad_message_part(const struct umad_message *m, size_t at)
+{
+	return m->copy ? PAGE_SIZE - offset_in_page(m->rest + m->head_len + at) :
+			 UMAD_YIELD_LEN;
+}
+
 /* If pages do not stay until the next attempt, what is in them is copied */
 static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
 {
@@ -156,7 +166,7 @@ static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
 	m->faulted = true;
 
 	for (at = 0; !ret && at < len; at += part) {
-		part = min(len - at, UMAD_YIELD_LEN);
+		part = min(len - at, umad_message_part(m, at));
 		ret = umad_message_fetch_part(m, at, part);
 	}
 	return ret;
