@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 12
+plan 13
 
 load topology=fattree:8 devices=4 || bail "cannot load ib_madsim"
 sm_start sm madsim0
@@ -72,19 +72,28 @@ in_group()
 {
 	bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' $group "$@"
 }
-filled()
+full()
+{
+	grep -q '^max [1-9]' $group/memory.events
+}
+start_reading()
 {
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
 	mkdir $group
 	echo $((64 << 20)) >$group/memory.max
-	in_group sh -c "cat /usr/lib/*/*.so*" >/dev/null
-	[ "$(cat $group/memory.current)" -gt $((56 << 20)) ]
+	in_group sh -c 'while :; do cat /usr/lib/*/*.so*; done' >/dev/null &
+	until_true 60 full
 }
-check "a cgroup of 64 MiB is full of files" filled
+stop_reading()
+{
+	echo 1 >$group/cgroup.kill
+	until_true 10 rmdir $group
+}
+check "files fill a cgroup of 64 MiB, again and again" start_reading
 check "all PathRecords, received there" eval '
 	paths "$tmp/full" in_group saquery $on -t 120000 PR
 	diff "$tmp/full" "$tmp/all"'
-rmdir $group
+check "the cgroup has no process any more" stop_reading
 
 check "a PortInfoRecord of every port" eval '
 	[ "$(saquery $on -t 120000 PIR | grep -c "PortInfoRecord dump")" = $ports ]'
