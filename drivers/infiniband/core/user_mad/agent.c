@@ -59,6 +59,7 @@ static int umad_agent_publish(struct umad_agent *agent,
 	WRITE_ONCE(file->hdr_len, agent->hdr_len);
 
 	agent->mad_agent = mad_agent;
+	agent->kernel_rmpp = ib_mad_kernel_rmpp_agent(mad_agent);
 	refcount_inc(&file->refs);
 	atomic_inc(&port->agents);
 	umad_trace_agent(agent, true);

@@ -43,15 +43,16 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	const struct umad_rmpp_mad *rmpp_mad = mad;
 	u8 class = rmpp_mad->mad_hdr.mgmt_class;
 	size_t hdr_len = ib_get_mad_data_offset(class);
-	bool rmpp_class = ib_is_mad_class_rmpp(class);
-	bool active = rmpp_class && umad_rmpp_active(rmpp_mad);
+	bool active = umad_rmpp_active(rmpp_mad);
+	/* Of most MADs neither is set, and who asks for the class makes a call */
+	bool rmpp_class = (kernel_rmpp || active) && ib_is_mad_class_rmpp(class);
 
 	if (len < hdr_len)
 		return -EINVAL;
 
 	plan->own_rmpp_hdr = kernel_rmpp && rmpp_class;
-	plan->rmpp = kernel_rmpp && active;
-	plan->repeat = !kernel_rmpp && active;
+	plan->rmpp = kernel_rmpp && rmpp_class && active;
+	plan->repeat = !kernel_rmpp && rmpp_class;
 
 	/* The MAD layer counts in int, up to the end of the last segment */
 	if (len > (plan->rmpp ? INT_MAX - mad_size : mad_size))
@@ -99,12 +100,9 @@ static int umad_create_send_mad(struct umad_agent *agent,
  * The upper half of a request's transaction ID is the agent's, by which the
  * MAD layer finds whom a response is for.
  */
-static void umad_set_tid(struct umad_agent *agent, struct ib_mad_hdr *mad)
+static void umad_set_tid(const struct umad_agent *agent, struct ib_mad_hdr *mad)
 {
 	u64 tid = be64_to_cpu(mad->tid);
-
-	if (ib_response_mad(mad))
-		return;
 
 	mad->tid = cpu_to_be64((u64)agent->mad_agent->hi_tid << 32 |
 			       lower_32_bits(tid));
@@ -115,14 +113,19 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 		     struct umad_packet *packet, struct ib_mad_send_buf *msg)
 {
 	struct umad_file *file = agent->file;
+	struct ib_mad_hdr *mad;
 	int ret;
 
 	packet->hdr_len = m->hdr_len;
 	umad_copy(memcpy, &packet->data[0], &m->head[0], m->hdr_len + IB_MGMT_MAD_HDR,
 		  UMAD_TIMEOUT_LEN,
 		  sizeof(struct ib_user_mad_hdr_old) + IB_MGMT_MAD_HDR);
-	umad_set_tid(agent, umad_packet_mad(packet));
-	((struct ib_mad_hdr *)msg->mad)->tid = umad_packet_mad(packet)->tid;
+	mad = umad_packet_mad(packet);
+	packet->response = ib_response_mad(mad);
+	packet->settled = !msg->timeout_ms;
+	if (!packet->response)
+		umad_set_tid(agent, mad);
+	((struct ib_mad_hdr *)msg->mad)->tid = mad->tid;
 
 	ret = umad_transaction_begin(file, packet);
 	if (ret == -EINVAL)
@@ -130,7 +133,6 @@ static int umad_post(struct umad_agent *agent, struct umad_message *m,
 	if (ret)
 		return ret == -ENOMEM ? UMAD_LACK_TABLE : ret;
 
-	packet->settled = !msg->timeout_ms;
 	msg->context[0] = packet;
 	atomic_inc(&agent->outstanding);
 	ret = ib_post_send_mad(msg, NULL);
@@ -208,8 +210,7 @@ static int umad_plan_message(struct umad_agent *agent,
 	    rdma_cap_opa_mad(mad_agent->device, mad_agent->port_num))
 		mad_size = sizeof(struct opa_mad);
 
-	return umad_plan_send(mad, m->len, ib_mad_kernel_rmpp_agent(mad_agent),
-			      mad_size, plan);
+	return umad_plan_send(mad, m->len, agent->kernel_rmpp, mad_size, plan);
 }
 
 /*

@@ -24,7 +24,7 @@ u32 umad_transaction_hash(struct umad_packet *packet, u32 seed)
 	u64 tid = (__force u64)mad->tid;
 	u32 class = mad->mgmt_class;
 
-	if (ib_response_mad(mad))
+	if (packet->response)
 		class |= hdr->grh_present ?
 			 jhash(hdr->gid, sizeof(hdr->gid), seed) << 8 :
 			 (__force u16)hdr->lid << 8;
@@ -54,8 +54,8 @@ bool umad_transaction_duplicate(struct umad_packet *a, struct umad_packet *b)
 
 	if (amad->tid != bmad->tid || amad->mgmt_class != bmad->mgmt_class)
 		return false;
-	if (!ib_response_mad(amad) || !ib_response_mad(bmad))
-		return !ib_response_mad(amad) == !ib_response_mad(bmad);
+	if (!a->response || !b->response)
+		return a->response == b->response;
 	if (!ahdr->grh_present != !bhdr->grh_present)
 		return false;
 	if (ahdr->grh_present)

@@ -214,6 +214,7 @@ static void umad_test_packet_set(struct umad_packet *packet,
 	mad->method = send->method;
 	mad->tid = cpu_to_be64(send->tid);
 	mad->attr_mod = cpu_to_be32(send->attr_mod);
+	packet->response = ib_response_mad(mad);
 }
 
 static void umad_transaction_duplicate_test(struct kunit *test)

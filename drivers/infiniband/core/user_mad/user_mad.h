@@ -338,6 +338,8 @@ struct umad_reg {
  * @ah: address handle of the last send, taken and given by xchg(), or NULL
  * @id: the id user space knows it by; immutable
  * @hdr_len: header layout of what it receives; immutable
+ * @kernel_rmpp: what ib_mad_kernel_rmpp_agent() says of @mad_agent, as long as that is
+ *	valid
  * @reg: what was asked for; immutable
  * @outstanding: sends that the MAD layer has not completed yet
  * @users: one for the table, one for each writer on its way to the MAD layer;
@@ -351,6 +353,7 @@ struct umad_agent {
 	struct umad_ah		*ah;
 	u32			id;
 	u8			hdr_len;
+	bool			kernel_rmpp;
 	struct umad_reg		reg;
 	atomic_t		outstanding;
 	refcount_t		users;
@@ -378,6 +381,7 @@ struct umad_agent {
  * @hdr_len: length of the header alone
  * @sent: born as a send, with room for header and MAD header only
  * @repeat: never refused as a duplicate, see umad_packet_ring()
+ * @response: what ib_response_mad() says of it, of what is outstanding
  * @settled: no record is due when it completes: no response is expected, or the
  *	response has been queued, or who serves the request has got it
  * @rmpp: received, and too long for @data: see umad_packet_rmpp()
@@ -404,6 +408,7 @@ struct umad_packet {
 	u8			hdr_len;
 	bool			sent	: 1;
 	bool			repeat	: 1;
+	bool			response : 1;
 	bool			settled	: 1;
 	bool			rmpp	: 1;
 	bool			beyond	: 1;
