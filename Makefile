@@ -118,7 +118,7 @@ test-reference: | python3
 
 .PHONY: test-rt
 test-rt: | python3
-	@scripts/run-tests selftests:newest-rt madsim:newest-rt
+	@scripts/run-tests selftests:newest-rt madsim:newest-rt race:rt
 
 .PHONY: test-old
 test-old: | python3
@@ -239,7 +239,7 @@ help:
 	@echo '                     and whether they reach all code: a part of make test'
 	@echo 'make coverage        which lines of the modules that did not run'
 	@echo 'make kunit           KUnit alone, by the kernel'\''s kunit.py; make test has the suites, too'
-	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT'
+	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT, and lockdep there'
 	@echo 'make test-old        the selftests over Soft-RoCE on Debian 11'\''s kernel, 5.10'
 	@echo 'make test-foreign    the tests on s390x, which is big-endian, and on arm64'
 	@echo 'make test-packages   the packages, from installation to purge, in hosts of their own'

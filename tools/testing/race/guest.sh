@@ -5,7 +5,7 @@
 # CPUs: run the selftests that provoke it, then say whether the kernel did look.
 #
 #	guest.sh kcsan PROGRAMS MADSIM
-#	guest.sh debug PROGRAMS
+#	guest.sh debug|rt PROGRAMS
 #
 # PROGRAMS is the folder of the selftests, MADSIM an ib_madsim that KCSAN does
 # not watch. What was found is in the kernel log, for scripts/guest/run to see.
@@ -57,7 +57,7 @@ kcsan)
 	ktap "a hundred thousand accesses were watched" \
 		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
 	ktap "no race was seen" no_race ;;
-debug)
+debug|rt)
 	UMAD_MIX_OPS=600 $run "$programs" two_threads mix issm fatal stall ||
 		status=1
 	# Soft-RoCE takes many seconds for each removal in such a kernel
@@ -70,7 +70,7 @@ debug)
 	ktap "lockdep is on" \
 		grep -Eqx ' *debug_locks: *1' /proc/lockdep_stats ;;
 *)
-	echo "guest.sh: '$which': not kcsan or debug" >&2
+	echo "guest.sh: '$which': not kcsan, debug or rt" >&2
 	exit 2 ;;
 esac
 exit $status
