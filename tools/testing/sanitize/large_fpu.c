@@ -26,6 +26,8 @@ static long get(ptrace_fn real, pid_t pid, void *addr, struct iovec *iov, size_t
 		return ret;
 	if (iov->iov_len < room)
 		*size = iov->iov_len;
+	if (iov->iov_len >= LARGE)
+		return 0;
 	if (room > LARGE)
 		room = LARGE;
 	memset((char *)iov->iov_base + iov->iov_len, 0, room - iov->iov_len);
@@ -51,7 +53,8 @@ long ptrace(enum __ptrace_request request, ...)
 	iov = data;
 	if ((intptr_t)addr == NT_X86_XSTATE && request == PTRACE_GETREGSET)
 		return get(real, pid, addr, iov, &size);
-	if ((intptr_t)addr == NT_X86_XSTATE && request == PTRACE_SETREGSET) {
+	if ((intptr_t)addr == NT_X86_XSTATE && request == PTRACE_SETREGSET &&
+	    size < LARGE) {
 		if (iov->iov_len != LARGE) {
 			errno = EFAULT;
 			return -1;
