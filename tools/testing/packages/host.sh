@@ -115,8 +115,8 @@ last_line()
 purged()
 {
 	dpkg --purge user-mad-dkms madsim-dkms &&
-		! ls -d /usr/src/user-mad-* /usr/src/madsim-* /var/lib/dkms/user-mad \
-			/var/lib/dkms/madsim 2>/dev/null &&
+		! ls -d /usr/src/{user-mad,madsim}-* /var/lib/dkms/{user-mad,madsim} \
+			2>/dev/null | grep . &&
 		[ -z "$(find /lib/modules/ -name 'ib_madsim*')" ]
 }
 
