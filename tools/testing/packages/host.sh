@@ -79,6 +79,51 @@ holds_issm()
 		[ $(($(tail -n 1 "$tmp/said") & 2)) = 2 ]
 }
 
+# device NODE: of the fabric in the example
+device()
+{
+	grep -lx "$1" /sys/class/infiniband/*/node_name | cut -d/ -f5
+}
+
+# With a subnet manager that stays, at the other host
+checks_a_port()
+{
+	local sm h1 h2 i status
+
+	h1=$(device H1) h2=$(device H2)
+	opensm -f "$tmp/opensm.log" -g "0x$(cut -d: -f5-8 \
+		"/sys/class/infiniband/$h1/ports/1/gids/0" | tr -d :)" >/dev/null 2>&1 &
+	sm=$!
+	for ((i = 0; i < 120; i++)); do
+		! grep -qs 'SUBNET UP' "$tmp/opensm.log" || break
+		sleep 1
+	done
+	umadstat >"$tmp/stat"
+	umad-check -p "$h2" -o "$tmp/report"
+	status=$?
+	kill $sm
+	wait $sm
+	cat "$tmp/stat"
+	[ $status = 0 ] || { cat "$tmp/report"; return 1; }
+}
+
+# With each program of umad-check, and nothing left out for lack of another
+checked_all()
+{
+	sed '/^===/,$d' "$tmp/report"
+	grep -x "ib_umad   the one umad-check comes with, version $version" "$tmp/report" &&
+		grep -E '^[0-9]{2,} passed, 0 failed, 0 known' "$tmp/report" &&
+		grep -E 'diags 4$' "$tmp/report" &&
+		grep -E "issm[0-9]+ by opensm\[" "$tmp/report" &&
+		! sed '/^=== .* all$/q' "$tmp/report" | grep -E 'not installed'
+}
+
+shows_opensm()
+{
+	cat "$tmp/stat"
+	grep -E ' opensm\[[0-9]+\] fd ' "$tmp/stat"
+}
+
 removed()
 {
 	dpkg -r user-mad-dkms >"$tmp/said" 2>&1
@@ -114,18 +159,21 @@ last_line()
 
 purged()
 {
-	dpkg --purge user-mad-dkms madsim-dkms &&
-		! ls -d /usr/src/{user-mad,madsim}-* /var/lib/dkms/{user-mad,madsim} \
-			2>/dev/null | grep . &&
+	dpkg --purge user-mad-dkms madsim-dkms umadstat umad-check &&
+		! find /usr/{src,sbin,libexec,share,share/doc} /var/lib/dkms -maxdepth 1 \
+			'(' -name 'user-mad*' -o -name 'madsim*' -o -name 'umad*' ')' | grep . &&
 		[ -z "$(find /lib/modules/ -name 'ib_madsim*')" ]
 }
 
-ktap_plan $([ "$held" ] && echo 11 || echo 8)
+ktap_plan $([ "$held" ] && echo 14 || echo 11)
 ktap "modprobe loads ib_umad of the package" loads_ours
 [ -z "$held" ] || ktap "another ib_core refuses it" refused_by_another_core
 ktap "the example of madsim-load.8" fabric
 ktap "the example of umad.4" asks_the_port
 ktap "the example of issm.4" holds_issm
+ktap "umad-check of a port" checks_a_port
+ktap "nothing was left out of it" checked_all
+ktap "umadstat shows opensm" shows_opensm
 if [ "$held" ]; then
 	cp /bin/sleep "$tmp/holder"
 	"$tmp/holder" 1000 3</dev/infiniband/umad0 &
