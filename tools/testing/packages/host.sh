@@ -115,7 +115,7 @@ checked_all()
 		grep -E '^[0-9]{2,} passed, 0 failed, 0 known' "$tmp/report" &&
 		grep -E 'diags 4$' "$tmp/report" &&
 		grep -E "issm[0-9]+ by opensm\[" "$tmp/report" &&
-		! sed '/^=== .* all$/q' "$tmp/report" | grep -E 'not installed'
+		! sed '/^===/,$d' "$tmp/report" | grep -E 'not installed|there is no '
 }
 
 shows_opensm()
