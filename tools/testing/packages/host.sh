@@ -138,11 +138,13 @@ says_who()
 		grep "holder, process $holder\$" "$tmp/said"
 }
 
-# As the message has it
+# As the message has it, once the holder has ended; this shell is not its parent
 advice()
 {
 	kill "$holder"
-	wait "$holder"
+	while grep -qs '^State:.[^Z]' "/proc/$holder/status"; do
+		sleep 0.1
+	done
 	rmmod ib_umad && modprobe ib_umad
 }
 
