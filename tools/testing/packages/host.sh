@@ -4,12 +4,13 @@
 # In a guest whose root has the packages installed: load what is in them, run the
 # examples of their manual pages, and remove them:
 #
-#	host.sh VERSION [held]
+#	host.sh VERSION [held [checksums]]
 #
-# held: somebody has a device open meanwhile.
+# held: somebody has a device open meanwhile. checksums: the kernel was built with those
+# of the symbols that modules use, CONFIG_MODVERSIONS.
 
 set -u
-version=$1 held=${2-}
+version=$1 held=${2-} checksums=${3-}
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d)
 . "$here/../../../scripts/ktap.sh"
@@ -167,9 +168,12 @@ purged()
 		[ -z "$(find /lib/modules/ -name 'ib_madsim*')" ]
 }
 
-ktap_plan $([ "$held" ] && echo 14 || echo 11)
+plan=11
+[ -z "$held" ] || plan=$((plan + 2))
+[ -z "$checksums" ] || plan=$((plan + 1))
+ktap_plan $plan
 ktap "modprobe loads ib_umad of the package" loads_ours
-[ -z "$held" ] || ktap "another ib_core refuses it" refused_by_another_core
+[ -z "$checksums" ] || ktap "another ib_core refuses it" refused_by_another_core
 ktap "the example of madsim-load.8" fabric
 ktap "the example of umad.4" asks_the_port
 ktap "the example of issm.4" holds_issm
