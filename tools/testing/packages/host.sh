@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # In a guest whose root has the packages installed: load what is in them, run the
-# examples of their manual pages, and remove them:
+# examples of their manual pages, umad-check and umadstat, and remove them:
 #
 #	host.sh VERSION [held [checksums]]
 #
