@@ -113,7 +113,7 @@ checked_all()
 {
 	sed '/^===/,$d' "$tmp/report"
 	grep -x "ib_umad   the one umad-check comes with, version $version" "$tmp/report" &&
-		grep -E '^[0-9]{2,} passed, 0 failed, 0 known' "$tmp/report" &&
+		grep -E '^[1-9][0-9]{2,} passed, 0 failed, 0 known' "$tmp/report" &&
 		grep -E 'diags 4$' "$tmp/report" &&
 		grep -E "issm[0-9]+ by opensm\[" "$tmp/report" &&
 		! sed '/^===/,$d' "$tmp/report" | grep -E 'not installed|there is no '
