@@ -28,7 +28,7 @@ loaded()
 loads_ours()
 {
 	modprobe ib_umad && [ "$(loaded)" = "$version" ] &&
-		modinfo ib_umad | grep '^filename: .*/updates/'
+		modinfo ib_umad | grep '^filename: .*/updates/dkms/'
 }
 
 # With an ib_core of another build, whose symbols have other checksums
