@@ -187,8 +187,14 @@ static void umad_payer_work(struct work_struct *work)
 	umad_payer_put(payer);
 }
 
-/* The work has a reference while it is pending, and until it ends */
-static void umad_payer_kick(struct umad_payer *payer)
+/**
+ * umad_payer_kick - have messages moved soon
+ * @payer: who pays, with umad_payer.lock held and something in umad_payer.messages.
+ *	It has a reference from somebody else, which a descriptor is enough for
+ *
+ * The work has a reference while it is pending, and until it ends.
+ */
+void umad_payer_kick(struct umad_payer *payer)
 {
 	bool pending;
 

@@ -188,10 +188,13 @@ static void umad_rmpp_set_reading(struct umad_payer *payer,
 {
 	spin_lock(&payer->lock);
 	rmpp->reading = reading;
-	if (reading)
+	if (reading) {
 		list_del_init(&rmpp->entry);
-	else if (!rmpp->copy && !rmpp->moving)
+	} else if (!rmpp->copy && !rmpp->moving) {
 		list_add(&rmpp->entry, &payer->messages);
+		/* Who was to move it may have come while it was not there */
+		umad_payer_kick(payer);
+	}
 	spin_unlock(&payer->lock);
 }
 

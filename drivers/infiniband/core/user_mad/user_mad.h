@@ -788,6 +788,7 @@ struct umad_payer *umad_payer_get(void);
 void umad_payer_put(struct umad_payer *payer);
 int umad_payer_make_room(struct umad_payer *payer, size_t len);
 void *umad_payer_alloc(struct umad_payer *payer, size_t len);
+void umad_payer_kick(struct umad_payer *payer);
 void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet);
 void umad_segments_drop(struct list_head *segs);
 
