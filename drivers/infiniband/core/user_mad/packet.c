@@ -98,6 +98,7 @@ struct umad_packet *umad_packet_alloc_send(struct umad_file *file, bool repeat)
 
 	packet->sent = true;
 	packet->repeat = repeat;
+	packet->response = false;
 	packet->hashed = false;
 	packet->settled = false;
 	packet->rmpp = false;
