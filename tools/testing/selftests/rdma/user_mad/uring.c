@@ -396,6 +396,20 @@ static void ring_read_multishot(struct io_uring *ring, const struct umad_file *f
 	buffers_recycle(&__cqe);					\
 } while (0)
 
+/*
+ * A ring that is closed lets go of its files later, and with them of agents that the
+ * next test wants to register. So what it still reads has to end before.
+ */
+#define ring_cancel(ring) do {						\
+	struct io_uring_sync_cancel_reg __reg = {			\
+		.flags = IORING_ASYNC_CANCEL_ANY,			\
+		.timeout = { -1, -1 },					\
+	};								\
+									\
+	ASSERT_EQ(0, io_uring_register_sync_cancel(ring, &__reg));	\
+	ring_expect(ring, -ECANCELED, UMAD_SOON_MS);			\
+} while (0)
+
 TEST_F(pair, multishot)
 {
 	struct io_uring_cqe cqe;
@@ -422,6 +436,7 @@ TEST_F(pair, multishot)
 		expect_shot(&ring, &self->server, i);
 	}
 	EXPECT_FALSE(have_worker());
+	ring_cancel(&ring);
 	io_uring_queue_exit(&ring);
 	free(buffers.ring);
 }
