@@ -406,7 +406,8 @@ static void ring_read_multishot(struct io_uring *ring, const struct umad_file *f
 		.timeout = { -1, -1 },					\
 	};								\
 									\
-	ASSERT_EQ(0, io_uring_register_sync_cancel(ring, &__reg));	\
+	/* How many it has found, or 0 */				\
+	ASSERT_LE(0, io_uring_register_sync_cancel(ring, &__reg));	\
 	ring_expect(ring, -ECANCELED, UMAD_SOON_MS);			\
 } while (0)
 
