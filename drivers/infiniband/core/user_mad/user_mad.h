@@ -378,10 +378,10 @@ struct umad_agent {
  * @first_len: how much of @length a reader must have room for at least: all of
  *	it, or the header and the first segment of an RMPP message
  * @hashed: found in umad_file.outstanding, of what is outstanding
+ * @response: what ib_response_mad() says, of what is outstanding
  * @hdr_len: length of the header alone
  * @sent: born as a send, with room for header and MAD header only
  * @repeat: never refused as a duplicate, see umad_packet_ring()
- * @response: what ib_response_mad() says of it, of what is outstanding
  * @settled: no record is due when it completes: no response is expected, or the
  *	response has been queued, or who serves the request has got it
  * @rmpp: received, and too long for @data: see umad_packet_rmpp()
@@ -403,12 +403,14 @@ struct umad_packet {
 	};
 	union {
 		u16		first_len;
-		bool		hashed;
+		struct {
+			bool	hashed;
+			bool	response;
+		};
 	};
 	u8			hdr_len;
 	bool			sent	: 1;
 	bool			repeat	: 1;
-	bool			response : 1;
 	bool			settled	: 1;
 	bool			rmpp	: 1;
 	bool			beyond	: 1;
