@@ -124,14 +124,13 @@ static long removing(struct umad_call *call)
 	umad_call_start(&(self)->removal);				\
 } while (0)
 
-/*
- * The device goes, with nobody in the way. Into a namespace it does so with much
- * that is not ours, for which a busy machine takes its time.
- */
+/* The device goes, with nobody in the way */
 #define remove_device(self) do {					\
+	bool __netns = (self)->device.kind == UMAD_MADSIM_NETNS;	\
+									\
 	remove_start(self);						\
-	ASSERT_TRUE(umad_call_returned(&(self)->removal,		\
-				       6 * UMAD_SOON_MS))		\
+	ASSERT_TRUE(umad_call_returned(&(self)->removal, __netns ?	\
+				       UMAD_NETNS_MS : UMAD_SOON_MS))	\
 		TH_LOG("the removal hangs");				\
 	ASSERT_EQ(0, (self)->removal.ret);				\
 } while (0)

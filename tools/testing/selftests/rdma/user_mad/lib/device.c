@@ -194,15 +194,9 @@ static int __umad_device_find(struct umad_device *device)
 	       nl_ibdev_index(device->port.ibdev, &index) ? -1 : 0;
 }
 
-/*
- * How long a device may take to come back: from a namespace it does when that is
- * cleaned up, by a worker that waits for much else on the way.
- */
-#define UMAD_BACK_MS	(6 * UMAD_SOON_MS)
-
 static int __umad_device_await(struct umad_device *device)
 {
-	long long end = umad_now_ms() + UMAD_BACK_MS;
+	long long end = umad_now_ms() + UMAD_NETNS_MS;
 
 	/* sysfs knows of it before there is something to open */
 	while (__umad_device_find(device) || access(device->port.dev, F_OK)) {

@@ -27,6 +27,12 @@ struct umad_device {
 	pid_t elsewhere;	/* holds the other network namespace */
 };
 
+/*
+ * How long a device may take to go to a network namespace, or to come back: much of
+ * that is for others to do, and the way back for a worker that waits for them.
+ */
+#define UMAD_NETNS_MS	(6 * UMAD_SOON_MS)
+
 bool umad_device_is_rxe(enum umad_device_kind kind);
 
 bool umad_device_possible(enum umad_device_kind kind);
