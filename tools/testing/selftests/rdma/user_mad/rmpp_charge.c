@@ -375,7 +375,7 @@ TEST_F_TIMEOUT(rmpp_charge, moved_while_it_is_read, UMAD_HANGS)
 	umad_expect_empty(&self->file);
 }
 
-/* Who is to move a message comes while somebody reads it, and reads it in vain */
+/* The worker that moves messages comes during a read. The read fails */
 TEST_F_TIMEOUT(rmpp_charge, moved_after_a_stalled_read, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 0);
@@ -395,7 +395,7 @@ TEST_F_TIMEOUT(rmpp_charge, moved_after_a_stalled_read, UMAD_HANGS)
 	call.len = self->file.hlen + MAD_SIZE;
 	umad_call_start(&call);
 	ASSERT_TRUE(umad_stall_caught(&stall));
-	/* He comes after a second */
+	/* The worker comes after a second */
 	umad_sleep_ms(2000);
 	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
 	umad_call_end(&call);
