@@ -44,15 +44,15 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	u8 class = rmpp_mad->mad_hdr.mgmt_class;
 	size_t hdr_len = ib_get_mad_data_offset(class);
 	bool active = umad_rmpp_active(rmpp_mad);
-	/* Of most MADs neither is set, and who asks for the class makes a call */
+	/* Asking for the class is a call, and needless for most MADs */
 	bool rmpp_class = (kernel_rmpp || active) && ib_is_mad_class_rmpp(class);
 
 	if (len < hdr_len)
 		return -EINVAL;
 
 	plan->own_rmpp_hdr = kernel_rmpp && rmpp_class;
-	plan->rmpp = kernel_rmpp && rmpp_class && active;
-	plan->repeat = !kernel_rmpp && rmpp_class;
+	plan->rmpp = plan->own_rmpp_hdr && active;
+	plan->repeat = !kernel_rmpp && active && rmpp_class;
 
 	/* The MAD layer counts in int, up to the end of the last segment */
 	if (len > (plan->rmpp ? INT_MAX - mad_size : mad_size))
