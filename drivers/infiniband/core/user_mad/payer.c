@@ -211,25 +211,29 @@ void umad_payer_kick(struct umad_payer *payer)
 		refcount_dec(&payer->refs);
 }
 
-static struct umad_payer *umad_payer_find(const struct mem_cgroup *memcg)
+/* Returns the payer of a cgroup, with a reference. If there is none, it is @new */
+static struct umad_payer *umad_payer_find(const struct mem_cgroup *memcg,
+					  struct umad_payer *new)
 {
 	struct umad_payer *payer;
 
-	lockdep_assert_held(&umad_payers_lock);
-
+	mutex_lock(&umad_payers_lock);
 	list_for_each_entry(payer, &umad_payers, list)
 		if (payer->memcg == memcg && refcount_inc_not_zero(&payer->refs))
-			return payer;
-	return NULL;
+			goto unlock;
+	payer = new;
+	if (new)
+		list_add(&new->list, &umad_payers);
+unlock:
+	mutex_unlock(&umad_payers_lock);
+	return payer;
 }
 
+/* A cgroup may have to reclaim memory for it, so nothing is held */
 static struct umad_payer *umad_payer_new(struct mem_cgroup *memcg)
 {
-	struct umad_payer *payer;
+	struct umad_payer *payer = kzalloc_obj(*payer, GFP_KERNEL_ACCOUNT);
 
-	lockdep_assert_held(&umad_payers_lock);
-
-	payer = kzalloc_obj(*payer, GFP_KERNEL_ACCOUNT);
 	if (!payer)
 		return NULL;
 	refcount_set(&payer->refs, 1);
@@ -237,31 +241,30 @@ static struct umad_payer *umad_payer_new(struct mem_cgroup *memcg)
 	spin_lock_init(&payer->lock);
 	INIT_LIST_HEAD(&payer->messages);
 	INIT_DELAYED_WORK(&payer->work, umad_payer_work);
-	list_add(&payer->list, &umad_payers);
 	return payer;
 }
 
 /**
  * umad_payer_get - who pays for what the current process opens
  *
- * Context: process context.
+ * Context: process context, with nothing held.
  * Return: the payer, one for each memory cgroup, or NULL if there is no memory.
  */
 struct umad_payer *umad_payer_get(void)
 {
 	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(current->mm);
-	struct umad_payer *payer;
-	bool found;
+	struct umad_payer *payer, *new = NULL;
 
-	mutex_lock(&umad_payers_lock);
-	payer = umad_payer_find(memcg);
-	found = payer;
-	if (!found)
-		payer = umad_payer_new(memcg);
-	mutex_unlock(&umad_payers_lock);
-
-	if (found || !payer)
+	payer = umad_payer_find(memcg, NULL);
+	if (!payer) {
+		new = umad_payer_new(memcg);
+		payer = umad_payer_find(memcg, new);
+	}
+	/* The reference to the cgroup is that of the payer, if it is a new one */
+	if (!new || payer != new) {
 		mem_cgroup_put(memcg);
+		kfree(new);
+	}
 	return payer;
 }
 
@@ -287,6 +290,11 @@ void umad_payer_offer(struct umad_payer *payer, struct umad_packet *packet)
  */
 int __init umad_payers_init(void)
 {
+	/* Has lockdep report who waits for memory with the lock held */
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&umad_payers_lock);
+	fs_reclaim_release(GFP_KERNEL);
+
 	umad_payer_wq = alloc_workqueue("ib_umad", WQ_UNBOUND, 0);
 	return umad_payer_wq ? 0 : -ENOMEM;
 }
