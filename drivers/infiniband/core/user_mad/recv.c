@@ -156,7 +156,9 @@ static int umad_fill_hdr(struct umad_packet *packet,
 }
 
 /* Returns false if there is no room for an RMPP message, which is not copied */
-static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
+static bool umad_fill_mad(struct umad_file *file,
+			  const struct ib_mad_agent *mad_agent,
+			  struct umad_packet *packet,
 			  struct ib_mad_recv_wc *recv_wc)
 {
 	const struct ib_mad *mad = recv_wc->recv_buf.mad;
@@ -164,7 +166,9 @@ static bool umad_fill_mad(struct umad_file *file, struct umad_packet *packet,
 
 	packet->first_len = packet->hdr_len + min(len, recv_wc->mad_seg_size);
 	if (len > UMAD_MAD_SIZE) {
-		packet->rmpp = umad_rmpp_keep(file->payer, packet, recv_wc);
+		packet->rmpp = umad_rmpp_keep(file->payer, packet, recv_wc,
+					      rdma_max_mad_size(mad_agent->device,
+								mad_agent->port_num));
 		return packet->rmpp;
 	}
 
@@ -208,7 +212,7 @@ static enum umad_stat umad_recv_packet(struct umad_agent *agent,
 
 	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc)) {
 		dropped = UMAD_STAT_DROPPED_ADDRESS;
-	} else if (!umad_fill_mad(file, packet, recv_wc)) {
+	} else if (!umad_fill_mad(file, mad_agent, packet, recv_wc)) {
 		dropped = UMAD_STAT_DROPPED_LIMIT;
 	} else {
 		*result = packet;

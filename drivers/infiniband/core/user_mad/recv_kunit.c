@@ -57,6 +57,8 @@ static void umad_recv_len_test(struct kunit *test)
  * @mad: the MAD received
  * @wc: how it was received
  * @recv_wc: what the handler gets
+ * @last: the last buffer of a message; the first one is @recv_wc's
+ * @last_mad: what is in it
  */
 struct umad_recv_test {
 	struct umad_port	port;
@@ -66,6 +68,8 @@ struct umad_recv_test {
 	struct ib_mad		mad;
 	struct ib_wc		wc;
 	struct ib_mad_recv_wc	recv_wc;
+	struct ib_mad_recv_buf	last;
+	struct ib_mad		last_mad;
 };
 
 static int umad_recv_test_init(struct kunit *test)
@@ -195,20 +199,68 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	umad_packet_free(&t->file, request);
 }
 
-/* A message of @len bytes, of which there are no buffers */
-static struct umad_packet *umad_test_keep(struct kunit *test, int len)
+/* Not all of what is received is data */
+#define UMAD_TEST_SEG_DATA	(UMAD_MAD_SIZE - IB_MGMT_MAD_HDR)
+
+/*
+ * A message of @len bytes, of which there are the first buffer and the last one,
+ * which has the number @seg_num. On a port for MADs of @max_mad_size
+ */
+static struct umad_packet *umad_test_keep_segs(struct kunit *test, int len,
+					       u32 seg_num, size_t max_mad_size)
 {
 	struct umad_recv_test *t = test->priv;
+	struct umad_rmpp_mad *last_mad = (void *)&t->last_mad;
 	struct umad_packet *packet;
 
 	packet = umad_packet_alloc_recv(&t->file, t->agent.hdr_len, len);
 	KUNIT_ASSERT_NOT_NULL(test, packet);
 	t->recv_wc.mad_len = len;
-	packet->rmpp = umad_rmpp_keep(t->file.payer, packet, &t->recv_wc);
-	if (packet->rmpp)
+	last_mad->rmpp_hdr.seg_num = cpu_to_be32(seg_num);
+	t->last.mad = &t->last_mad;
+	list_add(&t->recv_wc.recv_buf.list, &t->recv_wc.rmpp_list);
+	list_add_tail(&t->last.list, &t->recv_wc.rmpp_list);
+	packet->rmpp = umad_rmpp_keep(t->file.payer, packet, &t->recv_wc,
+				      max_mad_size);
+	INIT_LIST_HEAD(&t->recv_wc.rmpp_list);
+	if (packet->rmpp) {
+		INIT_LIST_HEAD(&umad_packet_rmpp(packet)->segs);
 		return packet;
+	}
 	umad_packet_free(&t->file, packet);
 	return NULL;
+}
+
+static struct umad_packet *umad_test_keep(struct kunit *test, int len)
+{
+	return umad_test_keep_segs(test, len, len / UMAD_TEST_SEG_DATA,
+				   UMAD_MAD_SIZE);
+}
+
+/*
+ * It is the buffers that count: those that came too early and stand behind the
+ * end of the message, and all of a buffer of a port for longer MADs.
+ */
+static void umad_recv_size_test(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+	struct umad_packet *packet;
+
+	packet = umad_test_keep_segs(test, 400, 2, UMAD_MAD_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, packet);
+	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)2 * 512);
+	umad_packet_free(&t->file, packet);
+
+	packet = umad_test_keep_segs(test, 400, 65, UMAD_MAD_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, packet);
+	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)65 * 512);
+	umad_packet_free(&t->file, packet);
+
+	packet = umad_test_keep_segs(test, 400, 2, 2048);
+	KUNIT_ASSERT_NOT_NULL(test, packet);
+	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)2 * 4096);
+	umad_packet_free(&t->file, packet);
+	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)0);
 }
 
 /*
@@ -257,6 +309,7 @@ static struct kunit_case umad_recv_cases[] = {
 	KUNIT_CASE_PARAM(umad_recv_handler_len_test, umad_recv_len_gen_params),
 	KUNIT_CASE(umad_recv_response_frees_tid_test),
 	KUNIT_CASE(umad_recv_dropped_response_test),
+	KUNIT_CASE(umad_recv_size_test),
 	KUNIT_CASE(umad_recv_budget_test),
 	{}
 };

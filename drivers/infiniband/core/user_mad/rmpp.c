@@ -46,11 +46,21 @@ void umad_segments_free(struct list_head *segs)
 	}
 }
 
-static size_t umad_rmpp_size(const struct umad_rmpp *rmpp, size_t len)
+/*
+ * How many buffers a message has, or a few more. Behind its end there may be others
+ * that came out of order: up to a window of them. They are sorted by their numbers,
+ * of which none is there twice.
+ */
+static u32 umad_segments_count(const struct list_head *segs)
 {
-	size_t segs = DIV_ROUND_UP(len - rmpp->skip, rmpp->seg_size - rmpp->skip);
+	const struct ib_mad_recv_buf *last;
+	const struct umad_rmpp_mad *mad;
 
-	return segs * roundup_pow_of_two(rmpp->seg_size + UMAD_SEGMENT_OVERHEAD);
+	if (list_is_singular(segs))
+		return 1;
+	last = list_last_entry(segs, struct ib_mad_recv_buf, list);
+	mad = (const void *)last->mad;
+	return be32_to_cpu(mad->rmpp_hdr.seg_num);
 }
 
 /**
@@ -58,12 +68,13 @@ static size_t umad_rmpp_size(const struct umad_rmpp *rmpp, size_t len)
  * @payer: who pays
  * @packet: what gets the message; its lengths are known
  * @recv_wc: the message; its segments are the packet's on success
+ * @max_mad_size: of the port, which all of its buffers have room for
  *
  * Context: a receive handler; the time does not depend on the length.
  * Return: true, or false if the budget is spent.
  */
 bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
-		    struct ib_mad_recv_wc *recv_wc)
+		    struct ib_mad_recv_wc *recv_wc, size_t max_mad_size)
 {
 	u8 class = recv_wc->recv_buf.mad->mad_hdr.mgmt_class;
 	struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
@@ -72,8 +83,10 @@ bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
 	*rmpp = (struct umad_rmpp){
 		.seg_size	= recv_wc->mad_seg_size,
 		.skip		= ib_get_mad_data_offset(class),
+		.size		= umad_segments_count(&recv_wc->rmpp_list) *
+				  roundup_pow_of_two(max_mad_size +
+						     UMAD_SEGMENT_OVERHEAD),
 	};
-	rmpp->size = umad_rmpp_size(rmpp, recv_wc->mad_len);
 	INIT_LIST_HEAD(&rmpp->segs);
 	INIT_LIST_HEAD(&rmpp->entry);
 

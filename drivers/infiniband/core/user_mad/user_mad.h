@@ -2,7 +2,8 @@
 /*
  * Everything the files of ib_umad share. First the objects: port, file, agent and
  * packet, in the order in which one holds the next. Then the functions, by file: no
- * file calls one that stands above its own.
+ * file calls one that stands above its own, but for umad_payer_kick(), by which
+ * rmpp.c has a message moved that nobody reads any more.
  *
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
  * -> umad_file.queue_lock -> umad_payer.lock. umad_file.repeat_lock and the list
@@ -11,8 +12,8 @@
  * resolution of an address or the reclaim of a cgroup's memory.
  *
  * The MAD layer calls the handlers
- *  - in the worker that completes the work of a QP. There is one for each QP, and
- *    the kernel's own MAD clients need it as well;
+ *  - in the worker that completes the work of a port's QPs. There is one for each
+ *    port, and the kernel's own MAD clients need it as well;
  *  - in the timeout queue of a port;
  *  - in whoever unregisters an agent.
  * So handlers of one file may run at the same time. They take spinlocks only.
@@ -826,7 +827,7 @@ static inline void umad_packet_free(struct umad_file *file,
 
 /* rmpp.c */
 bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
-		    struct ib_mad_recv_wc *recv_wc);
+		    struct ib_mad_recv_wc *recv_wc, size_t max_mad_size);
 void umad_rmpp_give_back(struct umad_payer *payer, struct umad_packet *packet,
 			 struct ib_mad_recv_wc *recv_wc);
 bool umad_rmpp_release(struct umad_payer *payer, struct umad_packet *packet);
