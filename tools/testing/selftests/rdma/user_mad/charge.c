@@ -7,6 +7,7 @@
  */
 #include <limits.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
@@ -164,6 +165,8 @@ static void in_group(FIXTURE_DATA(charge) *self)
 	close(self->to_child[1]);
 	close(self->from_child[0]);
 	if (umad_cgroup_join(&self->group) ||
+	    /* What it has not touched by then, it cannot get at the limit */
+	    mlockall(MCL_CURRENT) ||
 	    _umad_open(&self->port, O_RDWR | O_NONBLOCK, &file) ||
 	    _umad_enable_pkey(&file) || _umad_register(&file, &reg))
 		_exit(1);
