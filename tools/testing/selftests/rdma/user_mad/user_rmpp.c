@@ -464,6 +464,36 @@ TEST_F(user_rmpp, lying_length)
 	}
 }
 
+/* What came too early, and stands behind the segment that is the last, is no part of it */
+TEST_F(user_rmpp, segments_behind_the_last)
+{
+	static const __u32 segs[] = { 1, 4, 5, 6, 9, 16, 2 };
+	const __u32 extra = MAD_VENDOR_HDR - MAD_RMPP_HDR;
+	struct umad_msg head, got;
+	size_t i, last = ARRAY_SIZE(segs) - 1;
+	int n;
+
+	for (n = 0; n < 8; n++) {
+		head = next_head(self, 1, self->uid, 0, MAD_SEND);
+		umad_pattern(self->msg.out, 2 * SEG_DATA, self->tid);
+		for (i = 0; i <= last; i++) {
+			memcpy((__u8 *)&head.mad + MAD_VENDOR_HDR,
+			       self->msg.out + (i == last) * SEG_DATA, SEG_DATA);
+			ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head,
+						       RMPP_TYPE_DATA,
+						       !i ? RMPP_FLAG_FIRST :
+						       i == last ? RMPP_FLAG_LAST : 0,
+						       0, segs[i], SEG_DATA + extra));
+			/* It opens the window */
+			if (!i)
+				umad_read(&self->user, &got);
+		}
+		umad_long_read(&self->kernel, self->kid, &head, 2 * SEG_DATA,
+			       self->tid, &self->msg);
+	}
+	umad_expect_empty(&self->kernel);
+}
+
 /*
  * Packets of user space's RMPP are never refused for their transaction ID, but
  * others are as long as any of them is outstanding.
