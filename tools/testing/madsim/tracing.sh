@@ -56,8 +56,9 @@ example "who registers for which class" trace-cmd registered \
 	"trace-cmd record -q -e ib_umad:ib_umad_agent_register -o $data sminfo" \
 	"trace-cmd report -i $data"
 
-# One host receives nothing. A program that waits no longer than its timeout, like
-# smpquery, may be gone before the kernel tells of it; ibnetdiscover waits for that.
+# What one host sends is lost, so that it answers nobody. A program that waits no
+# longer than its timeout, like smpquery, may be gone before the kernel tells of it;
+# ibnetdiscover waits for that.
 timed_out()
 {
 	grep -Eq 'ib_umad_timeout: ' "$tmp/shown"

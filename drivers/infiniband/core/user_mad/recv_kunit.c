@@ -199,12 +199,12 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	umad_packet_free(&t->file, request);
 }
 
-/* Not all of what is received is data */
+/* What a segment has besides its header */
 #define UMAD_TEST_SEG_DATA	(UMAD_MAD_SIZE - IB_MGMT_MAD_HDR)
 
 /*
- * A message of @len bytes, of which there are the first buffer and the last one,
- * which has the number @seg_num. On a port for MADs of @max_mad_size
+ * A message of @len bytes. There are two buffers, the first one and the last, whose
+ * segment has the number @seg_num. MADs of the port have up to @max_mad_size bytes.
  */
 static struct umad_packet *umad_test_keep_segs(struct kunit *test, int len,
 					       u32 seg_num, size_t max_mad_size)

@@ -68,7 +68,7 @@ static u32 umad_segments_count(const struct list_head *segs)
  * @payer: who pays
  * @packet: what gets the message; its lengths are known
  * @recv_wc: the message; its segments are the packet's on success
- * @max_mad_size: of the port, which all of its buffers have room for
+ * @max_mad_size: longest MAD of the port; each buffer has room for one
  *
  * Context: a receive handler; the time does not depend on the length.
  * Return: true, or false if the budget is spent.
