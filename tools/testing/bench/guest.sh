@@ -81,8 +81,7 @@ floor()
 		echo "memory.outstanding 16384" $((($(slab) - before) / 16)) $((($(slab) - before) / 16))
 		echo release >$run ;;
 	*)
-		# As umad_bench does, so that workers go first
-		chrt --idle 0 sh -c "echo '$1 $samples' >$run"
+		echo "$1 $samples" >$run
 		cat $run ;;
 	esac
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The floor: what an exchange of MADs costs an in-kernel client of the MAD
- * layer. It does what umad_bench.c does through /dev/infiniband/umadN, one
- * address handle a send included, without umad and system calls.
+ * layer. It does what umad_bench.c does through /dev/infiniband/umadN, without
+ * umad and system calls. Address handles are made once for each destination.
  *
  * Writing a command to debugfs umad_floor/run measures, reading the file gives
  * its results in the format of umad_bench.c:
@@ -26,6 +26,7 @@
 #include <linux/timex.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <uapi/linux/sched/types.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_smi.h>
 
@@ -65,9 +66,18 @@ enum exchange { DR0, DR1, LID, PING, EXCHANGES, PERF = EXCHANGES };
 
 static const char * const exchange_names[] = { "dr0", "dr1", "lid", "ping" };
 
+/* The peer, nobody, or the permissive LID */
+#define MAX_DESTINATIONS 3
+
+struct destination {
+	u16			lid;
+	struct ib_ah		*ah;
+};
+
 /* An agent that asks, or one that is asked */
 struct party {
 	struct ib_mad_agent	*agent;
+	struct destination	to[MAX_DESTINATIONS];
 	struct completion	done;
 	u32			tid;
 	unsigned int		held;		/* requests outstanding for good */
@@ -84,7 +94,6 @@ static cycles_t *samples;
 static void send_handler(struct ib_mad_agent *agent,
 			 struct ib_mad_send_wc *send_wc)
 {
-	rdma_destroy_ah(send_wc->send_buf->ah, RDMA_DESTROY_AH_SLEEPABLE);
 	ib_free_send_mad(send_wc->send_buf);
 }
 
@@ -129,11 +138,38 @@ static int post(struct ib_mad_send_buf *msg, struct ib_ah *ah)
 	}
 	msg->ah = ah;
 	ret = ib_post_send_mad(msg, NULL);
-	if (ret) {
-		rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+	if (ret)
 		ib_free_send_mad(msg);
-	}
 	return ret;
+}
+
+static struct ib_ah *create_ah(struct ib_mad_agent *agent, u16 lid)
+{
+	struct rdma_ah_attr attr = {};
+
+	attr.type = rdma_ah_find_type(agent->device, agent->port_num);
+	rdma_ah_set_port_num(&attr, agent->port_num);
+	rdma_ah_set_dlid(&attr, lid);
+	return rdma_create_ah(agent->qp->pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
+}
+
+/* A party posts from one place at a time */
+static struct ib_ah *party_ah(struct party *party, u16 lid)
+{
+	struct destination *to;
+
+	for (to = party->to; to < party->to + MAX_DESTINATIONS; to++) {
+		if (!to->ah) {
+			struct ib_ah *ah = create_ah(party->agent, lid);
+
+			if (IS_ERR(ah))
+				return ah;
+			*to = (struct destination){ lid, ah };
+		}
+		if (to->lid == lid)
+			return to->ah;
+	}
+	return ERR_PTR(-ENOSPC);
 }
 
 static void request_handler(struct ib_mad_agent *agent,
@@ -150,9 +186,7 @@ static void request_handler(struct ib_mad_agent *agent,
 		mad = msg->mad;
 		memcpy(mad, recv_wc->recv_buf.mad, sizeof(*mad));
 		mad->mad_hdr.method |= IB_MGMT_METHOD_RESP;
-		post(msg, ib_create_ah_from_wc(agent->qp->pd, recv_wc->wc,
-					       recv_wc->recv_buf.grh,
-					       agent->port_num));
+		post(msg, party_ah(agent->context, recv_wc->wc->slid));
 	}
 	ib_free_recv_mad(recv_wc);
 }
@@ -183,8 +217,16 @@ static int party_start(struct party *party, struct ib_device *where,
 
 static void party_end(struct party *party)
 {
+	unsigned int i;
+
 	if (!IS_ERR_OR_NULL(party->agent))
 		ib_unregister_mad_agent(party->agent);
+	/* Nothing that uses them is under way any more */
+	for (i = 0; i < MAX_DESTINATIONS; i++)
+		if (party->to[i].ah)
+			rdma_destroy_ah(party->to[i].ah,
+					RDMA_DESTROY_AH_SLEEPABLE);
+	memset(party->to, 0, sizeof(party->to));
 	party->agent = NULL;
 }
 
@@ -193,16 +235,6 @@ static u16 lid_of(struct ib_device *where)
 	struct ib_port_attr attr;
 
 	return ib_query_port(where, 1, &attr) ? 0 : attr.lid;
-}
-
-static struct ib_ah *create_ah(struct ib_mad_agent *agent, u16 lid)
-{
-	struct rdma_ah_attr attr = {};
-
-	attr.type = rdma_ah_find_type(agent->device, agent->port_num);
-	rdma_ah_set_port_num(&attr, agent->port_num);
-	rdma_ah_set_dlid(&attr, lid);
-	return rdma_create_ah(agent->qp->pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
 }
 
 static __be64 next_tid(struct party *party)
@@ -237,7 +269,7 @@ static int post_smp(struct party *party, u16 lid, u8 hops)
 		smp->dr_dlid = IB_LID_PERMISSIVE;
 	}
 	msg->timeout_ms = TIMEOUT_MS;
-	return post(msg, create_ah(party->agent, lid));
+	return post(msg, party_ah(party, lid));
 }
 
 static int post_vendor(struct party *party, u16 lid, u8 class, u8 method,
@@ -274,7 +306,7 @@ static int post_vendor(struct party *party, u16 lid, u8 class, u8 method,
 	}
 	/* A message ends with its acknowledgment, a request with the answer */
 	msg->timeout_ms = rmpp ? 0 : TIMEOUT_MS;
-	return post(msg, create_ah(party->agent, lid));
+	return post(msg, party_ah(party, lid));
 }
 
 /* PerformanceGet(ClassPortInfo) */
@@ -297,7 +329,7 @@ static int post_perf(struct party *party, u16 lid)
 	hdr->tid = next_tid(party);
 	hdr->attr_id = IB_MGMT_CLASSPORTINFO_ATTR_ID;
 	msg->timeout_ms = TIMEOUT_MS;
-	return post(msg, create_ah(party->agent, lid));
+	return post(msg, party_ah(party, lid));
 }
 
 static int post_exchange(struct party *party, enum exchange what, u16 lid)
@@ -339,6 +371,16 @@ static int wait_for(struct party *party)
 	       -ETIMEDOUT;
 }
 
+static void run_as(int policy)
+{
+	const struct sched_attr attr = {
+		.sched_policy	= policy,
+		.sched_priority	= policy == SCHED_FIFO,
+	};
+
+	WARN_ON(sched_setattr_nocheck(current, &attr));
+}
+
 /* Exchanges, or the posts that begin them */
 static int measure(struct party *party, const char *figure, unsigned int x,
 		   enum exchange what, unsigned int n, bool posts)
@@ -349,9 +391,8 @@ static int measure(struct party *party, const char *figure, unsigned int x,
 	int ret = 0;
 
 	/* For both, see umad_bench.c */
-	if (posts)
-		sched_set_fifo_low(current);
-	else
+	run_as(posts ? SCHED_FIFO : SCHED_IDLE);
+	if (!posts)
 		n *= 4;
 	for (i = 0; !ret && i < n; i++) {
 		if (!posts && i % 16 == 0)
@@ -359,19 +400,22 @@ static int measure(struct party *party, const char *figure, unsigned int x,
 		start = get_cycles();
 		ret = post_exchange(party, what, lid);
 		posted = get_cycles();
+		/* As at the end of a system call */
+		schedule();
 		if (!ret)
 			ret = wait_for(party);
 		samples[i] = (posts ? posted : get_cycles()) - start;
+		if (posts)
+			fsleep(1000);
 	}
-	if (posts)
-		sched_set_normal(current, 0);
+	run_as(SCHED_NORMAL);
 	if (ret)
 		return ret;
 	tell(figure, x, n);
 	return 0;
 }
 
-/* How much of a post is the address handle, which some clients make once */
+/* What a handle for each send would add, as some clients make it */
 static int measure_ah(struct party *party, unsigned int n)
 {
 	u16 lid = lid_of(peer_dev);
