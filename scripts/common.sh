@@ -23,6 +23,22 @@ die()
 	exit 1
 }
 
+# patiently LOG COMMAND ...: a step that may take minutes. What it prints goes to LOG;
+# who waits is shown every ten seconds that it goes on, and where it is.
+patiently()
+(
+	log=$1 began=$SECONDS next=10 last=
+	shift
+	set -o pipefail
+	"$@" 2>&1 | while IFS= read -rt 1 line || [ $? -gt 128 ]; do
+		[ -z "$line" ] || { echo "$line"; last=$line; }
+		if [ $((SECONDS - began)) -ge $next ]; then
+			say "    $next s: ${last:0:70}"
+			next=$((next + 10))
+		fi
+	done >"$log"
+)
+
 # Git in this checkout, which may belong to another user than root, whatever
 # other one the environment names
 top_git()
@@ -44,11 +60,42 @@ apt_lock()
 	apt_try_lock || flock 8
 }
 
+# An archived or lagging mirror is better than none: apt looks at who signed the
+# package lists, and not at how old they are.
+apt_expired_too=(-o Acquire::Check-Valid-Until=false)
+
+# apt_said LOG: say what went wrong first, if anything did
+apt_said()
+{
+	grep -m 1 '^[EW]: ' "$1" >&2 || true
+}
+
+# apt_expired FOLDER WHOSE: say how old the package lists there are, if they have expired
+apt_expired()
+{
+	local file until
+
+	for file in "$1"/*Release; do
+		until=$(sed -n 's/^Valid-Until: //p;/^ /q' "$file" 2>/dev/null)
+		[ "$until" ] && [ "$(date -d "$until" +%s)" -lt "$(date +%s)" ] || continue
+		say "the package lists of $2 are of $(sed -n 's/^Date: //p;/^ /q' "$file")," \
+			"and have expired: taking them nevertheless"
+		return
+	done
+}
+
 # Fetch the package lists; whether that helped shows when they are used.
 apt_update()
 {
+	local log lists
+
 	say "fetching the package lists"
-	apt-get -qq update >/dev/null 2>&1 || true
+	log=$(mktemp)
+	apt-get -q "${apt_expired_too[@]}" update >"$log" 2>&1 || true
+	apt_said "$log"
+	rm -f "$log"
+	eval "$(apt-config shell lists Dir::State::lists/d)"
+	apt_expired "$lists" "this machine"
 }
 
 # build_lock NAME: have one run at a time work in build/, NAME, and tell who that

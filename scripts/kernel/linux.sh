@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # The kernel tree that the series is made for and the test kernels are built
-# from, the newest source package of Debian unstable; sourced after common.sh,
+# from, the newest source package of Debian unstable. Where none is to be had, it is
+# 6.12's of this Debian, for its kselftest and checkpatch. Sourced after common.sh,
 # never run.
 #
 #	$linux/tree	the whole source as a git repository: branch base is
@@ -45,14 +46,28 @@ linux_lock()
 	export USER_MAD_LINUX_LOCKED=1
 }
 
-# The newest source package and its version, or nothing
+# The newest source package and its version, or nothing. Without Debian unstable
+# what is there serves, and 6.12's where there is none.
 linux_newest()
 {
 	local package
 
-	(unstable_update) || return 0
-	package=$(unstable_depends linux-source 'linux-source-.*')
-	[ -z "$package" ] || echo "$package $(unstable_version "$package")"
+	if (unstable_update); then
+		package=$(unstable_depends linux-source 'linux-source-.*')
+		[ -z "$package" ] || echo "$package $(unstable_version "$package")"
+	elif [ ! -e "$linux/version" ]; then
+		apt-cache show --no-all-versions linux-source-6.12 2>/dev/null |
+			sed -n 's/^Version: /linux-source-6.12 /p'
+	fi
+}
+
+# linux_download PACKAGE: into this folder
+linux_download()
+{
+	local from=unstable_apt
+
+	[ "$1" != linux-source-6.12 ] || from=
+	$from apt-get -q -o APT::Sandbox::User="$(id -un)" download "$1"
 }
 
 # linux_unpack PACKAGE VERSION: into the tree, complete or not there at all
@@ -61,22 +76,34 @@ linux_unpack()
 	say "fetching and unpacking $1 $2, once"
 	rm -rf "$linux"
 	mkdir -p "$linux/tree"
-	(cd "$linux" && unstable_apt apt-get -qq download "$1") ||
+	(cd "$linux" && patiently "$linux/log" linux_download "$1") || {
+		apt_said "$linux/log"
 		die "cannot fetch $1"
+	}
+	patiently "$linux/log" linux_tree "$1" "$2" || {
+		tail -n 5 "$linux/log" >&2
+		die "cannot unpack $1: disk full?"
+	}
+	echo "$1 $2" >"$linux/version"
+}
+
+# linux_tree PACKAGE VERSION: what was downloaded becomes branch base
+linux_tree()
+{
+	echo "unpacking"
 	dpkg --fsys-tarfile "$linux"/*.deb |
 		tar -xO --wildcards "*/$1.tar.xz" | xz -dc -T0 |
-		tar -C "$linux/tree" --strip-components=1 -x ||
-		die "cannot unpack $1: disk full?"
+		tar -C "$linux/tree" --strip-components=1 -x || return 1
 	rm "$linux"/*.deb
-	linux_git init -q -b base
-	linux_git config user.name "Debian kernel package"
-	linux_git config user.email debian-kernel@lists.debian.org
-	linux_git config gc.auto 0
+	echo "making it a repository"
+	linux_git init -q -b base &&
+	linux_git config user.name "Debian kernel package" &&
+	linux_git config user.email debian-kernel@lists.debian.org &&
+	linux_git config gc.auto 0 &&
 	# Straight into one pack: 70,000 loose objects take twice the time
-	linux_git -c core.bigFileThreshold=1 -c core.compression=1 add -Af .
+	linux_git -c core.bigFileThreshold=1 -c core.compression=1 add -Af . &&
 	GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000' \
 		linux_git commit -q -m "$1 $2"
-	echo "$1 $2" >"$linux/version"
 }
 
 # Have branch base hold the newest source. Another version of it takes everything
@@ -88,11 +115,10 @@ linux_base()
 
 	newest=$(linux_newest)
 	if [ -e "$linux/version" ]; then
-		[ "$newest" ] || say "using the cached $(cat "$linux/version")"
 		[ "${newest:-$(cat "$linux/version")}" != "$(cat "$linux/version")" ] ||
 			return 0
 	fi
-	[ "$newest" ] || die "there is no source of Debian unstable's kernel to be had"
+	[ "$newest" ] || die "there is no source of a kernel to be had"
 
 	linux_lock
 	"$top/scripts/deps" git xz-utils dpkg
@@ -100,16 +126,11 @@ linux_base()
 	[ "$(cat "$linux/version" 2>/dev/null)" = "$newest" ] || linux_unpack $newest
 }
 
-# The folder of kselftest. Without a newest source it is that of this Debian's,
-# for the kernels that can be tested then.
+# The folder of kselftest
 linux_kselftest()
 {
-	if [ -e "$linux/version" ] || [ "$(linux_newest)" ]; then
-		linux_base
-		echo "$linux/tree/tools/testing/selftests"
-	else
-		linux_kselftest_old
-	fi
+	linux_base
+	echo "$linux/tree/tools/testing/selftests"
 }
 
 # The same, for who only builds: a source is not unpacked for that
@@ -142,6 +163,12 @@ linux_kselftest_old()
 	echo "$old/tools/testing/selftests"
 }
 
+# linux_old: the source there is not the newest, but 6.12's
+linux_old()
+{
+	grep -q '^linux-source-6.12 ' "$linux/version"
+}
+
 # Have branch fixed hold base with linux_fixes applied. Whatever is checked out has
 # them: a header that came and went would have modules built again, under the
 # hands of a lane that runs them and wants to know which of their lines it ran.
@@ -151,7 +178,8 @@ linux_fixed()
 	linux_lock
 	! cat "${linux_fixes[@]}" | cmp -s - "$linux/fixes" || return 0
 	linux_git checkout -q -f -B fixed base
-	linux_git apply --index "${linux_fixes[@]}"
+	linux_git apply --index "${linux_fixes[@]}" ||
+		die "the fixes are not for $(cat "$linux/version")"
 	linux_git commit -q -m "Fixes of bugs that are not ours"
 	cat "${linux_fixes[@]}" >"$linux/fixes"
 }

@@ -13,49 +13,74 @@
 # suite_apt SUITE COMMAND ARGUMENT ...: apt-get or apt-cache, of this suite
 suite_apt()
 {
-	local config=$cache/$1/apt.conf
-	shift
-	APT_CONFIG=$config "$@"
+	local config=$cache/$1/apt.conf command=$2
+	shift 2
+	APT_CONFIG=$config "$command" "${apt_expired_too[@]}" "$@"
 }
 
-# suite_mirror LABEL: who serves Debian or Debian-Security to this machine
+# suite_target LABEL: who serves Debian or Debian-Security to this machine, and
+# which entry of apt's sources says so
+suite_target()
+{
+	apt-get indextargets --format '$(REPO_URI) $(SOURCESENTRY)' \
+		'Created-By: Packages' "Label: $1" 'Component: main' 2>/dev/null | head -n 1
+}
+
+# suite_mirror LABEL: its address
 suite_mirror()
 {
-	apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
-		"Label: $1" 'Component: main' 2>/dev/null | head -n 1
+	suite_target "$1" | cut -d' ' -f1
+}
+
+# suite_key LABEL: the file of the keys that are to have signed it, if one is named
+suite_key()
+{
+	local entry
+
+	entry=$(suite_target "$1" | cut -d' ' -f2)
+	case $entry in
+	*.sources:*)	awk -v RS= "NR == ${entry##*:}" "${entry%:*}" ;;
+	*:*)		sed -n "${entry##*:}p" "${entry%:*}" ;;
+	esac | sed -n 's/.*[Ss]igned-[Bb]y[:=] *\(\/[^] ]*\).*/\1/p'
+}
+
+# suite_source LABEL SUITE: a line of sources.list for it, or none. It is believed
+# whom the machine believes.
+suite_source()
+{
+	local mirror key
+
+	mirror=$(suite_mirror "$1")
+	key=$(suite_key "$1")
+	[ -z "$mirror" ] || echo "deb ${key:+[signed-by=$key] }$mirror $2 main"
 }
 
 # suite_configure SUITE: once the machine's own package lists are there to name
 # the mirrors
 suite_configure()
 {
-	local name=${1%/*} folder=$cache/$1 arch mirror
-	local key=/usr/share/keyrings/debian-archive-keyring.gpg
+	local name=${1%/*} folder=$cache/$1 arch
 
 	command -v apt-get >/dev/null || die "no apt here; this needs Debian"
-	mirror=$(suite_mirror Debian)
-	if [ -z "$mirror" ]; then
+	if [ -z "$(suite_mirror Debian)" ]; then
 		[ "$(id -u)" != 0 ] || (apt_lock && apt_update)
-		mirror=$(suite_mirror Debian)
+		[ "$(suite_mirror Debian)" ] ||
+			die "apt names no Debian mirror; as root run: apt-get update"
 	fi
-	[ "$mirror" ] || die "apt names no Debian mirror; as root run: apt-get update"
 	arch=$(dpkg --print-architecture)
 	[[ $1 != */* ]] || arch=${1#*/}
 
 	mkdir -p "$folder/lists/partial" "$folder/archives/partial"
 	: >"$folder/status"
-	echo "deb [signed-by=$key] $mirror $name main" >"$folder/sources.list"
+	suite_source Debian "$name" >"$folder/sources.list"
 	# What is released gets its new kernels there; mirrors of that lag behind
 	# for other architectures
 	case $1 in
 	unstable|*/*)	;;
-	*)
-		mirror=$(suite_mirror Debian-Security)
-		[ -z "$mirror" ] ||
-			echo "deb [signed-by=$key] $mirror $name-security main" \
-				>>"$folder/sources.list" ;;
+	*)		suite_source Debian-Security "$name-security" >>"$folder/sources.list" ;;
 	esac
 	cat >"$folder/apt.conf" <<-END
+		${APT_CONFIG:+#include "$APT_CONFIG";}
 		APT::Architecture "$arch";
 		APT::Architectures { "$arch"; };
 		Dir::Etc::SourceList "$folder/sources.list";
@@ -66,13 +91,36 @@ suite_configure()
 		Dir::State::Status "$folder/status";
 		Dir::Cache "$folder";
 		APT::Sandbox::User "$(id -un)";
+		Acquire::Languages "none";
 		APT::Default-Release "";
 	END
 }
 
-# suite_update SUITE PACKAGE: have the package lists, not older than a day; they
-# are complete if they know PACKAGE. Those that are there serve when there is no
-# network.
+# suite_fetch SUITE PACKAGE: fetch the package lists; they are complete if they know
+# PACKAGE. If they are not, this says why.
+suite_fetch()
+{
+	local folder=$cache/$1 status=0
+
+	suite_configure "$1"
+	say "fetching the package lists of Debian $1"
+	patiently "$folder/log" suite_apt "$1" apt-get -q update &&
+		suite_apt "$1" apt-cache show "$2" >/dev/null 2>&1 || status=1
+	apt_said "$folder/log"
+	apt_expired "$folder/lists" "Debian $1"
+	return $status
+}
+
+# suite_tried SUITE: somebody has tried to fetch them in this run of the tests: who
+# has build/ writes that file when it begins
+suite_tried()
+{
+	[ "${USER_MAD_BUILD_LOCKED-}" ] && [ "$cache/$1/tried" -nt "$top/build/.run" ]
+}
+
+# suite_update SUITE PACKAGE: have the package lists, not older than a day. Those
+# that are there serve when there is no network. Fails if there are none, and says
+# why, once in a run.
 suite_update()
 {
 	local folder=$cache/$1
@@ -80,18 +128,33 @@ suite_update()
 	mkdir -p "$folder"
 	exec 5>"$folder/.lock"
 	flock 5
-	if [ -z "$(find "$folder/updated" -mmin -1440 2>/dev/null)" ]; then
-		suite_configure "$1"
-		say "fetching the package lists of Debian $1"
-		if suite_apt "$1" apt-get -qq update >"$folder/log" 2>&1 &&
-				suite_apt "$1" apt-cache show "$2" >/dev/null 2>&1; then
+	if [ -z "$(find "$folder/updated" -mmin -1440 2>/dev/null)" ] && ! suite_tried "$1"; then
+		touch "$folder/tried"
+		if suite_fetch "$1" "$2"; then
 			rm -rf "$folder/said"
 			touch "$folder/updated"
+		elif [ ! -e "$folder/updated" ]; then
+			say "there are no package lists of Debian $1"
 		fi
 	fi
 	exec 5>&-
-	[ -e "$folder/updated" ] ||
-		die "no package lists of Debian $1: is a mirror reachable, and has it $1?"
+	[ -e "$folder/updated" ]
+}
+
+# suite_root SUITE FOLDER PACKAGES LOG: make a root of it, or say why not
+suite_root()
+{
+	local key
+
+	"$top/scripts/deps" debootstrap
+	key=$(suite_key Debian)
+	rm -rf "$2"
+	patiently "$4" debootstrap ${key:+--keyring="$key"} --variant=minbase \
+		--include="$3" "$1" "$2" "$(suite_mirror Debian)" || {
+		tail -n 5 "$4" >&2
+		return 1
+	}
+	rm -rf "$2"/var/cache/apt/archives/*.deb
 }
 
 # suite_ask SUITE ARGUMENT ...: what apt-cache says, which takes it a second or
