@@ -46,10 +46,8 @@ TEST_F(pair, io_submit)
 	size_t len;
 	int ops;
 
-	if (syscall(__NR_io_setup, 4, &ctx)) {
-		ASSERT_EQ(ENOSYS, errno);
+	if (syscall(__NR_io_setup, 4, &ctx))
 		SKIP(return, NO_AIO);
-	}
 	/* Who takes this one takes others as well, and would sleep below */
 	ASSERT_EQ(-1, submit(ctx, IOCB_CMD_PREAD, &self->server, &got, sizeof(got)));
 	ASSERT_EQ(EINVAL, errno);
@@ -86,10 +84,8 @@ TEST_F(pair, io_submit_poll)
 	aio_context_t ctx = 0;
 	struct io_event event;
 
-	if (syscall(__NR_io_setup, 4, &ctx)) {
-		ASSERT_EQ(ENOSYS, errno);
+	if (syscall(__NR_io_setup, 4, &ctx))
 		SKIP(return, NO_AIO);
-	}
 	ASSERT_EQ(1, syscall(__NR_io_submit, ctx, 1, &list));
 	umad_write(&self->client, &msg);
 	ASSERT_EQ(1, syscall(__NR_io_getevents, ctx, 1, 1, &event, &soon));
