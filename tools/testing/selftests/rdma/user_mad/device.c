@@ -340,6 +340,56 @@ TEST_F(netns, exclusive_opens_in_its_namespace_only)
 	umad_close(&file);
 }
 
+/* The errno of reading a file from a new network namespace */
+static int read_from_elsewhere(const char *path)
+{
+	int status, fd;
+	pid_t pid;
+	char c;
+
+	pid = fork();
+	if (pid < 0)
+		return -1;
+	if (!pid) {
+		if (unshare(CLONE_NEWNET))
+			_exit(255);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		_exit(fd < 0 || read(fd, &c, 1) != 1 ? errno : 0);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/* Who could not open the device is not told what others do with it */
+TEST_F(netns, exclusive_statistics)
+{
+	static const char *const names[] = { "sent", "timeouts", "files", "agents", "unread" };
+	char path[128];
+	size_t i;
+	int ret;
+
+	if (umad_shared_port())
+		SKIP(return, UMAD_SHARED);
+	if (umad_reference())
+		SKIP(return, "the reference has no statistics");
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/statistics/%s",
+			 self->port.name, names[i]);
+		EXPECT_EQ(0, read_from_elsewhere(path));
+	}
+	ret = make_exclusive(self);
+	if (ret == -EBUSY)
+		SKIP(return, NOT_EXCLUSIVE);
+	ASSERT_EQ(0, ret);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/statistics/%s",
+			 self->port.name, names[i]);
+		EXPECT_EQ(EPERM, read_from_elsewhere(path))
+			TH_LOG("%s", names[i]);
+	}
+}
+
 /* Who is refused does not hold it, either */
 TEST_F(netns, exclusive_issm_opens_in_its_namespace_only)
 {

@@ -108,7 +108,8 @@ static void *waiter(void *arg)
 		close(fd);
 		break;
 	case WAIT_READ:
-		waiter->ret = _umad_read(&waiter->file, &got) > 0;
+		__atomic_store_n(&waiter->ret, _umad_read(&waiter->file, &got) > 0,
+				 __ATOMIC_RELEASE);
 		break;
 	}
 	return NULL;
@@ -162,6 +163,71 @@ TEST_F_TIMEOUT(pair, wakes_all_readers, 15)
 	for (i = 0; i < 4; i++) {
 		pthread_join(waiters[i].thread, NULL);
 		EXPECT_EQ(1, waiters[i].ret);
+	}
+}
+
+struct exclusive {
+	int fd;		/* of epoll */
+	pthread_t thread;
+};
+
+static void *exclusive(void *arg)
+{
+	struct exclusive *exclusive = arg;
+	struct epoll_event ev;
+
+	epoll_wait(exclusive->fd, &ev, 1, 4 * UMAD_SOON_MS);
+	return NULL;
+}
+
+/*
+ * Who waits by EPOLLEXCLUSIVE may be the only one who is told that there is something
+ * to be read. He may do as he likes; a read() that sleeps must have it.
+ */
+TEST_F_TIMEOUT(pair, exclusive_epoll_before_a_reader, 45)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLEXCLUSIVE };
+	struct waiter reader = { .kind = WAIT_READ };
+	struct exclusive waiters[3];
+	struct pollfd pfd = {};
+	void *ret;
+	int i;
+
+	umad_make_blocking(&self->server);
+	for (i = 0; i < 3; i++) {
+		waiters[i].fd = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_LE(0, waiters[i].fd);
+		ASSERT_EQ(0, epoll_ctl(waiters[i].fd, EPOLL_CTL_ADD, self->server.fd, &ev));
+		ASSERT_EQ(0, pthread_create(&waiters[i].thread, NULL, exclusive, &waiters[i]));
+	}
+	umad_sleep_ms(UMAD_QUIET_MS);
+	reader.file = self->server;
+	ASSERT_EQ(0, pthread_create(&reader.thread, NULL, waiter, &reader));
+	umad_sleep_ms(UMAD_QUIET_MS);
+
+	umad_write(&self->client, &msg);
+	/* When it was read, nobody else can */
+	pfd = (struct pollfd){ .fd = self->server.fd, .events = POLLIN };
+	for (i = 0; i < UMAD_SOON_MS / 10; i++) {
+		if (__atomic_load_n(&reader.ret, __ATOMIC_ACQUIRE))
+			break;
+		umad_sleep_ms(10);
+	}
+	EXPECT_EQ(1, __atomic_load_n(&reader.ret, __ATOMIC_ACQUIRE))
+		TH_LOG("a packet is there, and the reader sleeps");
+	EXPECT_EQ(0, poll(&pfd, 1, 0));
+
+	/* However that was, all of them end */
+	for (i = 0; i < 4; i++) {
+		msg.mad.tid = htobe64(2 + i);
+		umad_write(&self->client, &msg);
+		umad_sleep_ms(10);
+	}
+	pthread_join(reader.thread, &ret);
+	for (i = 0; i < 3; i++) {
+		pthread_join(waiters[i].thread, &ret);
+		close(waiters[i].fd);
 	}
 }
 

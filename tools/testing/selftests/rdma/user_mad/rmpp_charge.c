@@ -19,7 +19,8 @@
  */
 #define SLACK		(MB / 2)
 
-#define TOO_LARGE	(6 * MB)
+/* Nor do its segments, of 512 bytes for 216, fit into what a group may have beyond */
+#define TOO_LARGE	(20 * MB)
 #define ROOM		(2 * MB)
 #define SMALL_ENOUGH	(MB / 2)	/* KASAN makes more than twice that of it */
 
@@ -100,49 +101,6 @@ static struct umad_msg next_head(FIXTURE_DATA(rmpp_charge) *self, __u32 id,
 	EXPECT_EQ(to_id, __m.hdr.id);					\
 	EXPECT_EQ(__tid, (__u32)be64toh(__m.mad.tid));			\
 } while (0)
-
-/* Messages that are under way at the same time may overtake each other */
-static bool have_arrived(FIXTURE_DATA(rmpp_charge) *self, long count)
-{
-	/* The reference does not tell how many there are */
-	if (umad_reference())
-		return umad_readable(&self->file, UMAD_LONG_MS);
-	return umad_fdinfo_reaches(&self->file, "umad-unread", count,
-				   UMAD_LONG_MS);
-}
-
-TEST_F_TIMEOUT(rmpp_charge, unread_message, UMAD_HANGS)
-{
-	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 1);
-	long before, unread, after;
-	int i;
-
-	before = umad_cgroup_charged(&self->group);
-	for (i = 0; i < 4; i++) {
-		head.mad.tid = htobe64(i);
-		umad_long_write(&self->peer, &head, MB, i, &self->msg);
-		ASSERT_TRUE(have_arrived(self, i + 1));
-	}
-	/* The last of them has arrived when its sender may go on */
-	for (i = 0; i < UMAD_LONG_MS / 50; i++) {
-		unread = umad_cgroup_charged(&self->group);
-		if (unread - before > 4 * MB - SLACK || umad_reference())
-			break;
-		umad_sleep_ms(50);
-	}
-	for (i = 0; i < 4; i++) {
-		head.mad.tid = htobe64(i);
-		umad_long_read(&self->file, self->id, &head, MB, i, &self->msg);
-	}
-	after = umad_cgroup_charged(&self->group);
-
-	TH_LOG("4 messages of 1 MiB: charged %ld unread, %ld read",
-	       unread - before, after - before);
-	EXPECT_GT(4 * MB + SLACK, unread - before);
-	EXPECT_GT(SLACK, after - before);
-	EXPECT_FIXED(unread - before > 4 * MB - SLACK,
-		     "an unread message is charged to nobody");
-}
 
 TEST_F(rmpp_charge, outstanding_message)
 {
@@ -262,7 +220,7 @@ static int write_too_many(FIXTURE_DATA(rmpp_charge) *self)
 	if (umad_cgroup_limit(&self->group,
 			      umad_cgroup_charged(&self->group) + MB))
 		return 2;
-	for (i = 0; i < 3000; i++) {
+	for (i = 0; i < 60000; i++) {
 		msg.mad.tid = htobe64(i);
 		if (_umad_write(&file, &msg) == -1)
 			return errno == ENOMEM && i > 100 ? 0 : 3;
@@ -336,81 +294,6 @@ TEST_F_TIMEOUT(rmpp_charge, no_room_for_the_response, UMAD_HANGS)
 		EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-dropped"));
 }
 
-/* Messages are moved to memory of the group while they wait, and nobody sees it */
-TEST_F_TIMEOUT(rmpp_charge, moved_while_it_is_read, UMAD_HANGS)
-{
-	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 0);
-	long before = umad_cgroup_charged(&self->group);
-	long long end = umad_now_ms() + UMAD_LONG_MS;
-	struct umad_msg got;
-	int i;
-
-	if (umad_reference())
-		SKIP(return, "the reference moves nothing");
-
-	for (i = 0; i < 3; i++) {
-		head.mad.tid = htobe64(i);
-		umad_long_write(&self->peer, &head, MB / 2, i, &self->msg);
-		ASSERT_TRUE(have_arrived(self, i + 1));
-	}
-	settle(self, &self->peer, self->peer_id, &self->file, self->id, MAD_GET);
-	/* With time travel the clock stands still while nobody sleeps */
-	for (i = 0; umad_cgroup_charged(&self->group) - before < 3 * MB / 2 - SLACK; i++) {
-		umad_err_read(ENOSPC, &self->file);
-		ASSERT_GT(end, umad_now_ms())
-			TH_LOG("it is not charged");
-		if (i % 64 == 63)
-			umad_sleep_ms(1);
-	}
-	for (i = 0; i < 3; i++) {
-		head.mad.tid = htobe64(i);
-		ASSERT_TRUE(umad_readable(&self->file, UMAD_LONG_MS));
-		ASSERT_EQ(-1, read(self->file.fd, self->msg.in,
-				   self->file.hlen + MAD_SIZE));
-		EXPECT_EQ(ENOSPC, errno);
-		memcpy(&got.mad, self->msg.in + self->file.hlen, MAD_SIZE);
-		EXPECT_EQ(i, (int)(__u32)be64toh(got.mad.tid));
-		umad_long_read(&self->file, self->id, &head, MB / 2, i, &self->msg);
-	}
-	umad_expect_empty(&self->file);
-}
-
-/* The worker that moves messages comes during a read. The read fails */
-TEST_F_TIMEOUT(rmpp_charge, moved_after_a_stalled_read, UMAD_HANGS)
-{
-	struct umad_msg head = next_head(self, self->peer_id, MAD_SEND, 0);
-	struct umad_call call = { .op = UMAD_CALL_READ };
-	long before = umad_cgroup_charged(&self->group);
-	long long end = umad_now_ms() + UMAD_LONG_MS;
-	struct umad_stall stall;
-
-	if (umad_reference())
-		SKIP(return, "the reference moves nothing");
-
-	umad_stall(&stall);
-	umad_long_write(&self->peer, &head, 2 * MB, 4, &self->msg);
-	ASSERT_TRUE(have_arrived(self, 1));
-	call.fd = self->file.fd;
-	call.buf = umad_stall_at(&stall, 10);
-	call.len = self->file.hlen + MAD_SIZE;
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-	/* The worker comes after a second */
-	umad_sleep_ms(2000);
-	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
-	umad_call_end(&call);
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(ENOSPC, call.err);
-
-	while (umad_cgroup_charged(&self->group) - before < 2 * MB - SLACK) {
-		ASSERT_GT(end, umad_now_ms())
-			TH_LOG("it is not charged");
-		umad_sleep_ms(50);
-	}
-	umad_long_read(&self->file, self->id, &head, 2 * MB, 4, &self->msg);
-	umad_stall_free(&stall);
-}
-
 /* A MAD that somebody waits for arrives, whatever fills the group's memory */
 TEST_F(rmpp_charge, few_beyond_the_limit)
 {
@@ -432,20 +315,15 @@ TEST_F(rmpp_charge, few_beyond_the_limit)
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 }
 
-/*
- * How many that are is the group's business, not that of each descriptor. The
- * kernel charges a page at a time, which has room for up to 12 MADs.
- */
+/* However many descriptors there are on which nothing is read for a while */
 #define BEYOND		256
 #define BEYOND_FILES	32
-#define BEYOND_PAGE	12
 
-TEST_F_TIMEOUT(rmpp_charge, few_beyond_the_limit_in_all, UMAD_HANGS)
+TEST_F_TIMEOUT(rmpp_charge, many_beyond_the_limit, UMAD_HANGS)
 {
 	struct umad_file file[BEYOND_FILES];
 	struct umad_msg msg;
 	struct umad_reg reg;
-	long unread = 0;
 	int i, j;
 
 	if (umad_reference())
@@ -476,15 +354,13 @@ TEST_F_TIMEOUT(rmpp_charge, few_beyond_the_limit_in_all, UMAD_HANGS)
 			umad_write(&self->peer, &msg);
 			umad_read(&self->peer, &msg);
 		}
+		EXPECT_TRUE(umad_fdinfo_reaches(&file[i], "umad-unread", BEYOND,
+						UMAD_QUIET_MS));
+		EXPECT_EQ(0, umad_fdinfo(&file[i], "umad-dropped"));
 	}
-	umad_sleep_ms(UMAD_QUIET_MS);
-	for (i = 0; i < BEYOND_FILES; i++) {
-		unread += umad_fdinfo(&file[i], "umad-unread");
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+	for (i = 0; i < BEYOND_FILES; i++)
 		umad_close(&file[i]);
-	}
-	TH_LOG("%ld unread", unread);
-	EXPECT_LE(BEYOND, unread);
-	EXPECT_GE((BEYOND + SLACK / 4096) * BEYOND_PAGE, unread);
 }
 
 /* What is received for a group that is made to sleep delays nobody else */

@@ -4,46 +4,13 @@
  * descriptor and each agent has. Whatever is sent or received changes one counter,
  * and no other one.
  */
+#include <sched.h>
+
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/issm.h"
 #include "lib/long.h"
-
-static const char *const names[] = {
-	"sent", "received", "rmpp_sent", "rmpp_received",
-	"timeouts", "send_errors",
-	"refused_duplicate", "refused_limit", "refused_memory",
-	"dropped_limit", "dropped_memory", "dropped_address",
-	"files", "agents", "outstanding", "unread",
-};
-
-#define DROPPED_ADDRESS	11	/* of the names */
-#define NO_STATISTICS	"the reference has no statistics"
-#define MAX_SENDS	"/sys/module/ib_umad/parameters/max_sends"
-
-struct statistics {
-	long value[ARRAY_SIZE(names)];
-};
-
-/* -1 if there is no such file */
-static long statistic(const struct umad_port *port, const char *name)
-{
-	char text[32];
-
-	return umad_sysfs_read(text, sizeof(text),
-			       "/sys/class/infiniband_mad/%s/statistics/%s",
-			       port->name, name) ? -1 : atol(text);
-}
-
-static struct statistics statistics(const struct umad_port *port)
-{
-	struct statistics all;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		all.value[i] = statistic(port, names[i]);
-	return all;
-}
+#include "lib/statistics.h"
 
 /* The fixture's descriptors are the only ones of the port that change anything */
 FIXTURE(statistics)
@@ -53,7 +20,7 @@ FIXTURE(statistics)
 	struct umad_file server;
 	__u32 cid;
 	__u32 sid;
-	struct statistics before;
+	struct umad_statistics before;
 };
 
 FIXTURE_SETUP(statistics)
@@ -64,7 +31,7 @@ FIXTURE_SETUP(statistics)
 	self->server.fd = -1;
 	umad_port(&self->port);
 	if (umad_reference())
-		SKIP(return, NO_STATISTICS);
+		SKIP(return, UMAD_NO_STATISTICS);
 	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->client);
 	umad_enable_pkey(&self->client);
 	self->cid = umad_register(&self->client, &reg);
@@ -72,7 +39,7 @@ FIXTURE_SETUP(statistics)
 	umad_enable_pkey(&self->server);
 	reg = umad_reg_vendor(2, 1ULL << MAD_GET | 1ULL << MAD_SEND);
 	self->sid = umad_register(&self->server, &reg);
-	self->before = statistics(&self->port);
+	self->before = umad_statistics(&self->port);
 }
 
 FIXTURE_TEARDOWN(statistics)
@@ -81,38 +48,8 @@ FIXTURE_TEARDOWN(statistics)
 	umad_close(&self->server);
 }
 
-/*
- * The words of @changes, such as "sent+1 unread-1", tell all that has changed
- * since the last time. Completions may come a moment later.
- */
-static bool changed_by(struct statistics *before, const struct umad_port *port,
-		       const char *changes, char *said, size_t size)
-{
-	struct statistics now = statistics(port);
-	size_t i, len = 0;
-
-	said[0] = 0;
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (now.value[i] != before->value[i])
-			len += snprintf(said + len, size - len, "%s%s%+ld",
-					len ? " " : "", names[i],
-					now.value[i] - before->value[i]);
-	if (strcmp(said, changes))
-		return false;
-	*before = now;
-	return true;
-}
-
-#define expect_changes(self, changes) do {				\
-	long long __end = umad_now_ms() + UMAD_SOON_MS;			\
-	char __said[512];						\
-									\
-	while (!changed_by(&(self)->before, &(self)->port, changes,	\
-			   __said, sizeof(__said)) &&			\
-	       umad_now_ms() < __end)					\
-		umad_sleep_ms(1);					\
-	EXPECT_STREQ(changes, __said);					\
-} while (0)
+#define expect_changes(self, changes)					\
+	umad_expect_changes(&(self)->before, &(self)->port, changes)
 
 static struct umad_msg request(FIXTURE_DATA(statistics) *self, __u64 tid, int ms)
 {
@@ -223,18 +160,18 @@ TEST_F(statistics, refused_limit)
 	struct umad_msg msg = request(self, 7, 600000);
 	char saved[16];
 
-	ASSERT_EQ(0, umad_sysfs_read(saved, sizeof(saved), MAX_SENDS));
-	ASSERT_EQ(0, umad_fabric_put(MAX_SENDS, "0"));
+	ASSERT_EQ(0, umad_sysfs_read(saved, sizeof(saved), UMAD_MAX_SENDS));
+	ASSERT_EQ(0, umad_fabric_put(UMAD_MAX_SENDS, "0"));
 	errno = 0;
 	EXPECT_EQ(-1, _umad_write(&self->client, &msg));
 	EXPECT_EQ(ENOBUFS, errno);
-	ASSERT_EQ(0, umad_fabric_put(MAX_SENDS, saved));
+	ASSERT_EQ(0, umad_fabric_put(UMAD_MAX_SENDS, saved));
 	expect_changes(self, "refused_limit+1");
 }
 
 TEST_F(statistics, refused_memory)
 {
-	const size_t len = 6 << 20;
+	const size_t len = 20 << 20;	/* beyond the limit it may have less */
 	struct umad_reg reg = umad_reg_vendor(2, 0);
 	struct umad_cgroup root = { "/sys/fs/cgroup" };
 	struct umad_cgroup group;
@@ -308,18 +245,111 @@ TEST_F(statistics, agents_of_a_descriptor)
 	EXPECT_EQ(1, umad_fdinfo(&self->client, "umad-unread"));
 }
 
+/* An agent without a class receives no requests, whatever it asked for */
+TEST_F(statistics, no_methods_without_a_class)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	char path[64], line[256], methods[64];
+	int n = 0;
+	FILE *f;
+
+	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
+	reg.methods[1] = 1;
+	umad_register(&self->client, &reg);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->client.fd);
+	f = fopen(path, "r");
+	ASSERT_TRUE(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "umad-agent: %*u qp %*u class %*s version %*u methods %63s",
+			   methods) != 1)
+			continue;
+		EXPECT_STREQ("00000000000000000000000000000000", methods);
+		n++;
+	}
+	fclose(f);
+	EXPECT_EQ(2, n);
+}
+
+/* Each element is a write of its own, and is refused once each time it is tried */
+TEST_F(statistics, refusal_that_ends_writev)
+{
+	struct umad_msg msg[3] = {
+		to_nobody(self, 20, 600000), to_nobody(self, 20, 600000),
+		to_nobody(self, 21, 600000),
+	};
+	struct iovec iov[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		iov[i] = (struct iovec){ &msg[i], sizeof(msg[i]) };
+	EXPECT_EQ((ssize_t)sizeof(msg[0]), writev(self->client.fd, iov, 3));
+	expect_changes(self, "sent+1 refused_duplicate+1 outstanding+1");
+	EXPECT_EQ(-1, writev(self->client.fd, iov + 1, 2));
+	EXPECT_EQ(EINVAL, errno);
+	expect_changes(self, "refused_duplicate+1");
+}
+
+static int run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* What was counted on a CPU is there when that is not */
+TEST_F(statistics, cpu_goes_offline)
+{
+	static const char online[] = "/sys/devices/system/cpu/cpu1/online";
+	struct umad_msg msg;
+	cpu_set_t all;
+	int i;
+
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
+	if (access(online, W_OK) || run_on(1))
+		SKIP(return, "no second CPU that can go offline");
+	for (i = 0; i < 3; i++) {
+		msg = to_nobody(self, 30 + i, 600000);
+		umad_write(&self->client, &msg);
+		umad_err_write(EINVAL, &self->client, &msg);
+	}
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(all), &all));
+	expect_changes(self, "sent+3 refused_duplicate+3 outstanding+3");
+	ASSERT_EQ(0, umad_fabric_put(online, "0"));
+	expect_changes(self, "");
+	ASSERT_EQ(0, umad_fabric_put(online, "1"));
+	expect_changes(self, "");
+}
+
+/* They tell what others do, and are for those who could open the device */
+TEST_F(statistics, for_root_only)
+{
+	char path[128];
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < UMAD_STATISTICS; i++) {
+		snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/statistics/%s",
+			 self->port.name, umad_statistic_names[i]);
+		ASSERT_EQ(0, stat(path, &st))
+			TH_LOG("there is no %s", umad_statistic_names[i]);
+		EXPECT_EQ(0400, st.st_mode & 07777)
+			TH_LOG("%s", umad_statistic_names[i]);
+	}
+}
+
 /* What is sent to a group has no way back that user space could be told */
 TEST(dropped_address)
 {
 	struct umad_fabric fabric = { .hosts = 2 };
 	struct umad_file client, server;
-	struct statistics before;
+	struct umad_statistics before;
 	struct umad_reg reg;
 	struct umad_msg msg;
-	char said[512];
 
 	if (umad_reference())
-		SKIP(return, NO_STATISTICS);
+		SKIP(return, UMAD_NO_STATISTICS);
 	if (!umad_have_fabrics())
 		SKIP(return, UMAD_NO_FABRICS);
 	umad_fabric_start(&fabric);
@@ -332,7 +362,7 @@ TEST(dropped_address)
 	umad_open(&fabric.host[1], O_RDWR | O_NONBLOCK, &server);
 	reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
 	umad_register(&server, &reg);
-	before = statistics(&fabric.host[1]);
+	before = umad_statistics(&fabric.host[1]);
 
 	memset(msg.hdr.gid, 0, sizeof(msg.hdr.gid));
 	msg.hdr.gid[0] = 0xff;
@@ -341,11 +371,7 @@ TEST(dropped_address)
 	msg.hdr.lid = htobe16(fabric.lid[1]);
 	umad_write(&client, &msg);
 	umad_expect_empty(&client);
-	while (statistic(&fabric.host[1], "dropped_address") == before.value[DROPPED_ADDRESS])
-		umad_sleep_ms(1);
-	EXPECT_TRUE(changed_by(&before, &fabric.host[1], "dropped_address+1",
-			       said, sizeof(said)))
-		TH_LOG("%s", said);
+	umad_expect_changes(&before, &fabric.host[1], "dropped_address+1");
 	umad_close(&client);
 	umad_close(&server);
 	umad_fabric_stop();
@@ -359,18 +385,18 @@ TEST(ports)
 	char path[512];
 
 	if (umad_reference())
-		SKIP(return, NO_STATISTICS);
+		SKIP(return, UMAD_NO_STATISTICS);
 	if (!umad_have_fabrics())
 		SKIP(return, UMAD_NO_FABRICS);
 	umad_fabric_start(&fabric);
 	host = fabric.host[0];
-	EXPECT_EQ(0, statistic(&host, "sent"));
-	EXPECT_EQ(0, statistic(&host, "received"));
+	EXPECT_EQ(0, umad_statistic(&host, "sent"));
+	EXPECT_EQ(0, umad_statistic(&host, "received"));
 	snprintf(path, sizeof(path), "/sys/class/infiniband_mad/issm%s/statistics",
 		 host.name + strlen("umad"));
 	EXPECT_NE(0, access(path, F_OK));
 	umad_fabric_stop();
-	EXPECT_EQ(-1, statistic(&host, "sent"));
+	EXPECT_EQ(-1, umad_statistic(&host, "sent"));
 }
 
 TEST(holder_of_issm)
@@ -379,7 +405,7 @@ TEST(holder_of_issm)
 	struct umad_file file;
 
 	if (umad_reference())
-		SKIP(return, NO_STATISTICS);
+		SKIP(return, UMAD_NO_STATISTICS);
 	if (!umad_have_fabrics())
 		SKIP(return, UMAD_NO_FABRICS);
 	ASSERT_EQ(0, _umad_issm_make(&issm, UMAD_MADSIM));

@@ -3,77 +3,10 @@
  * Tracepoints: their names, the layout of their fields, which scripts depend
  * on, and one event for each operation.
  */
-#include <sys/mount.h>
-
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
 #include "lib/pair.h"
-
-#define TRACING		"/sys/kernel/tracing"
-
-/* A tracing instance of our own leaves everybody else's alone */
-struct tracing {
-	char dir[128];
-};
-
-static int tracing_write(const struct tracing *tracing, const char *file,
-			 const char *value)
-{
-	char path[256];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "%s/%s", tracing->dir, file);
-	fd = open(path, O_WRONLY | O_TRUNC);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, value, strlen(value)) == (ssize_t)strlen(value) ? 0 : -1;
-	close(fd);
-	return ret;
-}
-
-static int tracing_start(struct tracing *tracing)
-{
-	if (access(TRACING "/instances", F_OK) &&
-	    mount("tracefs", TRACING, "tracefs", 0, NULL))
-		return -1;
-	snprintf(tracing->dir, sizeof(tracing->dir), TRACING "/instances/umad-%d",
-		 getpid());
-	if (mkdir(tracing->dir, 0700))
-		return -1;
-	return tracing_write(tracing, "events/ib_umad/enable", "1");
-}
-
-static void tracing_stop(struct tracing *tracing)
-{
-	tracing_write(tracing, "events/ib_umad/enable", "0");
-	rmdir(tracing->dir);
-}
-
-/* Copies the text of the only event @name into @text; returns their number */
-static int tracing_events(const struct tracing *tracing, const char *name,
-			  char *text, size_t size)
-{
-	char path[256], line[1024], tag[64], *at;
-	int n = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/trace", tracing->dir);
-	snprintf(tag, sizeof(tag), ": %s: ", name);
-	file = fopen(path, "r");
-	if (!file)
-		return -1;
-	text[0] = 0;
-	while (fgets(line, sizeof(line), file)) {
-		at = strstr(line, tag);
-		if (line[0] == '#' || !at)
-			continue;
-		n++;
-		line[strcspn(line, "\n")] = 0;
-		snprintf(text, size, "%s", at + strlen(tag));
-	}
-	fclose(file);
-	return n;
-}
+#include "lib/trace.h"
 
 /* What an event says after the device */
 static void expected_text(char *text, size_t size,
@@ -99,7 +32,7 @@ static void expected_text(char *text, size_t size,
 #define expect_event(tracing, self, name, hdr, mad) do {		\
 	char __text[1024], __want[1024], *__at;				\
 									\
-	ASSERT_EQ(1, tracing_events(tracing, name, __text,		\
+	ASSERT_EQ(1, umad_tracing_events(tracing, name, __text,		\
 				    sizeof(__text)));			\
 	expected_text(__want, sizeof(__want), hdr, mad, (self)->port.port); \
 	__at = strchr(__text, ':');					\
@@ -110,7 +43,7 @@ static void expected_text(char *text, size_t size,
 #define expect_no_event(tracing, name) do {				\
 	char __text[1024];						\
 									\
-	EXPECT_EQ(0, tracing_events(tracing, name, __text,		\
+	EXPECT_EQ(0, umad_tracing_events(tracing, name, __text,		\
 				    sizeof(__text)))			\
 		TH_LOG("%s", __text);					\
 } while (0)
@@ -118,7 +51,7 @@ static void expected_text(char *text, size_t size,
 #define expect_event_index(tracing, self, name) do {			\
 	char __text[1024], __index[64];					\
 									\
-	ASSERT_EQ(1, tracing_events(tracing, name, __text,		\
+	ASSERT_EQ(1, umad_tracing_events(tracing, name, __text,		\
 				    sizeof(__text)));			\
 	ASSERT_EQ(0, ibdev_index((self)->port.ibdev, __index,		\
 				 sizeof(__index)));			\
@@ -196,11 +129,11 @@ TEST(format_of_the_events)
 	};
 	char path[256], line[2048], want[128];
 	unsigned int offset, size, end = 0;
-	struct tracing tracing;
+	struct umad_tracing tracing;
 	size_t i, n;
 	FILE *file;
 
-	ASSERT_EQ(0, tracing_start(&tracing))
+	ASSERT_EQ(0, umad_tracing_start(&tracing))
 		TH_LOG("tracefs: %s", strerror(errno));
 	for (i = 0; i < ARRAY_SIZE(events); i++) {
 		snprintf(path, sizeof(path), "%s/events/ib_umad/%s/format",
@@ -230,7 +163,7 @@ TEST(format_of_the_events)
 		EXPECT_EQ(ARRAY_SIZE(fields), n);
 		fclose(file);
 	}
-	tracing_stop(&tracing);
+	umad_tracing_stop(&tracing);
 }
 
 static void fill(struct umad_msg *msg)
@@ -252,30 +185,30 @@ TEST_F(pair, write_event)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND,
 				       0x1122334455667788);
-	struct tracing tracing;
+	struct umad_tracing tracing;
 	struct umad_msg got;
 
 	fill(&msg);
-	ASSERT_EQ(0, tracing_start(&tracing));
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	umad_write(&self->client, &msg);
 	expect_event(&tracing, self, "ib_umad_write", &msg.hdr, &msg.mad);
 	expect_event_index(&tracing, self, "ib_umad_write");
 	expect_no_event(&tracing, "ib_umad_read_recv");
 	expect_no_event(&tracing, "ib_umad_read_send");
 	umad_read(&self->server, &got);
-	tracing_stop(&tracing);
+	umad_tracing_stop(&tracing);
 }
 
 TEST_F(pair, read_recv_event)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x99);
-	struct tracing tracing;
+	struct umad_tracing tracing;
 	struct umad_msg got;
 
 	fill(&msg);
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	ASSERT_EQ(0, tracing_start(&tracing));
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	umad_err_read_len(EINVAL, &self->server, 0);
 	expect_no_event(&tracing, "ib_umad_read_recv");
 	umad_read(&self->server, &got);
@@ -283,13 +216,13 @@ TEST_F(pair, read_recv_event)
 	expect_event_index(&tracing, self, "ib_umad_read_recv");
 	expect_no_event(&tracing, "ib_umad_write");
 	expect_no_event(&tracing, "ib_umad_read_send");
-	tracing_stop(&tracing);
+	umad_tracing_stop(&tracing);
 }
 
 TEST_F(pair, read_send_event)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 0x99);
-	struct tracing tracing;
+	struct umad_tracing tracing;
 	struct umad_msg got;
 
 	fill(&msg);
@@ -298,7 +231,7 @@ TEST_F(pair, read_send_event)
 	msg.hdr.retries = 2;
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	ASSERT_EQ(0, tracing_start(&tracing));
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	umad_err_read_len(EINVAL, &self->client, 0);
 	expect_no_event(&tracing, "ib_umad_read_send");
 	umad_read_timeout(&self->client, &got);
@@ -306,17 +239,17 @@ TEST_F(pair, read_send_event)
 	expect_event_index(&tracing, self, "ib_umad_read_send");
 	expect_no_event(&tracing, "ib_umad_write");
 	expect_no_event(&tracing, "ib_umad_read_recv");
-	tracing_stop(&tracing);
+	umad_tracing_stop(&tracing);
 }
 
 /* What cannot be read from the user is not traced */
 TEST_F(pair, refused_write_events)
 {
 	struct umad_msg msg = umad_msg(&self->port, 32, MAD_SEND, 1);
-	struct tracing tracing;
+	struct umad_tracing tracing;
 	struct umad_border border;
 
-	ASSERT_EQ(0, tracing_start(&tracing));
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	umad_err_write(EINVAL, &self->client, &msg);
 	umad_err_write_len(EINVAL, &self->client, &msg, MAD_RMPP_HDR - 1);
 	umad_border(&border, PROT_NONE);
@@ -325,7 +258,60 @@ TEST_F(pair, refused_write_events)
 	EXPECT_EQ(EFAULT, errno);
 	umad_border_free(&border);
 	expect_no_event(&tracing, "ib_umad_write");
-	tracing_stop(&tracing);
+	umad_tracing_stop(&tracing);
+}
+
+#define expect_refused_event(err, self, tracing, msg, len) do {		\
+	ASSERT_EQ(0, umad_tracing_write(tracing, "trace", ""));		\
+	umad_err_write_len(err, &(self)->client, msg, len);		\
+	expect_event(tracing, self, "ib_umad_write", &(msg)->hdr, &(msg)->mad); \
+} while (0)
+
+/* ... and all else is, whatever comes of it, if it names an id that can be */
+TEST_F(pair, refused_write_events_of_ids)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg other;
+	struct umad_tracing tracing;
+
+	msg.hdr.timeout_ms = 600000;
+	umad_msg_to_nobody(&msg);
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
+	umad_write(&self->client, &msg);
+
+	/* Outstanding; no such agent; too short for its class; no GRH */
+	expect_refused_event(EINVAL, self, &tracing, &msg, MAD_SIZE);
+	other = msg;
+	other.hdr.id = 31;
+	expect_refused_event(EIO, self, &tracing, &other, MAD_SIZE);
+	other = msg;
+	expect_refused_event(EINVAL, self, &tracing, &other, MAD_VENDOR_HDR - 1);
+	other = umad_msg(&self->port, self->cid, MAD_GET, 2);
+	other.hdr.grh_present = 0;
+	expect_refused_event(EINVAL, self, &tracing, &other, MAD_SIZE);
+	umad_tracing_stop(&tracing);
+}
+
+/* Header and RMPP header could be read, the rest could not */
+TEST_F(pair, refused_write_event_of_a_bad_page)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 3);
+	size_t len = self->client.hlen + MAD_RMPP_HDR;
+	struct umad_border border;
+	struct umad_tracing tracing;
+	__u8 buf[sizeof(msg)];
+
+	umad_border(&border, PROT_NONE);
+	umad_pack(&self->client, &msg, MAD_SIZE, buf);
+	memcpy(umad_before(&border, len), buf, len);
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
+	errno = 0;
+	EXPECT_EQ(-1, write(self->client.fd, umad_before(&border, len),
+			    self->client.hlen + MAD_SIZE));
+	EXPECT_EQ(EFAULT, errno);
+	expect_event(&tracing, self, "ib_umad_write", &msg.hdr, &msg.mad);
+	umad_tracing_stop(&tracing);
+	umad_border_free(&border);
 }
 
 TEST_HARNESS_MAIN

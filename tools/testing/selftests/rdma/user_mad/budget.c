@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * RMPP messages that were acknowledged and not read yet: the cgroup that reads them
+ * has 32 MiB for the buffers in which they came. Until these are spent a message of
+ * any length is taken, whatever else the cgroup has or lacks. Messages are of
+ * Omni-Path, as these have a tenth of the segments.
+ */
+#include "kselftest_harness.h"
+#include "lib/cgroup.h"
+#include "lib/fabric.h"
+#include "lib/long.h"
+#include "lib/statistics.h"
+#include "lib/trace.h"
+
+#define MB		(1024 * 1024L)
+
+#define OPA_VERSION	0x80
+
+/* Its buffers, of 4,096 bytes for 2,008 of data, are more than the budget */
+#define MOST		(18 * MB)
+#define SHORT		5000
+#define PLAIN		6000		/* 1.5 MiB as the kernel charges them */
+#define SINGLE		12000
+#define UNREAD		200000		/* one more is taken */
+#define PROBE		1024
+#define TOO_LONG_MS	20000
+
+FIXTURE(budget)
+{
+	struct umad_fabric fabric;
+	struct umad_port port;
+	struct umad_cgroup group;
+	struct umad_cgroup root;
+	struct umad_file file[2];	/* of the group */
+	struct umad_file peer;
+	__u32 id[2];
+	__u32 peer_id;
+	struct umad_long msg;
+	struct umad_statistics before;
+};
+
+/* Nobody is in the group when it is set up */
+FIXTURE_SETUP(budget)
+{
+	struct umad_reg reg;
+	int i;
+
+	self->file[0].fd = -1;
+	self->file[1].fd = -1;
+	self->peer.fd = -1;
+	self->msg = (struct umad_long){};
+	if (umad_reference())
+		SKIP(return, "the reference has no budget");
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	self->fabric = (struct umad_fabric){ .hosts = 2, .opa = true };
+	umad_fabric_start(&self->fabric);
+	umad_fabric_up(&self->fabric);
+	self->port = self->fabric.host[0];
+	umad_long_alloc(&self->msg, MOST + MB);
+	umad_cgroup_make(&self->group);
+	if (umad_cgroup_charged(&self->group) < 0)
+		SKIP(return, UMAD_NO_CGROUP);
+	self->root = (struct umad_cgroup){ "/sys/fs/cgroup" };
+
+	ASSERT_EQ(0, umad_cgroup_join(&self->group));
+	for (i = 0; i < 2; i++)
+		umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file[i]);
+	ASSERT_EQ(0, umad_cgroup_join(&self->root));
+	for (i = 0; i < 2; i++) {
+		umad_enable_pkey(&self->file[i]);
+		reg = umad_reg_vendor(2, i ? 1ULL << MAD_SET : 1ULL << MAD_SEND);
+		reg.rmpp_version = 1;
+		self->id[i] = umad_register(&self->file[i], &reg);
+	}
+	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->peer);
+	umad_enable_pkey(&self->peer);
+	reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	reg.rmpp_version = 1;
+	self->peer_id = umad_register(&self->peer, &reg);
+	self->before = umad_statistics(&self->port);
+}
+
+FIXTURE_TEARDOWN(budget)
+{
+	umad_close(&self->file[0]);
+	umad_close(&self->file[1]);
+	umad_close(&self->peer);
+	umad_cgroup_remove(&self->group);
+	umad_long_free(&self->msg);
+	if (self->fabric.hosts)
+		umad_fabric_stop();
+}
+
+/* From the port to itself */
+static struct umad_msg message(FIXTURE_DATA(budget) *self, __u8 method, __u64 tid)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->peer_id, method, tid);
+
+	msg.hdr.grh_present = 0;
+	msg.hdr.lid = htobe16(self->fabric.lid[0]);
+	return msg;
+}
+
+/* To the first of the group's descriptors, or by Set to the second one */
+static struct umad_msg head_to(FIXTURE_DATA(budget) *self, int which, __u64 tid)
+{
+	struct umad_msg head = message(self, which ? MAD_SET : MAD_SEND, tid);
+
+	head.mad.base_version = OPA_VERSION;
+	head.hdr.retries = 3;
+	umad_make_active(&head);
+	return head;
+}
+
+static long not_there(const struct umad_file *file)
+{
+	long dropped = umad_fdinfo(file, "umad-dropped");
+
+	return dropped < 0 ? 0 : dropped;
+}
+
+/* Sends it, and waits until it is there or was dropped */
+#define send_long(self, which, tid, len) ({				\
+	struct umad_msg __head = head_to(self, which, tid);		\
+	struct umad_file *__file = &(self)->file[which];		\
+	long long __end = umad_now_ms() + UMAD_LONG_MS;			\
+	long __dropped = not_there(__file);				\
+	long __unread = umad_fdinfo(__file, "umad-unread");		\
+									\
+	umad_long_write(&(self)->peer, &__head, len, tid, &(self)->msg); \
+	while (umad_fdinfo(__file, "umad-unread") == __unread &&	\
+	       not_there(__file) == __dropped) {			\
+		ASSERT_GT(__end, umad_now_ms())				\
+			TH_LOG("%ld bytes neither came nor were dropped", \
+			       (long)(len));				\
+		umad_sleep_ms(1);					\
+	}								\
+	not_there(__file) == __dropped;					\
+})
+
+#define read_long(self, which, tid, len) do {				\
+	struct umad_msg __head = head_to(self, which, tid);		\
+									\
+	umad_long_read(&(self)->file[which], (self)->id[which], &__head, len, \
+		       tid, &(self)->msg);				\
+} while (0)
+
+/* Not one page more may be charged to it, and nothing of it can be reclaimed */
+#define fill_group(self)						\
+	ASSERT_EQ(0, umad_cgroup_limit(&(self)->group,			\
+				       umad_cgroup_charged(&(self)->group)))
+
+/* MADs for the first descriptor, not faster than they can be received */
+#define send_plain(self, count) do {					\
+	struct umad_msg __msg;						\
+	int __i;							\
+									\
+	for (__i = 0; __i < (count); __i++) {				\
+		__msg = message(self, MAD_SEND, __i);			\
+		umad_write(&(self)->peer, &__msg);			\
+		if (__i % 32 && __i < (count) - 1)			\
+			continue;					\
+		__msg = message(self, MAD_GET, 0x10000 + __i);		\
+		umad_write(&(self)->peer, &__msg);			\
+		umad_read(&(self)->peer, &__msg);			\
+	}								\
+} while (0)
+
+/* A message that nobody reads for a moment costs no other one */
+TEST_F_TIMEOUT(budget, any_length_while_there_is_some, UMAD_HANGS)
+{
+	fill_group(self);
+	ASSERT_TRUE(send_long(self, 1, 1, MB));
+	ASSERT_TRUE(send_long(self, 0, 2, MOST))
+		TH_LOG("a message was acknowledged and dropped");
+	read_long(self, 0, 2, MOST);
+	read_long(self, 1, 1, MB);
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+}
+
+/* However many MADs there are, which are charged, and for which there is no room */
+TEST_F_TIMEOUT(budget, behind_many_mads, UMAD_HANGS)
+{
+	int i;
+
+	fill_group(self);
+	send_plain(self, PLAIN);
+	for (i = 0; i < 100; i++)
+		ASSERT_TRUE(send_long(self, 1, 1 + i, SHORT))
+			TH_LOG("a message was acknowledged and dropped");
+	for (i = 0; i < 100; i++)
+		read_long(self, 1, 1 + i, SHORT);
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+}
+
+/* A send takes of it what the group has no room for */
+TEST_F_TIMEOUT(budget, sends, UMAD_HANGS)
+{
+	long refused = umad_statistic(&self->port, "refused_memory");
+	struct umad_msg msg, got;
+	int i;
+
+	fill_group(self);
+	for (i = 0; i < PLAIN; i++) {
+		msg = message(self, 0x10, i);
+		msg.hdr.id = self->id[0];
+		msg.hdr.lid = htobe16(0x1234);
+		msg.hdr.timeout_ms = i % 2 ? 600000 : 1;
+		umad_write(&self->file[0], &msg);
+	}
+	for (i = 0; i < PLAIN; i += 2)
+		umad_read_timeout(&self->file[0], &got);
+	EXPECT_EQ(PLAIN / 2, umad_fdinfo(&self->file[0], "umad-outstanding"));
+	EXPECT_EQ(refused, umad_statistic(&self->port, "refused_memory"));
+
+	/* There is no more of it than there is of the budget, and it is the group's */
+	ASSERT_TRUE(send_long(self, 1, 1, MOST));
+	for (i = 0; i < 10 * PLAIN; i++) {
+		msg = message(self, 0x10, 0x100000 + i);
+		msg.hdr.id = self->id[0];
+		msg.hdr.lid = htobe16(0x1234);
+		msg.hdr.timeout_ms = 600000;
+		if (_umad_write(&self->file[0], &msg) < 0)
+			break;
+	}
+	TH_LOG("%d written", i);
+	EXPECT_GT(10 * PLAIN, i);
+	EXPECT_EQ(ENOMEM, errno);
+	EXPECT_EQ(refused + 1, umad_statistic(&self->port, "refused_memory"));
+	msg.hdr.id = self->peer_id;
+	umad_write(&self->peer, &msg);
+
+	read_long(self, 1, 1, MOST);
+	msg.hdr.id = self->id[0];
+	umad_write(&self->file[0], &msg);
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+}
+
+/* What is dropped when it is spent has a counter and a reason of its own */
+TEST_F_TIMEOUT(budget, spent, UMAD_HANGS)
+{
+	struct umad_tracing tracing;
+	char text[256];
+	int i;
+
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
+	/* Those who read it, and those who are charged for it, are any of the group */
+	ASSERT_TRUE(send_long(self, 0, 1, MOST));
+	for (i = 0; i < 3; i++)
+		EXPECT_FALSE(send_long(self, 1, 2 + i, SHORT));
+	EXPECT_EQ(3, umad_fdinfo(&self->file[1], "umad-dropped"));
+	umad_expect_changes(&self->before, &self->port,
+			    "rmpp_sent+4 rmpp_received+1 dropped_rmpp+3 unread+1");
+	EXPECT_EQ(3, umad_tracing_events(&tracing, "ib_umad_drop", text, sizeof(text)));
+	EXPECT_TRUE(strstr(text, " reason rmpp "))
+		TH_LOG("%s", text);
+	umad_tracing_stop(&tracing);
+
+	/* One that is read makes room again */
+	read_long(self, 0, 1, MOST);
+	for (i = 0; i < 3; i++) {
+		ASSERT_TRUE(send_long(self, i % 2, 5 + i, MOST));
+		read_long(self, i % 2, 5 + i, MOST);
+	}
+}
+
+/* It is the group's. Another one has its own */
+TEST_F_TIMEOUT(budget, of_another_group, UMAD_HANGS)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SET);
+
+	umad_close(&self->file[1]);
+	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file[1]);
+	umad_enable_pkey(&self->file[1]);
+	reg.rmpp_version = 1;
+	self->id[1] = umad_register(&self->file[1], &reg);
+
+	ASSERT_TRUE(send_long(self, 0, 1, MOST));
+	ASSERT_TRUE(send_long(self, 1, 2, MOST));
+	read_long(self, 1, 2, MOST);
+	read_long(self, 0, 1, MOST);
+}
+
+/* What is not read ends with its descriptor, and takes nothing of it any more */
+TEST_F_TIMEOUT(budget, given_back_by_close, UMAD_HANGS)
+{
+	struct umad_reg reg;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_TRUE(send_long(self, 0, 1 + i, MOST));
+		ASSERT_FALSE(send_long(self, 1, 10 + i, SHORT));
+		umad_close(&self->file[0]);
+		ASSERT_EQ(0, umad_cgroup_join(&self->group));
+		umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file[0]);
+		ASSERT_EQ(0, umad_cgroup_join(&self->root));
+		umad_enable_pkey(&self->file[0]);
+		reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
+		reg.rmpp_version = 1;
+		self->id[0] = umad_register(&self->file[0], &reg);
+	}
+	ASSERT_TRUE(send_long(self, 1, 20, SHORT));
+	read_long(self, 1, 20, SHORT);
+}
+
+/* What a full queue drops takes nothing of it */
+TEST_F_TIMEOUT(budget, given_back_by_a_full_queue, 600)
+{
+	long limit = umad_statistic(&self->port, "dropped_limit");
+	long long start = umad_now_ms(), ms;
+
+	send_plain(self, PROBE);
+	ms = (umad_now_ms() - start) * (UNREAD / PROBE);
+	if (ms > TOO_LONG_MS && !umad_env("UMAD_SLOW"))
+		SKIP(return, "filling the queue would take %lld s here; UMAD_SLOW=1 does it",
+		     ms / 1000);
+	send_plain(self, UNREAD + 64 - PROBE);
+	EXPECT_EQ(UNREAD + 1, umad_fdinfo(&self->file[0], "umad-unread"));
+	EXPECT_FALSE(send_long(self, 0, 1, MOST));
+	EXPECT_EQ(limit + 64, umad_statistic(&self->port, "dropped_limit"));
+	ASSERT_TRUE(send_long(self, 1, 2, SHORT))
+		TH_LOG("what was dropped still takes of the budget");
+	read_long(self, 1, 2, SHORT);
+}
+
+/* MADs that the group has no room for are counted there too; then they are dropped */
+TEST_F_TIMEOUT(budget, spent_for_mads, UMAD_HANGS)
+{
+	long dropped;
+
+	fill_group(self);
+	ASSERT_TRUE(send_long(self, 1, 1, MOST));
+	send_plain(self, PLAIN);
+	dropped = umad_fdinfo(&self->file[0], "umad-dropped");
+	TH_LOG("%ld of %d dropped", dropped, PLAIN);
+	EXPECT_LT(0, dropped);
+	EXPECT_EQ(PLAIN - dropped, umad_fdinfo(&self->file[0], "umad-unread"));
+	EXPECT_EQ(dropped, umad_statistic(&self->port, "dropped_memory") -
+		  self->before.value[UMAD_DROPPED_MEMORY]);
+	EXPECT_EQ(self->before.value[UMAD_DROPPED_LIMIT],
+		  umad_statistic(&self->port, "dropped_limit"));
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+}
+
+/*
+ * A MAD of Omni-Path may be longer than one of InfiniBand. It is a packet as others
+ * are, and does not hold one of those large buffers.
+ */
+TEST_F_TIMEOUT(budget, single_mads, UMAD_HANGS)
+{
+	struct umad_msg msg, got;
+	__u8 buf[UMAD_HDR_NEW + 2048] = {};
+	size_t len = UMAD_HDR_NEW + 300;
+	int i;
+
+	fill_group(self);
+	for (i = 0; i < SINGLE; i++) {
+		msg = message(self, MAD_SEND, i);
+		msg.mad.base_version = OPA_VERSION;
+		umad_pack(&self->peer, &msg, MAD_SIZE, buf);
+		ASSERT_EQ((ssize_t)len, write(self->peer.fd, buf, len));
+		if (i % 32 && i < SINGLE - 1)
+			continue;
+		msg = message(self, MAD_GET, 0x10000 + i);
+		umad_write(&self->peer, &msg);
+		umad_read(&self->peer, &msg);
+	}
+	EXPECT_EQ(0, umad_fdinfo(&self->file[0], "umad-dropped"));
+	EXPECT_EQ(SINGLE, umad_fdinfo(&self->file[0], "umad-unread"));
+	for (i = 0; i < SINGLE; i++) {
+		ASSERT_EQ((ssize_t)len, read(self->file[0].fd, buf, sizeof(buf)))
+			TH_LOG("%d of %d read: %s", i, SINGLE, strerror(errno));
+		memcpy(&got.mad, buf + UMAD_HDR_NEW, MAD_HDR);
+		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
+	}
+}
+
+/* When the message was read there is room beyond the group's again */
+TEST_F_TIMEOUT(budget, room_for_mads_again, UMAD_HANGS)
+{
+	long dropped;
+
+	fill_group(self);
+	ASSERT_TRUE(send_long(self, 1, 1, MOST));
+	send_plain(self, PLAIN);
+	dropped = umad_fdinfo(&self->file[0], "umad-dropped");
+	read_long(self, 1, 1, MOST);
+	send_plain(self, PLAIN);
+	EXPECT_EQ(dropped, umad_fdinfo(&self->file[0], "umad-dropped"));
+}
+
+TEST_HARNESS_MAIN

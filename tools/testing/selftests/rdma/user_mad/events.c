@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The newer tracepoints: one event for each thing that happens, which says to whom,
+ * and none for what did not. Those of read and write are in trace.c.
+ */
+#include "kselftest_harness.h"
+#include "lib/device.h"
+#include "lib/issm.h"
+#include "lib/trace.h"
+
+#define NO_EVENTS	"the reference has no such event"
+
+FIXTURE(events)
+{
+	struct umad_device device;
+	struct umad_port *port;
+	struct umad_file file;
+	__u32 id;
+	struct umad_tracing tracing;
+};
+
+FIXTURE_SETUP(events)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
+
+	self->file.fd = -1;
+	if (umad_reference())
+		SKIP(return, NO_EVENTS);
+	if (!umad_device_possible(UMAD_MADSIM))
+		SKIP(return, UMAD_NO_DEVICE(UMAD_MADSIM));
+	ASSERT_EQ(0, umad_device_make(&self->device, UMAD_MADSIM));
+	umad_fabric_up(&self->device.fabric);
+	self->port = &self->device.port;
+	umad_open(self->port, O_RDWR | O_NONBLOCK, &self->file);
+	umad_enable_pkey(&self->file);
+	self->id = umad_register(&self->file, &reg);
+	ASSERT_EQ(0, umad_tracing_start(&self->tracing))
+		TH_LOG("tracefs: %s", strerror(errno));
+}
+
+FIXTURE_TEARDOWN(events)
+{
+	if (self->port)
+		umad_tracing_stop(&self->tracing);
+	umad_close(&self->file);
+	if (self->device.port.name[0])
+		umad_device_free(&self->device);
+}
+
+/* Exactly one event since the last time, with this text behind the device's index */
+#define expect_one(self, name, want) do {				\
+	long long __end = umad_now_ms() + UMAD_SOON_MS;			\
+	char __text[512], *__at;					\
+	int __n;							\
+									\
+	while (!(__n = umad_tracing_events(&(self)->tracing, name, __text, \
+					   sizeof(__text))) &&		\
+	       umad_now_ms() < __end)					\
+		umad_sleep_ms(1);					\
+	ASSERT_EQ(1, __n)						\
+		TH_LOG("events %s", name);				\
+	__at = strchr(__text, ':');					\
+	ASSERT_NE(NULL, __at);						\
+	EXPECT_STREQ(want, __at);					\
+	EXPECT_EQ(0, umad_tracing_write(&(self)->tracing, "trace", "")); \
+} while (0)
+
+#define expect_none(self, name) do {					\
+	char __text[512];						\
+									\
+	EXPECT_EQ(0, umad_tracing_events(&(self)->tracing, name, __text, \
+					 sizeof(__text)))		\
+		TH_LOG("%s: %s", name, __text);				\
+} while (0)
+
+TEST_F(events, agents)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	struct umad_reg again;
+	char want[128];
+
+	reg.rmpp_version = 1;
+	reg.flags = IB_USER_MAD_USER_RMPP;
+	again = reg;
+	umad_register(&self->file, &reg);
+	snprintf(want, sizeof(want),
+		 ":1 id %u QP1 class 0x%02x class_ver 1 rmpp 1 flags 0x1", reg.id,
+		 MAD_CLASS_VENDOR2);
+	expect_one(self, "ib_umad_agent_register", want);
+
+	/* That method is taken */
+	umad_err_register(EINVAL, &self->file, &again);
+	expect_none(self, "ib_umad_agent_register");
+	umad_err_unregister(EINVAL, &self->file, 17);
+	expect_none(self, "ib_umad_agent_unregister");
+
+	umad_unregister(&self->file, reg.id);
+	expect_one(self, "ib_umad_agent_unregister", want);
+
+	/* By close(), too */
+	umad_unregister(&self->file, self->id);
+	umad_tracing_write(&self->tracing, "trace", "");
+	again.qpn = 0;
+	again.mgmt_class = MAD_CLASS_SM_LID;
+	again.rmpp_version = 0;
+	again.flags = 0;
+	again.oui = 0;
+	umad_register(&self->file, &again);
+	umad_close(&self->file);
+	snprintf(want, sizeof(want),
+		 ":1 id %u QP0 class 0x01 class_ver 1 rmpp 0 flags 0x0", again.id);
+	expect_one(self, "ib_umad_agent_unregister", want);
+}
+
+static struct umad_msg message(FIXTURE_DATA(events) *self, __u8 method, __u64 tid)
+{
+	struct umad_msg msg = umad_msg(self->port, self->id, method, tid);
+
+	msg.hdr.grh_present = 0;
+	msg.hdr.lid = htobe16(self->device.fabric.lid[0]);
+	return msg;
+}
+
+TEST_F(events, timeout)
+{
+	struct umad_msg msg = message(self, MAD_GET, 0x1122334455667788), got;
+	char want[128];
+
+	msg.hdr.lid = htobe16(0x1234);
+	msg.hdr.timeout_ms = 1;
+	msg.mad.attr_id = htobe16(0x99);
+	umad_write(&self->file, &msg);
+	umad_read_timeout(&self->file, &got);
+	snprintf(want, sizeof(want),
+		 ":1 id %u class 0x%02x method 0x01 attr_id 0x0099 tid 0x%016llx", self->id,
+		 MAD_CLASS_VENDOR2, (unsigned long long)be64toh(got.mad.tid));
+	expect_one(self, "ib_umad_timeout", want);
+
+	/* What ends with its agent has not timed out */
+	msg.hdr.timeout_ms = 600000;
+	umad_write(&self->file, &msg);
+	umad_unregister(&self->file, self->id);
+	expect_none(self, "ib_umad_timeout");
+	expect_none(self, "ib_umad_drop");
+}
+
+TEST_F(events, drop)
+{
+	struct umad_msg msg = message(self, MAD_SEND, 0x76), got;
+	char want[128];
+	__u64 tid;
+
+	umad_write(&self->file, &msg);
+	umad_read(&self->file, &got);
+	expect_none(self, "ib_umad_drop");
+	tid = be64toh(got.mad.tid) + 1;
+
+	/* A group that user space cannot be told of */
+	msg = message(self, MAD_SEND, 0x77);
+	msg.hdr.grh_present = 1;
+	memset(msg.hdr.gid, 0, sizeof(msg.hdr.gid));
+	msg.hdr.gid[0] = 0xff;
+	msg.hdr.gid[1] = 0x12;
+	msg.hdr.gid[15] = 1;
+	umad_write(&self->file, &msg);
+	snprintf(want, sizeof(want),
+		 ":1 id %u reason address class 0x%02x method 0x03 attr_id 0x%04x tid 0x%016llx",
+		 self->id, MAD_CLASS_VENDOR2, be16toh(msg.mad.attr_id),
+		 (unsigned long long)tid);
+	expect_one(self, "ib_umad_drop", want);
+}
+
+TEST_F(events, issm)
+{
+	char dev[64];
+	int fd;
+
+	umad_issm_dev(self->port, dev);
+	fd = open(dev, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	expect_one(self, "ib_umad_issm", ":1 held");
+	EXPECT_GT(0, open(dev, O_RDWR | O_NONBLOCK | O_CLOEXEC));
+	expect_none(self, "ib_umad_issm");
+	close(fd);
+	expect_one(self, "ib_umad_issm", ":1 free");
+}
+
+TEST_F(events, gone)
+{
+	expect_none(self, "ib_umad_gone");
+	ASSERT_EQ(0, umad_device_remove(&self->device));
+	expect_one(self, "ib_umad_gone", ":1");
+	/* Its agents went with it */
+	EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-agents"));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What fails, who is told of it, and which counter has it: what the device refuses
+ * at once is told by write() and nothing else; what fails later is counted, and told
+ * by a record if somebody waits for it.
+ */
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/rmpp.h"
+#include "lib/statistics.h"
+
+FIXTURE(failures)
+{
+	struct umad_fabric fabric;
+	struct umad_port *port;		/* the client's */
+	struct umad_file client;	/* leaves RMPP to the kernel */
+	struct umad_file server;	/* does not */
+	__u32 cid;
+	struct umad_statistics before;
+};
+
+FIXTURE_SETUP(failures)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 0);
+
+	self->client.fd = -1;
+	self->server.fd = -1;
+	if (umad_reference())
+		SKIP(return, UMAD_NO_STATISTICS);
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	self->fabric = (struct umad_fabric){ .hosts = 2 };
+	umad_fabric_start(&self->fabric);
+	umad_fabric_up(&self->fabric);
+	self->port = &self->fabric.host[0];
+
+	umad_open(self->port, O_RDWR | O_NONBLOCK, &self->client);
+	umad_enable_pkey(&self->client);
+	reg.rmpp_version = 1;
+	self->cid = umad_register(&self->client, &reg);
+
+	umad_open(&self->fabric.host[1], O_RDWR | O_NONBLOCK, &self->server);
+	umad_enable_pkey(&self->server);
+	reg.flags = IB_USER_MAD_USER_RMPP;
+	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
+	umad_register(&self->server, &reg);
+	self->before = umad_statistics(self->port);
+}
+
+FIXTURE_TEARDOWN(failures)
+{
+	umad_close(&self->client);
+	umad_close(&self->server);
+	if (self->fabric.hosts)
+		umad_fabric_stop();
+}
+
+#define expect_changes(self, changes)					\
+	umad_expect_changes(&(self)->before, (self)->port, changes)
+
+/* An RMPP message may take two seconds until it is given up */
+#define expect_late_changes(self, changes)				\
+	umad_expect_changes_within(&(self)->before, (self)->port, changes, \
+				   4 * UMAD_SOON_MS)
+
+static struct umad_msg message(FIXTURE_DATA(failures) *self, __u8 method, int tid,
+			       int ms)
+{
+	struct umad_msg msg = umad_msg(self->port, self->cid, method, tid);
+
+	msg.hdr.grh_present = 0;
+	msg.hdr.lid = htobe16(self->fabric.lid[1]);
+	msg.hdr.timeout_ms = ms;
+	return msg;
+}
+
+/* A message of a few segments */
+#define write_segments(self, head) do {					\
+	__u8 __buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + 600];		\
+	size_t __size;							\
+									\
+	umad_make_active(head);						\
+	__size = umad_long_pack(&(self)->client, head, 600, 1, __buf);	\
+	ASSERT_EQ((ssize_t)__size,					\
+		  write((self)->client.fd, __buf, __size))		\
+		TH_LOG("write: %s", strerror(errno));			\
+} while (0)
+
+#define expect_nothing_outstanding(self) do {				\
+	EXPECT_EQ(0, umad_fdinfo(&(self)->client, "umad-outstanding"));	\
+	EXPECT_EQ(0, umad_agent_outstanding(&(self)->client,		\
+					    (self)->cid));		\
+} while (0)
+
+/* Whatever its errno is: umad has refused nothing */
+TEST_F(failures, refused_by_the_device)
+{
+	static const int errnos[] = { EIO, ENOBUFS, ENOMEM, EAGAIN };
+	struct umad_msg msg = message(self, MAD_GET, 1, 600000), got;
+	char command[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(errnos); i++) {
+		snprintf(command, sizeof(command), "h1 fail post_send %d", errnos[i]);
+		umad_fabric_fault(command);
+		umad_err_write(errnos[i], &self->client, &msg);
+		expect_nothing_outstanding(self);
+		expect_changes(self, "");
+	}
+
+	/* Nor is its transaction */
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &got);
+	expect_changes(self, "sent+1 outstanding+1");
+	EXPECT_EQ(1, umad_agent_outstanding(&self->client, self->cid));
+}
+
+TEST_F(failures, message_refused_by_the_device)
+{
+	static const int errnos[] = { EIO, ENOBUFS, ENOMEM };
+	struct umad_msg head = message(self, MAD_SEND, 2, 0);
+	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + 600];
+	char command[64];
+	size_t i, size;
+
+	umad_make_active(&head);
+	size = umad_long_pack(&self->client, &head, 600, 1, buf);
+	for (i = 0; i < ARRAY_SIZE(errnos); i++) {
+		snprintf(command, sizeof(command), "h1 fail post_send %d", errnos[i]);
+		umad_fabric_fault(command);
+		errno = 0;
+		EXPECT_EQ(-1, write(self->client.fd, buf, size));
+		EXPECT_EQ(errnos[i], errno);
+		expect_nothing_outstanding(self);
+		expect_changes(self, "");
+	}
+}
+
+/* No response is expected, but an acknowledgment is: that none came is a timeout */
+TEST_F_TIMEOUT(failures, message_that_nobody_acknowledges, UMAD_HANGS)
+{
+	struct umad_msg head = message(self, MAD_SEND, 3, 0);
+
+	head.hdr.lid = htobe16(0x1234);
+	write_segments(self, &head);
+	expect_changes(self, "rmpp_sent+1 outstanding+1");
+	expect_late_changes(self, "timeouts+1 outstanding-1 unread+1");
+	umad_read_timeout(&self->client, &head);
+	expect_changes(self, "unread-1");
+	expect_nothing_outstanding(self);
+}
+
+#define write_and_abort(self, head) do {				\
+	struct umad_msg __data;						\
+									\
+	write_segments(self, head);					\
+	umad_read(&(self)->server, &__data);				\
+	expect_changes(self, "rmpp_sent+1 outstanding+1");		\
+	ASSERT_LT(0, _umad_rmpp_answer(&(self)->server, &__data,	\
+				       RMPP_TYPE_ABORT,			\
+				       RMPP_STATUS_UNSPEC, 0, 0));	\
+} while (0)
+
+/* Nobody waits for it, so that there is no record; but it is counted */
+TEST_F(failures, aborted_without_timeout)
+{
+	struct umad_msg head = message(self, MAD_SEND, 4, 0);
+
+	write_and_abort(self, &head);
+	expect_changes(self, "send_errors+1 outstanding-1");
+	umad_expect_empty(&self->client);
+	expect_nothing_outstanding(self);
+}
+
+/* Somebody does */
+TEST_F(failures, aborted_with_timeout)
+{
+	struct umad_msg head = message(self, MAD_GET, 5, 600000);
+
+	write_and_abort(self, &head);
+	expect_changes(self, "send_errors+1 outstanding-1 unread+1");
+	umad_read_timeout(&self->client, &head);
+	expect_changes(self, "unread-1");
+	expect_nothing_outstanding(self);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * io_uring with registered buffers, READ_FIXED and WRITE_FIXED: one packet a request,
+ * in memory that the kernel knows by number and holds, and finds page by page.
+ */
+#include <liburing.h>
+
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+#include "lib/long.h"
+#include "lib/vector.h"
+
+#define ENTRIES		16
+#define LONG_LEN	(3 * 4096 * 8 + 77)
+#define GUARD		0xa5
+
+#define NO_IO_URING	"no io_uring in this kernel, or not for us"
+
+FIXTURE(fixed)
+{
+	struct umad_fabric fabric;
+	struct umad_port port;
+	struct umad_file client;
+	struct umad_file server;
+	__u32 cid;
+	__u32 sid;
+	struct io_uring ring;
+	bool have_ring;
+	size_t page;
+	size_t size;
+	__u8 *mem;		/* one registered buffer */
+	struct umad_long msg;
+};
+
+FIXTURE_VARIANT(fixed)
+{
+	struct umad_abi abi;
+	bool madsim;
+};
+
+FIXTURE_VARIANT_ADD(fixed, rxe_old)
+{
+	.abi = UMAD_ABI_v1_old,
+};
+
+FIXTURE_VARIANT_ADD(fixed, rxe_new)
+{
+	.abi = UMAD_ABI_v2_new,
+};
+
+FIXTURE_VARIANT_ADD(fixed, madsim)
+{
+	.abi = UMAD_ABI_v2_new,
+	.madsim = true,
+};
+
+#define open_agent(self, variant, file, methods) ({			\
+	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api, methods); \
+									\
+	umad_open_abi(&(self)->port, &(variant)->abi, O_RDWR | O_NONBLOCK, file); \
+	__reg.rmpp_version = 1;						\
+	umad_register(file, &__reg);					\
+})
+
+FIXTURE_SETUP(fixed)
+{
+	struct iovec iov;
+	int ret;
+
+	self->client.fd = -1;
+	self->server.fd = -1;
+	if (variant->madsim) {
+		if (!umad_have_fabrics())
+			SKIP(return, UMAD_NO_FABRICS);
+		self->fabric = (struct umad_fabric){ .hosts = 2 };
+		umad_fabric_start(&self->fabric);
+		umad_fabric_up(&self->fabric);
+		self->port = self->fabric.host[0];
+	} else {
+		umad_port(&self->port);
+	}
+	ret = io_uring_queue_init(ENTRIES, &self->ring, 0);
+	self->have_ring = !ret;
+	if (ret == -EPERM || access("/proc/sys/kernel/io_uring_disabled", F_OK))
+		SKIP(return, NO_IO_URING);
+	ASSERT_EQ(0, ret);
+
+	self->page = sysconf(_SC_PAGESIZE);
+	self->size = 2 * LONG_LEN + 16 * self->page;
+	self->mem = mmap(NULL, self->size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->mem);
+	memset(self->mem, GUARD, self->size);
+	iov = (struct iovec){ self->mem, self->size };
+	ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &iov, 1));
+	umad_long_alloc(&self->msg, LONG_LEN + 4096);
+
+	self->cid = open_agent(self, variant, &self->client, 0);
+	self->sid = open_agent(self, variant, &self->server,
+			       1ULL << MAD_GET | 1ULL << MAD_SEND);
+}
+
+FIXTURE_TEARDOWN(fixed)
+{
+	if (self->have_ring)
+		io_uring_queue_exit(&self->ring);
+	umad_close(&self->client);
+	umad_close(&self->server);
+	if (self->fabric.hosts)
+		umad_fabric_stop();
+	if (self->msg.in)
+		umad_long_free(&self->msg);
+}
+
+static struct umad_msg message(FIXTURE_DATA(fixed) *self, __u8 method, int tid)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, method, tid);
+
+	if (self->fabric.hosts) {
+		msg.hdr.grh_present = 0;
+		msg.hdr.lid = htobe16(self->fabric.lid[0]);
+	}
+	return msg;
+}
+
+/* The result of a request of @len bytes at offset @at of the buffer */
+#define submit(self, file, write, at, len) ({				\
+	struct __kernel_timespec __ts = { 2 * UMAD_SOON_MS / 1000, 0 };	\
+	struct io_uring_sqe *__sqe = io_uring_get_sqe(&(self)->ring);	\
+	struct io_uring_cqe *__cqe;					\
+	int __res;							\
+									\
+	ASSERT_GE((self)->size, (at) + (len));				\
+	if (write)							\
+		io_uring_prep_write_fixed(__sqe, (file)->fd, (self)->mem + (at), \
+					  len, 0, 0);			\
+	else								\
+		io_uring_prep_read_fixed(__sqe, (file)->fd, (self)->mem + (at), \
+					 len, 0, 0);			\
+	ASSERT_EQ(1, io_uring_submit(&(self)->ring));			\
+	ASSERT_EQ(0, io_uring_wait_cqe_timeout(&(self)->ring, &__cqe, &__ts)) \
+		TH_LOG("no completion");				\
+	__res = __cqe->res;						\
+	io_uring_cqe_seen(&(self)->ring, __cqe);			\
+	__res;								\
+})
+
+#define read_fixed(self, file, at, len)		submit(self, file, false, at, len)
+#define write_fixed(self, file, at, len)	submit(self, file, true, at, len)
+
+/* How much was written to that is not of @len bytes at @at, since the last time */
+static size_t touched(FIXTURE_DATA(fixed) *self, size_t at, size_t len)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < self->size; i++)
+		if (i < at || i >= at + len)
+			count += self->mem[i] != GUARD;
+	memset(self->mem, GUARD, self->size);
+	return count;
+}
+
+#define expect_guards(self, at, len)	EXPECT_EQ(0, touched(self, at, len))
+
+#define expect_mad(self, at, tid_) do {					\
+	struct umad_msg __got = {};					\
+									\
+	memcpy(&__got.hdr, (self)->mem + (at), (self)->server.hlen);	\
+	memcpy(&__got.mad, (self)->mem + (at) + (self)->server.hlen, MAD_SIZE); \
+	EXPECT_EQ(0, __got.hdr.status);					\
+	EXPECT_EQ((self)->sid, __got.hdr.id);				\
+	EXPECT_EQ(umad_mad_len(&(self)->server), __got.hdr.length);	\
+	EXPECT_EQ((__u32)(tid_), (__u32)be64toh(__got.mad.tid));	\
+	EXPECT_EQ(0x5a, __got.mad.data[0]);				\
+	EXPECT_EQ(0xc3, __got.mad.data[215]);				\
+} while (0)
+
+/* Where buffers begin: at a page, within one, and so that header or MAD are cut */
+#define FIXED_PLACES(page, hlen) {					\
+	0, 1, 100, (page) - 1, (page) - 7, (page) - (hlen),		\
+	(page) - (hlen) - 1, (page) - (hlen) - 24, (page) - (hlen) - 36, \
+	(page) - (hlen) - MAD_SIZE, 2 * (page) - (hlen) - 255,		\
+}
+
+TEST_F(fixed, mads)
+{
+	size_t hlen = self->server.hlen, len = hlen + MAD_SIZE, i;
+	const size_t places[] = FIXED_PLACES(self->page, hlen);
+	struct umad_msg msg, got;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		msg = message(self, MAD_SEND, i);
+		msg.mad.data[0] = 0x5a;
+		msg.mad.data[215] = 0xc3;
+
+		/* Written so, and read as ever */
+		umad_pack(&self->client, &msg, MAD_SIZE, self->mem + places[i]);
+		ASSERT_EQ((int)len, write_fixed(self, &self->client, places[i], len));
+		umad_read(&self->server, &got);
+		EXPECT_EQ(i, be64toh(got.mad.tid));
+		EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
+		expect_guards(self, places[i], len);
+
+		/* The other way round, with room for more than there is */
+		umad_write(&self->client, &msg);
+		ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+		ASSERT_EQ((int)len, read_fixed(self, &self->server, places[i], len + 50));
+		expect_mad(self, places[i], i);
+		expect_guards(self, places[i], len);
+	}
+	umad_expect_empty(&self->server);
+}
+
+/* It waits for a packet, and takes one */
+TEST_F(fixed, one_packet_a_request)
+{
+	size_t len = umad_mad_len(&self->server);
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+	struct umad_msg msg;
+	int i;
+
+	umad_make_blocking(&self->server);
+	for (i = 0; i < 3; i++) {
+		sqe = io_uring_get_sqe(&self->ring);
+		io_uring_prep_read_fixed(sqe, self->server.fd, self->mem + i * 4 * len,
+					 4 * len, 0, 0);
+	}
+	ASSERT_EQ(3, io_uring_submit(&self->ring));
+	for (i = 0; i < 3; i++) {
+		msg = message(self, MAD_SEND, i);
+		umad_write(&self->client, &msg);
+	}
+	for (i = 0; i < 3; i++) {
+		struct __kernel_timespec soon = { UMAD_SOON_MS / 1000, 0 };
+
+		ASSERT_EQ(0, io_uring_wait_cqe_timeout(&self->ring, &cqe, &soon));
+		EXPECT_EQ((int)len, cqe->res);
+		io_uring_cqe_seen(&self->ring, cqe);
+	}
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(GUARD, self->mem[i * 4 * len + len]);
+}
+
+TEST_F(fixed, timeout_record)
+{
+	size_t hlen = self->client.hlen, len = hlen + MAD_HDR;
+	struct umad_msg msg = message(self, MAD_GET, 9), got = {};
+	size_t at = self->page - hlen - 3;
+
+	/* To where nobody is, of a class that nobody serves */
+	if (variant->madsim)
+		msg.hdr.lid = htobe16(0x1234);
+	else
+		umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = 20;
+	umad_pack(&self->client, &msg, MAD_SIZE, self->mem + at);
+	ASSERT_EQ((int)umad_mad_len(&self->client),
+		  write_fixed(self, &self->client, at, umad_mad_len(&self->client)));
+	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	memset(self->mem, GUARD, self->size);
+
+	EXPECT_EQ(-EINVAL, read_fixed(self, &self->client, at, len - 1));
+	expect_guards(self, 0, 0);
+	ASSERT_EQ((int)len, read_fixed(self, &self->client, at, len + 300));
+	memcpy(&got.hdr, self->mem + at, hlen);
+	memcpy(&got.mad, self->mem + at + hlen, MAD_HDR);
+	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
+	EXPECT_EQ(9, (__u32)be64toh(got.mad.tid));
+	expect_guards(self, at, len);
+	umad_expect_empty(&self->client);
+}
+
+/* The same errors as ever, and nothing is taken away or sent */
+TEST_F(fixed, refused)
+{
+	size_t hlen = self->server.hlen, len = hlen + MAD_SIZE;
+	struct umad_msg msg = message(self, MAD_GET, 1), got;
+
+	EXPECT_EQ(-EAGAIN, read_fixed(self, &self->server, 0, len));
+	EXPECT_EQ(-EINVAL, read_fixed(self, &self->server, 0, hlen - 1));
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	EXPECT_EQ(-EINVAL, read_fixed(self, &self->server, 10, len - 1));
+	expect_guards(self, 0, 0);
+	umad_read(&self->server, &got);
+
+	umad_pack(&self->client, &msg, MAD_SIZE, self->mem);
+	EXPECT_EQ(-EINVAL, write_fixed(self, &self->client, 0, hlen + MAD_RMPP_HDR - 1));
+	EXPECT_EQ(-EINVAL, write_fixed(self, &self->client, 0, hlen + MAD_VENDOR_HDR - 1));
+	EXPECT_EQ(-EINVAL, write_fixed(self, &self->client, 0, len + 1));
+	msg.hdr.id = 17;
+	umad_pack(&self->client, &msg, MAD_SIZE, self->mem);
+	EXPECT_EQ(-EIO, write_fixed(self, &self->client, 0, len));
+	umad_expect_empty(&self->server);
+}
+
+static struct umad_msg long_head(FIXTURE_DATA(fixed) *self, int tid)
+{
+	struct umad_msg head = message(self, MAD_SEND, tid);
+
+	umad_make_active(&head);
+	head.hdr.retries = 3;
+	return head;
+}
+
+/* Messages of several segments, with pages that end within a segment and a header */
+TEST_F_TIMEOUT(fixed, messages_written, UMAD_HANGS)
+{
+	const size_t hlen = self->client.hlen;
+	const size_t places[] = FIXED_PLACES(self->page, hlen);
+	struct umad_msg head;
+	size_t size, i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		size_t len = i % 2 ? LONG_LEN : 400 + i;
+
+		head = long_head(self, i);
+		size = umad_long_pack(&self->client, &head, len, i, self->mem + places[i]);
+		ASSERT_EQ((int)size, write_fixed(self, &self->client, places[i], size));
+		umad_long_read(&self->server, self->sid, &head, len, i, &self->msg);
+		expect_guards(self, places[i], size);
+	}
+	umad_expect_empty(&self->server);
+}
+
+TEST_F_TIMEOUT(fixed, messages_read, UMAD_HANGS)
+{
+	const size_t hlen = self->server.hlen, first = hlen + MAD_SIZE;
+	const size_t places[] = FIXED_PLACES(self->page, hlen);
+	struct ib_user_mad_hdr hdr;
+	struct umad_msg head;
+	size_t size, i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		size_t len = i % 2 ? LONG_LEN : 400 + i;
+
+		head = long_head(self, i);
+		umad_long_write(&self->client, &head, len, i, &self->msg);
+		ASSERT_TRUE(umad_readable(&self->server, UMAD_LONG_MS));
+		size = hlen + MAD_VENDOR_HDR + len;
+
+		/* Too small for a segment; then for the message, by much and by little */
+		EXPECT_EQ(-EINVAL, read_fixed(self, &self->server, places[i], first - 1));
+		expect_guards(self, 0, 0);
+		EXPECT_EQ(-ENOSPC, read_fixed(self, &self->server, places[i], first));
+		memcpy(&hdr, self->mem + places[i], hlen);
+		EXPECT_EQ(size, hdr.length);
+		expect_guards(self, places[i], first);
+		EXPECT_EQ(-ENOSPC, read_fixed(self, &self->server, places[i], size - 1));
+		expect_guards(self, places[i], first);
+
+		ret = read_fixed(self, &self->server, places[i], size);
+		ASSERT_EQ((int)size, ret);
+		memcpy(self->msg.in, self->mem + places[i], size);
+		umad_long_expect(&self->server, self->sid, &head, len, i, &self->msg,
+				 (ssize_t)ret);
+		expect_guards(self, places[i], size);
+	}
+	umad_expect_empty(&self->server);
+}
+
+TEST_HARNESS_MAIN
