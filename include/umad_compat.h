@@ -56,28 +56,6 @@ static inline struct mem_cgroup *umad_set_active_memcg(struct mem_cgroup *memcg)
 #define set_active_memcg umad_set_active_memcg
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0)
-/*
- * Returns how many bytes are not there. The kernel's is of 5.16, but does not
- * refuse addresses of the kernel before 5.18; the driver relies on that.
- */
-static inline size_t umad_fault_in_readable(const char __user *from, size_t len)
-{
-	char byte __maybe_unused;
-	size_t at;
-
-	if (!access_ok(from, len))
-		return len;
-	for (at = 0; at < len; at += PAGE_SIZE - offset_in_page(from + at))
-		if (__get_user(byte, from + at))
-			return len - at;
-	return 0;
-}
-
-#undef fault_in_readable
-#define fault_in_readable umad_fault_in_readable
-#endif
-
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
 /* Whole words, as all that is asked for here are 128 bits */
 static inline void umad_bitmap_from_arr64(unsigned long *bitmap, const u64 *words,
@@ -132,6 +110,11 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 				 umad_gfp(__VA_ARGS__)))
 #endif
 
+/* Updates of long-term kernels have it, too. Without it, io_submit() may wait */
+#ifndef IOCB_AIO_RW
+#define IOCB_AIO_RW 0
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 /* No system call makes an iterator without a vector there, for files with read() */
 #define iter_iov(iter) ((iter)->iov)
@@ -149,23 +132,10 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 #define umad_devnode_is_const \
 	__builtin_types_compatible_p(typeof(((struct class *)NULL)->devnode), \
 				     char *(*)(const struct device *, umode_t *))
-#define umad_show_is_const \
-	__builtin_types_compatible_p(typeof(((struct class_attribute *)NULL)->show), \
-				     ssize_t (*)(const struct class *, \
-						 const struct class_attribute *, char *))
-
-/* Apply where a function of that name is defined, and not where it is used */
+/* Applies where the function is defined, and not where it is used */
 #define umad_devnode(dev_, mode_) \
 	umad_devnode(umad_type_if(umad_devnode_is_const, const struct device *, \
 				  struct device *) dev, \
 		     umode_t *mode)
-#define abi_version_show(class_, attr_, buf_) \
-	abi_version_show(umad_type_if(umad_show_is_const, const struct class *, \
-				      struct class *) class, \
-			 umad_type_if(umad_show_is_const, \
-				      const struct class_attribute *, \
-				      struct class_attribute *) attr, \
-			 char *buf)
-
 #endif /* __ASSEMBLY__ */
 #endif /* UMAD_COMPAT_H */

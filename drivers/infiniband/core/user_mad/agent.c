@@ -15,7 +15,14 @@
 #include <linux/uaccess.h>
 #include <linux/wait_bit.h>
 
+#include "trace.h"
 #include "user_mad.h"
+
+/*
+ * How many agents an account may have. The MAD layer allocates some 700 bytes for
+ * each, and has 2^24 transaction ID prefixes for the agents of the whole host.
+ */
+#define UMAD_ACCOUNT_AGENTS	16384
 
 static void umad_warn_old_layout(struct umad_file *file)
 {
@@ -62,7 +69,7 @@ static int umad_agent_publish(struct umad_agent *agent,
 	agent->kernel_rmpp = ib_mad_kernel_rmpp_agent(mad_agent);
 	refcount_inc(&file->refs);
 	atomic_inc(&port->agents);
-	umad_trace_agent(agent, true);
+	trace_ib_umad_agent_register(agent);
 	rcu_assign_pointer(file->agents[agent->id], agent);
 	return 0;
 }
@@ -84,11 +91,6 @@ static int umad_id_reserve(struct umad_file *file)
 	return id;
 }
 
-static void umad_id_release(struct umad_file *file, u32 id)
-{
-	clear_bit_unlock(id, &file->ids);
-}
-
 /**
  * umad_agent_register - register an agent
  * @file: whose it will be
@@ -100,7 +102,7 @@ static void umad_id_release(struct umad_file *file, u32 id)
  *
  * Context: process context, no lock held.
  * Return: 0, or
- *  * -ENOMEM: all ids are taken, or no memory
+ *  * -ENOMEM: all ids are taken, the account has too many agents, or no memory
  *  * -EFAULT: @uid cannot be written
  *  * -EPIPE: the device is gone
  *  * what ib_register_mad_agent() says: -EINVAL for a request it refuses,
@@ -113,12 +115,21 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	struct umad_agent *agent;
 	int ret;
 
-	agent = kzalloc_obj(*agent, GFP_KERNEL_ACCOUNT);
-	if (!agent)
+	if (!atomic_add_unless(&file->account->agents, 1, UMAD_ACCOUNT_AGENTS))
 		return -ENOMEM;
+
+	agent = kzalloc_obj(*agent, GFP_KERNEL_ACCOUNT);
+	if (!agent) {
+		ret = -ENOMEM;
+		goto err_account;
+	}
 	agent->file = file;
 	agent->reg = *reg;
+	/* What it would receive is nobody's to see, as it receives nothing */
+	if (!reg->req.mgmt_class)
+		agent->reg.req = (struct ib_mad_reg_req) {};
 	refcount_set(&agent->users, 1);
+	init_completion(&agent->idle);
 
 	ret = umad_id_reserve(file);
 	if (ret < 0)
@@ -141,9 +152,11 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	return 0;
 
 err_id:
-	umad_id_release(file, agent->id);
+	clear_bit_unlock(agent->id, &file->ids);
 err_free:
 	kfree(agent);
+err_account:
+	atomic_dec(&file->account->agents);
 	return ret;
 }
 
@@ -178,12 +191,8 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id)
  */
 void umad_agent_put(struct umad_agent *agent)
 {
-	if (!refcount_dec_and_test(&agent->users))
-		return;
-
-	/* It may be freed from here on, and is nothing but an address */
-	smp_mb__after_atomic();
-	wake_up_var(&agent->users);
+	if (refcount_dec_and_test(&agent->users))
+		complete(&agent->idle);
 }
 
 /*
@@ -214,13 +223,14 @@ void umad_agent_destroy(struct umad_agent *agent)
 	struct umad_file *file = agent->file;
 	struct umad_port *port = file->port;
 
-	wait_var_event(&agent->users, !refcount_read(&agent->users));
-	umad_trace_agent(agent, false);
+	wait_for_completion(&agent->idle);
+	trace_ib_umad_agent_unregister(agent);
 	umad_ah_drop(agent);
 
 	/* Completes all sends and waits for the handlers */
 	ib_unregister_mad_agent(agent->mad_agent);
-	umad_id_release(file, agent->id);
+	clear_bit_unlock(agent->id, &file->ids);
+	atomic_dec(&file->account->agents);
 	kfree_rcu(agent, rcu);
 
 	if (atomic_dec_and_test(&port->agents))

@@ -37,8 +37,7 @@ struct umad_ah {
  * removes the device waits for that, so nobody begins once it is gone.
  */
 static struct ib_ah *umad_ah_create(struct umad_agent *agent,
-				    const struct ib_user_mad_hdr *hdr,
-				    bool nowait)
+				    const struct ib_user_mad_hdr *hdr)
 {
 	struct ib_mad_agent *mad_agent = agent->mad_agent;
 	struct umad_port *port = agent->file->port;
@@ -49,8 +48,6 @@ static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 		return ERR_PTR(-EIO);
 
 	attr.type = rdma_ah_find_type(mad_agent->device, mad_agent->port_num);
-	if (nowait && attr.type == RDMA_AH_ATTR_TYPE_ROCE)
-		return ERR_PTR(-EAGAIN);
 	rdma_ah_set_port_num(&attr, mad_agent->port_num);
 	rdma_ah_set_dlid(&attr, be16_to_cpu(hdr->lid));
 	rdma_ah_set_sl(&attr, hdr->sl);
@@ -69,8 +66,7 @@ static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 }
 
 static struct umad_ah *umad_ah_new(struct umad_agent *agent,
-				   const struct ib_user_mad_hdr *hdr,
-				   bool nowait)
+				   const struct ib_user_mad_hdr *hdr)
 {
 	struct umad_ah *shared;
 	struct ib_ah *ah;
@@ -86,7 +82,7 @@ static struct umad_ah *umad_ah_new(struct umad_agent *agent,
 	shared->path_bits = hdr->path_bits;
 	refcount_set(&shared->users, 1);
 
-	ah = umad_ah_create(agent, hdr, nowait);
+	ah = umad_ah_create(agent, hdr);
 	if (IS_ERR(ah)) {
 		kfree(shared);
 		return ERR_CAST(ah);
@@ -114,8 +110,7 @@ static bool umad_ah_fits(const struct umad_ah *shared,
 
 /* Whoever takes the kept handle has it alone until it is put back */
 static struct umad_ah *umad_ah_share(struct umad_agent *agent,
-				     const struct ib_user_mad_hdr *hdr,
-				     bool nowait)
+				     const struct ib_user_mad_hdr *hdr)
 {
 	struct umad_ah *shared;
 
@@ -125,7 +120,7 @@ static struct umad_ah *umad_ah_share(struct umad_agent *agent,
 		shared = NULL;
 	}
 	if (!shared)
-		shared = umad_ah_new(agent, hdr, nowait);
+		shared = umad_ah_new(agent, hdr);
 	if (IS_ERR(shared))
 		return shared;
 
@@ -138,25 +133,24 @@ static struct umad_ah *umad_ah_share(struct umad_agent *agent,
  * umad_ah_get - address a send
  * @agent: who sends
  * @hdr: where to
- * @nowait: the sender must not wait
  * @msg: gets the address handle, until umad_ah_put()
  *
  * Context: process context; @agent is held by umad_agent_get(). May wait for
  * a second on RoCE.
- * Return: 0, or -ENOMEM, -EIO if the device is gone, -EAGAIN if @nowait on RoCE, or what
- * rdma_create_user_ah() says of the address.
+ * Return: 0, or -ENOMEM, -EIO if the device is gone, or what rdma_create_user_ah()
+ * says of the address.
  */
 int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
-		bool nowait, struct ib_mad_send_buf *msg)
+		struct ib_mad_send_buf *msg)
 {
 	struct umad_ah *shared;
 
 	if (hdr->grh_present) {
-		msg->ah = umad_ah_create(agent, hdr, nowait);
+		msg->ah = umad_ah_create(agent, hdr);
 		return PTR_ERR_OR_ZERO(msg->ah);
 	}
 
-	shared = umad_ah_share(agent, hdr, nowait);
+	shared = umad_ah_share(agent, hdr);
 	if (IS_ERR(shared))
 		return PTR_ERR(shared);
 	msg->ah = shared->ah;

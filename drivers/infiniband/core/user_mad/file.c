@@ -6,29 +6,24 @@
 #include <linux/bitmap.h>
 #include <linux/fs.h>
 #include <linux/module.h>
-#include <linux/nsproxy.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "user_mad.h"
+#include "packet.h"
 
 /* The list is what a disassociation walks, so joining it needs the device */
 static int umad_file_join(struct umad_file *file)
 {
 	struct umad_port *port = file->port;
-	int ret = 0;
+	int ret;
 
 	down_read(&port->dev_lock);
-	if (!port->ib_dev) {
-		ret = -ENXIO;
-	} else if (!rdma_dev_access_netns(port->ib_dev,
-					  current->nsproxy->net_ns)) {
-		ret = -EPERM;
-	} else {
+	ret = umad_port_access(port);
+	if (!ret) {
 		mutex_lock(&port->files_lock);
-		list_add_tail(&file->port_list, &port->files);
+		list_add_tail_rcu(&file->port_list, &port->files);
 		mutex_unlock(&port->files_lock);
 	}
 	up_read(&port->dev_lock);
@@ -43,11 +38,10 @@ static void umad_file_put(struct umad_file *file)
 
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	umad_transactions_exit(file);
-	WARN_ON(file->ids);
+	WARN_ON(file->ids || atomic_read(&file->sends));
 	mutex_destroy(&file->reg_lock);
-	umad_payer_put(file->payer);
-	kfree(file);
+	umad_account_put(file->account);
+	kfree_rcu(file, rcu);
 }
 
 static int umad_open(struct inode *inode, struct file *filp)
@@ -59,21 +53,15 @@ static int umad_open(struct inode *inode, struct file *filp)
 	if (!file)
 		return -ENOMEM;
 
-	file->payer = umad_payer_get();
-	if (!file->payer) {
+	file->account = umad_account_get();
+	if (!file->account) {
 		kfree(file);
 		return -ENOMEM;
 	}
 
-	ret = umad_transactions_init(file);
-	if (ret) {
-		umad_payer_put(file->payer);
-		kfree(file);
-		return ret;
-	}
-
 	refcount_set(&file->refs, 1);
 	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
+	file->num = atomic_inc_return(&file->port->opens);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
 	mutex_init(&file->reg_lock);
 	umad_queue_init(file);
@@ -108,10 +96,9 @@ static int umad_release(struct inode *inode, struct file *filp)
 	LIST_HEAD(agents);
 
 	mutex_lock(&file->port->files_lock);
-	list_del(&file->port_list);
+	list_del_rcu(&file->port_list);
 	mutex_unlock(&file->port->files_lock);
 
-	umad_transactions_close(file);
 	umad_agents_detach(file, &agents);
 	umad_agents_destroy(&agents);
 	umad_file_put(file);
@@ -139,7 +126,8 @@ void umad_files_disassociate(struct umad_port *port)
 
 	mutex_lock(&port->files_lock);
 	list_for_each_entry(file, &port->files, port_list) {
-		wake_up_all(&file->wait);
+		wake_up_all(&file->readers);
+		wake_up_all(&file->pollers);
 		umad_agents_detach(file, &agents);
 	}
 	mutex_unlock(&port->files_lock);
@@ -153,7 +141,7 @@ static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
 	struct umad_file *file = filp->private_data;
 	__poll_t mask = EPOLLOUT | EPOLLWRNORM;
 
-	poll_wait(filp, &file->wait, wait);
+	poll_wait(filp, &file->pollers, wait);
 
 	if (umad_port_gone(file->port))
 		return EPOLLERR | EPOLLHUP;

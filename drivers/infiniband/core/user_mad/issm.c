@@ -6,22 +6,13 @@
  */
 #include <linux/fs.h>
 #include <linux/module.h>
-#include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 
+#include "trace.h"
 #include "user_mad.h"
 
 #define UMAD_ISSM_BUSY	0	/* bit of umad_port.issm_busy */
-
-/**
- * umad_issm_init - prepare a port for its issm device
- * @port: a port nobody else sees yet
- */
-void umad_issm_init(struct umad_port *port)
-{
-	init_waitqueue_head(&port->issm_wait);
-}
 
 /* 1: the port's issm is ours; 0: somebody else's; or there will never be one */
 static int umad_issm_try(struct umad_port *port)
@@ -41,9 +32,7 @@ static int umad_issm_acquire(struct umad_port *port, bool nonblock)
 	if (!got)
 		ret = wait_event_interruptible_exclusive(port->issm_wait,
 							 (got = umad_issm_try(port)));
-	if (ret)
-		return ret;
-	return got < 0 ? got : 0;
+	return ret ?: min(got, 0);
 }
 
 static void umad_issm_unlock(struct umad_port *port)
@@ -58,16 +47,12 @@ static int umad_issm_set(struct umad_port *port)
 	int ret;
 
 	down_read(&port->dev_lock);
-	if (!port->ib_dev) {
-		ret = -ENXIO;
-	} else if (!rdma_dev_access_netns(port->ib_dev,
-					  current->nsproxy->net_ns)) {
-		ret = -EPERM;
-	} else {
+	ret = umad_port_access(port);
+	if (!ret)
 		ret = ib_modify_port(port->ib_dev, port->port_num, 0, &set);
-		port->issm_set = !ret;
-		if (!ret)
-			umad_trace_issm(port, true);
+	if (!ret) {
+		port->issm_set = true;
+		trace_ib_umad_issm(port, true);
 	}
 	up_read(&port->dev_lock);
 
@@ -82,7 +67,7 @@ static void umad_issm_clear(struct umad_port *port, struct ib_device *ib_dev)
 		return;
 	ib_modify_port(ib_dev, port->port_num, 0, &clear);
 	port->issm_set = false;
-	umad_trace_issm(port, false);
+	trace_ib_umad_issm(port, false);
 }
 
 static int umad_issm_open(struct inode *inode, struct file *filp)

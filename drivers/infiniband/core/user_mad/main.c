@@ -7,7 +7,10 @@
 #include <rdma/ib_verbs.h>
 
 #include "core_priv.h"
-#include "user_mad.h"
+#include "packet.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
 
 MODULE_AUTHOR("The user_mad developers");
 MODULE_DESCRIPTION("InfiniBand management datagrams for user space");
@@ -31,47 +34,36 @@ static void umad_device_free(struct umad_device *umad_dev)
 	kfree(umad_dev);
 }
 
-static struct umad_port *umad_nl_port(struct ib_device *ib_dev,
-				      void *client_data, u32 port_num)
+/* What RDMA netlink tells of a port: its character device, of either kind */
+static int umad_nl_chardev(struct ib_device *ib_dev,
+			   const struct umad_device *umad_dev,
+			   struct ib_client_nl_info *res, bool issm)
 {
-	struct umad_device *umad_dev = client_data;
+	const u32 first = rdma_start_port(ib_dev);
 	struct umad_port *port;
 
-	if (!umad_dev)
-		return ERR_PTR(-EOPNOTSUPP);
-	if (!rdma_is_port_valid(ib_dev, port_num))
-		return ERR_PTR(-EINVAL);
+	if (!rdma_is_port_valid(ib_dev, res->port))
+		return -EINVAL;
 
-	port = umad_dev->ports[port_num - rdma_start_port(ib_dev)];
-	return port ?: ERR_PTR(-EOPNOTSUPP);
+	port = umad_dev ? umad_dev->ports[res->port - first] : NULL;
+	if (!port || (issm && !port->has_smi))
+		return -EOPNOTSUPP;
+
+	res->cdev = issm ? &port->issm_dev : &port->dev;
+	res->abi = IB_USER_MAD_ABI_VERSION;
+	return 0;
 }
 
 static int umad_nl_info(struct ib_device *ib_dev, void *client_data,
 			struct ib_client_nl_info *res)
 {
-	struct umad_port *port = umad_nl_port(ib_dev, client_data, res->port);
-
-	if (IS_ERR(port))
-		return PTR_ERR(port);
-
-	res->abi = IB_USER_MAD_ABI_VERSION;
-	res->cdev = &port->dev;
-	return 0;
+	return umad_nl_chardev(ib_dev, client_data, res, false);
 }
 
 static int umad_issm_nl_info(struct ib_device *ib_dev, void *client_data,
 			     struct ib_client_nl_info *res)
 {
-	struct umad_port *port = umad_nl_port(ib_dev, client_data, res->port);
-
-	if (IS_ERR(port))
-		return PTR_ERR(port);
-	if (!port->has_smi)
-		return -EOPNOTSUPP;
-
-	res->abi = IB_USER_MAD_ABI_VERSION;
-	res->cdev = &port->issm_dev;
-	return 0;
+	return umad_nl_chardev(ib_dev, client_data, res, true);
 }
 
 static int umad_client_add(struct ib_device *ib_dev);
@@ -154,13 +146,9 @@ static int __init umad_init(void)
 	if (ret)
 		return ret;
 
-	ret = umad_payers_init();
-	if (ret)
-		goto err_packet;
-
 	ret = umad_ports_init();
 	if (ret)
-		goto err_payers;
+		goto err_packet;
 
 	ret = ib_register_client(&umad_client);
 	if (ret)
@@ -176,8 +164,6 @@ err_client:
 	ib_unregister_client(&umad_client);
 err_ports:
 	umad_ports_exit();
-err_payers:
-	umad_payers_exit();
 err_packet:
 	umad_packet_exit();
 	return ret;
@@ -189,7 +175,6 @@ static void __exit umad_exit(void)
 	ib_unregister_client(&umad_issm_client);
 	ib_unregister_client(&umad_client);
 	umad_ports_exit();
-	umad_payers_exit();
 	umad_packet_exit();
 }
 module_exit(umad_exit);

@@ -2,28 +2,25 @@
 /*
  * Messages: what write() is given, until it is in the hands of the MAD layer.
  *
- * A plain MAD is copied at once. Of an RMPP message that is its beginning. The
- * rest is copied straight into the segments that are sent, with page faults off,
- * after it was faulted in. The beginning is never read a second time, so what was
- * checked is what is sent.
+ * User memory is read once, and before anything is held: the beginning onto the
+ * stack, which is all there is of a plain MAD, and the rest of a longer message into
+ * memory of its own. What was checked is what is sent.
  */
-#include <linux/pagemap.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
 #include "user_mad.h"
 
-/* How often room is made for one message. Others may take it each time */
-#define UMAD_MAKE_ROOM	3
-
-/* How long the worker may need that makes the table larger */
-#define UMAD_TABLE_PATIENCE	(HZ / 50 + 1)
+/* What a send takes: its packet, and the MAD layer's buffer for an OPA MAD */
+#define UMAD_SEND_COST	SZ_4K
 
 /**
  * umad_message_init - begin to write a message
  * @m: the message
- * @buf: user header and MAD
+ * @from: user header and MAD
  * @len: length of the MAD, at least IB_MGMT_RMPP_HDR
  * @hdr_len: length of the user header
  * @nowait: the writer must not wait
@@ -31,70 +28,136 @@
  * Context: process context.
  * Return: 0 or -EFAULT.
  */
-int umad_message_init(struct umad_message *m, const char __user *buf,
+int umad_message_init(struct umad_message *m, struct umad_buf from,
 		      size_t len, u8 hdr_len, bool nowait)
 {
-	m->rest = buf + hdr_len;
-	m->copy = NULL;
+	m->from = from;
+	m->rest = NULL;
 	m->len = len;
 	m->head_len = min(len, UMAD_MAD_SIZE);
-	m->hdr_len = hdr_len;
-	m->faulted = false;
+	m->counted = 0;
 	m->nowait = nowait;
-	m->rooms = 0;
+	m->hdr_len = hdr_len;
 
-	return umad_copy(copy_from_user, &m->head[0], buf, hdr_len + m->head_len,
-			 UMAD_PACKET_LEN, UMAD_PACKET_LEN) ? -EFAULT : 0;
+	len = hdr_len + m->head_len;
+	if (!from.iter && len == UMAD_PACKET_LEN) {
+		m->from.user += UMAD_PACKET_LEN;
+		return copy_from_user(m->head, from.user, UMAD_PACKET_LEN) ?
+		       -EFAULT : 0;
+	}
+	return umad_buf_get(m->head, &m->from, len) ? 0 : -EFAULT;
+}
+
+/* The MAD layer's segments of a message are up to a half longer than it is */
+static size_t umad_message_cost(const struct umad_message *m)
+{
+	size_t rest = m->len - m->head_len;
+
+	return UMAD_SEND_COST + 2 * rest + rest / 2;
 }
 
 /**
- * umad_message_exit - undo umad_message_init()
+ * umad_message_count - have a message counted instead of charged
  * @m: the message
+ * @account: who pays
+ *
+ * Return: true, or false if the budget has no room for it.
  */
-void umad_message_exit(struct umad_message *m)
+bool umad_message_count(struct umad_message *m, struct umad_account *account)
 {
-	if (m->faulted)
-		vfree(m->copy);
+	size_t cost = umad_message_cost(m);
+
+	if (!umad_account_take(account, cost, true))
+		return false;
+	m->counted = cost;
+	return true;
 }
 
-/* A page that was faulted in may not be there any more */
-static int umad_message_copy(struct umad_message *m, void *to, size_t from,
-			     size_t len)
-{
-	unsigned long left;
-	size_t head = 0;
-
-	if (from < m->head_len) {
-		head = min(len, m->head_len - from);
-		/* All behind the MAD header, or behind that of RMPP */
-		umad_copy(memcpy, to, m->head + m->hdr_len + from, head,
-			  UMAD_MAD_SIZE - IB_MGMT_MAD_HDR,
-			  UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR);
-		if (head == len)
-			return 0;
-	}
-
-	from += head;
-	to += head;
-	len -= head;
-	if (m->copy) {
-		memcpy(to, m->copy + from - m->head_len, len);
-		return 0;
-	}
-
-	/* fault_in_readable() has checked the address */
-	pagefault_disable();
-	left = umad_copy(__copy_from_user_inatomic, to, m->rest + from, len,
-			 IB_MGMT_SA_DATA, IB_MGMT_VENDOR_DATA);
-	pagefault_enable();
-	return left ? UMAD_LACK_PAGES : 0;
-}
-
-/* Lets others run. There may be 2 GiB to be copied */
+/* Lets others run */
 static bool umad_writer_killed(void)
 {
 	cond_resched();
 	return fatal_signal_pending(current);
+}
+
+/*
+ * Two pages of user memory may never be there together, and some machines need both
+ * of them to copy across their border.
+ */
+static int umad_message_copy_rest(struct umad_message *m, size_t len)
+{
+	size_t at, part;
+
+	for (at = 0; at < len; at += part) {
+		part = min(len - at, PAGE_SIZE - offset_in_page(m->from.user));
+		if (!umad_buf_get(m->rest + at, &m->from, part))
+			return -EFAULT;
+		if (umad_writer_killed())
+			return -EINTR;
+	}
+	return 0;
+}
+
+/**
+ * umad_message_fetch - copy the rest of a message that is longer than a MAD
+ * @m: the message
+ * @file: who sends, and pays
+ *
+ * Context: process context, with nothing held; may sleep for pages of user memory.
+ * Return: 0, -EFAULT, -EINTR if the writer is being killed, or -ENOMEM if neither
+ * cgroup nor budget have room for it.
+ */
+int umad_message_fetch(struct umad_message *m, struct umad_file *file)
+{
+	struct umad_account *account = file->account;
+	gfp_t gfp = UMAD_GFP_WRITER;
+	size_t len = m->len - m->head_len;
+	struct mem_cgroup *old;
+
+	if (umad_account_room(account, umad_message_cost(m)))
+		gfp |= __GFP_ACCOUNT;
+	else if (!umad_message_count(m, account))
+		goto refuse;
+
+	old = set_active_memcg(account->memcg);
+	m->rest = kvmalloc(len, gfp);
+	set_active_memcg(old);
+	if (m->rest)
+		return umad_message_copy_rest(m, len);
+refuse:
+	umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
+	return -ENOMEM;
+}
+
+/**
+ * umad_message_exit - undo all of the above
+ * @m: the message
+ * @account: who pays
+ */
+void umad_message_exit(struct umad_message *m, struct umad_account *account)
+{
+	if (m->counted)
+		umad_account_give(account, m->counted);
+	if (m->rest)
+		kvfree(m->rest);
+}
+
+static void umad_message_copy(const struct umad_message *m, void *to, size_t from,
+			      size_t len)
+{
+	size_t head;
+
+	if (from < m->head_len) {
+		head = min(len, m->head_len - from);
+		umad_copy(memcpy, to, m->head + m->hdr_len + from, head,
+			  UMAD_MAD_SIZE - IB_MGMT_MAD_HDR,
+			  UMAD_MAD_SIZE - IB_MGMT_RMPP_HDR);
+		from += head;
+		to += head;
+		len -= head;
+	}
+	if (len)
+		memcpy(to, m->rest + from - m->head_len, len);
 }
 
 /**
@@ -102,102 +165,36 @@ static bool umad_writer_killed(void)
  * @m: the message
  * @plan: how it is cut
  * @msg: what ib_create_send_mad() made for @plan
+ * @port: who removes its device waits for us
  *
- * Context: process context; may sleep, but never for a page of user memory.
- * Return: 0, -EINTR if the writer is being killed, or UMAD_LACK_PAGES.
+ * Context: process context; may sleep, but never for user memory.
+ * Return: 0, -EINTR if the writer is being killed, or -EIO if the device is gone.
  */
-int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
-		      struct ib_mad_send_buf *msg)
+int umad_message_fill(const struct umad_message *m, const struct umad_plan *plan,
+		      struct ib_mad_send_buf *msg, const struct umad_port *port)
 {
 	size_t from = plan->own_rmpp_hdr ? IB_MGMT_RMPP_HDR : IB_MGMT_MAD_HDR;
-	int left, seg, ret;
+	int left, seg;
 
 	memcpy(msg->mad, umad_message_mad(m), IB_MGMT_MAD_HDR);
 
-	if (!plan->rmpp)
-		return umad_message_copy(m, msg->mad + from, from,
-					 m->len - from);
+	if (!plan->rmpp) {
+		umad_message_copy(m, msg->mad + from, from, m->len - from);
+		return 0;
+	}
 
-	ret = umad_message_copy(m, msg->mad + from, from, plan->hdr_len - from);
+	umad_message_copy(m, msg->mad + from, from, plan->hdr_len - from);
 	from = plan->hdr_len;
-	for (seg = 1, left = plan->data_len; !ret && left > 0;
+	for (seg = 1, left = plan->data_len; left > 0;
 	     seg++, left -= msg->seg_size, from += msg->seg_size) {
-		ret = umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
-					min(left, msg->seg_size));
-		if (!(seg % UMAD_YIELD_SEGS) && umad_writer_killed())
-			ret = -EINTR;
+		umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
+				  min(left, msg->seg_size));
+		if (seg % UMAD_YIELD_SEGS)
+			continue;
+		if (umad_writer_killed())
+			return -EINTR;
+		if (umad_port_gone(port))
+			return -EIO;
 	}
-	return ret;
-}
-
-/* A part of what is not in the head: faulted in, or copied */
-static int umad_message_fetch_part(struct umad_message *m, size_t at, size_t len)
-{
-	const char __user *from = m->rest + m->head_len + at;
-
-	if (m->copy ? copy_from_user(m->copy + at, from, len) :
-		      fault_in_readable(from, len))
-		return -EFAULT;
-	return umad_writer_killed() ? -EINTR : 0;
-}
-
-/*
- * How much is fetched at once. Two pages may never be there together, and some
- * machines need both of them to copy across their border.
- */
-static size_t umad_message_part(const struct umad_message *m, size_t at)
-{
-	return m->copy ? PAGE_SIZE - offset_in_page(m->rest + m->head_len + at) :
-			 UMAD_YIELD_LEN;
-}
-
-/* If pages do not stay until the next attempt, what is in them is copied */
-static int umad_message_fetch(struct umad_file *file, struct umad_message *m)
-{
-	size_t len = m->len - m->head_len;
-	size_t at, part;
-	int ret = 0;
-
-	if (m->faulted) {
-		m->copy = umad_payer_alloc(file->payer, len);
-		if (!m->copy)
-			return -ENOMEM;
-	}
-	m->faulted = true;
-
-	for (at = 0; !ret && at < len; at += part) {
-		part = min(len - at, umad_message_part(m, at));
-		ret = umad_message_fetch_part(m, at, part);
-	}
-	return ret;
-}
-
-/**
- * umad_message_provide - provide what an attempt to send lacked
- * @file: who sends, and pays
- * @m: the message
- * @lack: what was lacking
- *
- * Context: process context, with nothing held; may sleep for long.
- * Return: 0 if another attempt may succeed, or
- *  * -EAGAIN: the writer would have to wait for memory
- *  * -EINTR: the writer is being killed
- *  * -EFAULT: bad pointer
- *  * -ENOMEM: no memory, or none left to the opener's cgroup
- */
-int umad_message_provide(struct umad_file *file, struct umad_message *m,
-			 enum umad_lack lack)
-{
-	if (fatal_signal_pending(current))
-		return -EINTR;
-	if (m->nowait && (lack != UMAD_LACK_PAGES || m->faulted))
-		return -EAGAIN;
-	if (lack == UMAD_LACK_PAGES)
-		return umad_message_fetch(file, m);
-	if (m->rooms++ == UMAD_MAKE_ROOM)
-		return -ENOMEM;
-	if (lack == UMAD_LACK_TABLE)
-		schedule_timeout_killable(UMAD_TABLE_PATIENCE);
-	/* The segments of a message are a third larger than it is */
-	return umad_payer_make_room(file->payer, m->len + m->len / 2 + PAGE_SIZE);
+	return 0;
 }

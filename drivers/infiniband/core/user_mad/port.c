@@ -7,10 +7,13 @@
 #include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
+#include <linux/stringify.h>
 #include <linux/wait_bit.h>
 
 #include "core_priv.h"
+#include "trace.h"
 #include "user_mad.h"
 
 /*
@@ -43,23 +46,19 @@ static dev_t umad_issm_devt(int num)
 	return umad_dynamic + UMAD_DYNAMIC_PORTS + num - UMAD_FIXED_PORTS;
 }
 
+/* Where udev makes the nodes */
 static char *umad_devnode(const struct device *dev, umode_t *mode)
 {
 	return kasprintf(GFP_KERNEL, "infiniband/%s", dev_name(dev));
 }
 
-static ssize_t abi_version_show(const struct class *class,
-				const struct class_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", IB_USER_MAD_ABI_VERSION);
-}
-static CLASS_ATTR_RO(abi_version);
+static CLASS_ATTR_STRING(abi_version, 0444, __stringify(IB_USER_MAD_ABI_VERSION));
 
-static struct attribute *umad_class_attrs[] = {
-	&class_attr_abi_version.attr,
+static struct attribute *umad_abi_attrs[] = {
+	&class_attr_abi_version.attr.attr,
 	NULL,
 };
-ATTRIBUTE_GROUPS(umad_class);
+ATTRIBUTE_GROUPS(umad_abi);
 
 static ssize_t ibdev_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
@@ -95,7 +94,7 @@ ATTRIBUTE_GROUPS(umad_dev);
 static struct class umad_class = {
 	.name		= "infiniband_mad",
 	.devnode	= umad_devnode,
-	.class_groups	= umad_class_groups,
+	.class_groups	= umad_abi_groups,
 	.dev_groups	= umad_dev_groups,
 };
 
@@ -105,7 +104,8 @@ static void umad_port_release(struct device *dev)
 
 	WARN_ON(!list_empty(&port->files));
 	mutex_destroy(&port->files_lock);
-	umad_stats_exit(port);
+	umad_transactions_exit(port);
+	free_percpu(port->stats);
 	kfree(port);
 	if (atomic_dec_and_test(&umad_ports))
 		wake_up_var(&umad_ports);
@@ -149,7 +149,7 @@ static void umad_port_disassociate(struct umad_port *port)
 	WRITE_ONCE(port->ib_dev, NULL);
 	up_write(&port->dev_lock);
 
-	umad_trace_gone(port);
+	trace_ib_umad_gone(port);
 	umad_ah_unwatch(port);
 	umad_issm_disassociate(port, ib_dev);
 	umad_files_disassociate(port);
@@ -176,14 +176,20 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	if (!port)
 		return ERR_PTR(-ENOMEM);
 
-	ret = umad_stats_init(port);
-	if (ret)
+	port->stats = alloc_percpu(struct umad_stats);
+	if (!port->stats) {
+		ret = -ENOMEM;
 		goto err_free;
+	}
+
+	ret = umad_transactions_init(port);
+	if (ret)
+		goto err_stats;
 
 	port->num = ida_alloc_max(&umad_nums, RDMA_MAX_PORTS - 1, GFP_KERNEL);
 	if (port->num < 0) {
 		ret = port->num;
-		goto err_stats;
+		goto err_transactions;
 	}
 
 	port->port_num = port_num;
@@ -191,7 +197,7 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	port->has_smi = rdma_cap_ib_smi(ib_dev, port_num);
 	init_rwsem(&port->dev_lock);
 	port->ib_dev = ib_dev;
-	umad_issm_init(port);
+	init_waitqueue_head(&port->issm_wait);
 	mutex_init(&port->files_lock);
 	INIT_LIST_HEAD(&port->files);
 
@@ -232,8 +238,10 @@ err_put:
 	put_device(&port->dev);
 	return ERR_PTR(ret);
 
+err_transactions:
+	umad_transactions_exit(port);
 err_stats:
-	umad_stats_exit(port);
+	free_percpu(port->stats);
 err_free:
 	kfree(port);
 	return ERR_PTR(ret);

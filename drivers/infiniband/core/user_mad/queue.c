@@ -5,7 +5,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 
-#include "user_mad.h"
+#include "rmpp.h"
 
 /**
  * umad_queue_init - prepare a descriptor for receiving
@@ -15,7 +15,8 @@ void umad_queue_init(struct umad_file *file)
 {
 	spin_lock_init(&file->queue_lock);
 	file->queue_end = &file->queue;
-	init_waitqueue_head(&file->wait);
+	init_waitqueue_head(&file->readers);
+	init_waitqueue_head(&file->pollers);
 }
 
 /**
@@ -28,7 +29,7 @@ void umad_queue_exit(struct umad_file *file)
 
 	while ((packet = file->queue)) {
 		file->queue = packet->next;
-		umad_packet_free(file, packet);
+		umad_packet_discard(file, packet);
 		cond_resched();
 	}
 }
@@ -36,66 +37,34 @@ void umad_queue_exit(struct umad_file *file)
 /**
  * umad_queue_wake - tell that there is something to read
  * @file: whose readers and pollers
- *
- * Readers wait exclusively: one packet wakes one of them, and every poller. Whoever
- * begins to wait joins @file->wait first and looks into the queue then. There is a
- * barrier in between, as there is one here between the queue and @file->wait.
  */
 void umad_queue_wake(struct umad_file *file)
 {
-	if (wq_has_sleeper(&file->wait))
-		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	/* Whoever waits joins the waiters first, has one, too, and looks at the queue */
+	smp_mb();
+	/* Behind the barrier: who is not here yet sees the packet */
+	if (waitqueue_active(&file->readers))
+		wake_up_interruptible(&file->readers);
+	/* The same */
+	if (waitqueue_active(&file->pollers))
+		wake_up_interruptible_poll(&file->pollers, EPOLLIN | EPOLLRDNORM);
 }
 
-static void umad_queue_add(struct umad_file *file, struct umad_packet *packet)
+/**
+ * umad_queue_add - queue something to be read
+ * @file: who reads it
+ * @packet: what was received, or the record of a send; the queue's from now on
+ *
+ * Context: a handler of the MAD layer.
+ */
+void umad_queue_add(struct umad_file *file, struct umad_packet *packet)
 {
 	packet->next = NULL;
+
+	spin_lock(&file->queue_lock);
 	WRITE_ONCE(*file->queue_end, packet);
 	file->queue_end = &packet->next;
 	umad_queue_count(file, packet, 1);
-}
-
-/**
- * umad_queue_add_recv - queue something that was received
- * @file: who received it
- * @packet: what was received
- *
- * Context: a receive handler.
- * Return: true, and @packet is the queue's; or false if there is too much unread.
- */
-bool umad_queue_add_recv(struct umad_file *file, struct umad_packet *packet)
-{
-	bool full;
-
-	spin_lock(&file->queue_lock);
-	full = file->unread > UMAD_MAX_UNREAD;
-	if (!full) {
-		if (packet->rmpp)
-			umad_payer_offer(file->payer, packet);
-		umad_queue_add(file, packet);
-	}
-	spin_unlock(&file->queue_lock);
-
-	if (!full)
-		umad_queue_wake(file);
-	return !full;
-}
-
-/**
- * umad_queue_add_timeout - queue the timeout record of a send
- * @file: who sent it
- * @packet: the send, no longer outstanding; owned by the queue from now on
- *
- * Context: a send handler.
- */
-void umad_queue_add_timeout(struct umad_file *file, struct umad_packet *packet)
-{
-	packet->length = packet->hdr_len + IB_MGMT_MAD_HDR;
-	packet->first_len = packet->length;
-	umad_packet_hdr(packet)->status = ETIMEDOUT;
-
-	spin_lock(&file->queue_lock);
-	umad_queue_add(file, packet);
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
@@ -132,7 +101,7 @@ void umad_queue_restore(struct umad_file *file, struct umad_packet *packet)
  */
 int umad_queue_wait(struct umad_file *file)
 {
-	return wait_event_interruptible_exclusive(file->wait,
+	return wait_event_interruptible_exclusive(file->readers,
 						  READ_ONCE(file->queue) ||
 						  umad_port_gone(file->port));
 }
@@ -153,17 +122,4 @@ u32 umad_queue_next_len(struct umad_file *file)
 	spin_unlock(&file->queue_lock);
 
 	return len;
-}
-
-/**
- * umad_queue_count_drop - count something received that was lost
- * @file: who should have received it
- *
- * Context: a receive handler.
- */
-void umad_queue_count_drop(struct umad_file *file)
-{
-	spin_lock(&file->queue_lock);
-	file->dropped++;
-	spin_unlock(&file->queue_lock);
 }

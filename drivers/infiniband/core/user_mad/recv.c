@@ -5,7 +5,7 @@
  * The user header is filled in when something arrives, as ib_mad_recv_wc.wc does
  * not live longer: for SMPs that the port answers itself, it is on the stack of
  * whoever called the handler. A MAD is copied at once, and its buffer given back.
- * An RMPP message stays in its buffers until it is read.
+ * An RMPP message of several segments stays in its buffers until it is read.
  */
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
@@ -13,21 +13,27 @@
 #include <linux/uio.h>
 #include <rdma/ib_verbs.h>
 
-#include "user_mad.h"
+#include "rmpp.h"
+#include "trace.h"
 
-static int umad_packet_copy(struct umad_file *file, struct umad_packet *packet,
-			    char __user *buf, size_t count)
+/* More unread MADs than this on a descriptor, and further ones are dropped. */
+#define UMAD_MAX_UNREAD	200000
+
+static int umad_packet_copy(struct umad_packet *packet, struct umad_buf buf,
+			    size_t count)
 {
 	size_t len = count < packet->length ? packet->first_len : packet->length;
 
 	if (packet->rmpp)
-		return umad_rmpp_read(file->payer, packet, buf, len);
-	return umad_copy(copy_to_user, buf, &packet->data[0], len,
+		return umad_rmpp_read(packet, buf, len);
+	if (buf.iter)
+		return copy_to_iter(packet->data, len, buf.iter) == len ? 0 : -EFAULT;
+	return umad_copy(copy_to_user, buf.user, &packet->data[0], len,
 			 UMAD_PACKET_LEN, UMAD_TIMEOUT_LEN) ? -EFAULT : 0;
 }
 
 /* Returns what umad_read() does */
-static ssize_t umad_read_packet(struct umad_file *file, char __user *buf,
+static ssize_t umad_read_packet(struct umad_file *file, struct umad_buf buf,
 				size_t count, bool nonblock)
 {
 	struct umad_packet *packet;
@@ -43,20 +49,26 @@ static ssize_t umad_read_packet(struct umad_file *file, char __user *buf,
 		if (ret)
 			return ret;
 	}
-	if (IS_ERR(packet))
+	if (IS_ERR(packet)) {
+		/* Whoever was woken for a packet may not have room for it */
+		umad_queue_wake(file);
 		return PTR_ERR(packet);
+	}
 
-	ret = umad_packet_copy(file, packet, buf, count);
+	ret = umad_packet_copy(packet, buf, count);
 	if (ret) {
 		umad_queue_restore(file, packet);
 		return ret;
 	}
 
-	if (tracepoint_enabled(ib_umad_read_recv) ||
-	    tracepoint_enabled(ib_umad_read_send))
-		umad_trace_read(file, packet);
+	if (trace_ib_umad_read_send_enabled() && packet->sent)
+		trace_ib_umad_read_send(file->port, umad_packet_hdr(packet),
+					packet->hdr_len, umad_packet_mad(packet));
+	if (trace_ib_umad_read_recv_enabled() && !packet->sent)
+		trace_ib_umad_read_recv(file->port, umad_packet_hdr(packet),
+					packet->hdr_len, umad_first_mad(packet));
 	ret = packet->length;
-	umad_packet_free(file, packet);
+	umad_packet_discard(file, packet);
 	return ret;
 }
 
@@ -81,14 +93,16 @@ static ssize_t umad_read_packet(struct umad_file *file, char __user *buf,
 ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
 		  loff_t *pos)
 {
-	return umad_read_packet(filp->private_data, buf, count,
+	return umad_read_packet(filp->private_data,
+				(struct umad_buf) { .user = buf }, count,
 				filp->f_flags & O_NONBLOCK);
 }
 
 /**
  * umad_read_iter - read several packets, one into each element
  * @iocb: of a descriptor of umadN
- * @to: user memory, as of readv() and io_uring
+ * @to: user memory, as of readv() and io_uring; or a registered buffer of io_uring,
+ *	which gets one packet
  *
  * What is left of an element behind its packet stays as it was. Only the first
  * packet is waited for, and with IOCB_NOWAIT not even that.
@@ -98,8 +112,7 @@ ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
  *
  * Context: process context; nothing is held while user memory is written.
  * Return: length of all packets that were read. If there is none, what umad_read()
- * returns, or -EINVAL if @to is no user memory, as of io_uring's registered
- * buffers.
+ * returns, or -EINVAL for io_submit(), as ever.
  */
 ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
@@ -110,8 +123,12 @@ ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	ssize_t ret = -EINVAL;
 	ssize_t done = 0;
 
-	if (!user_backed_iter(to))
+	if (iocb->ki_flags & IOCB_AIO_RW)
 		return -EINVAL;
+	if (!user_backed_iter(to))
+		return umad_read_packet(filp->private_data,
+					(struct umad_buf) { .iter = to },
+					iov_iter_count(to), nonblock);
 
 	/* Nobody hands us the rest of a vector, with an offset into an element */
 	end = iter_iov(to) + to->nr_segs;
@@ -119,7 +136,8 @@ ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		/* The first is too small, but no later one, as for who has no iterator */
 		if (!iov->iov_len && done)
 			continue;
-		ret = umad_read_packet(filp->private_data, iov->iov_base,
+		ret = umad_read_packet(filp->private_data,
+				       (struct umad_buf) { .user = iov->iov_base },
 				       iov->iov_len, nonblock);
 		if (ret < 0)
 			break;
@@ -138,9 +156,8 @@ static int umad_fill_hdr(struct umad_packet *packet,
 	const struct ib_wc *wc = recv_wc->wc;
 
 	/*
-	 * All of it, as the packet may have been used before. In the old layout the
-	 * MAD is put over the P_Key index afterwards. Of an OPA LID this has the lower
-	 * half; clients have other ways to the rest.
+	 * All of it, as the packet may have been used before. Of an OPA LID this has
+	 * the lower half; clients have other ways to the rest.
 	 */
 	*hdr = (struct ib_user_mad_hdr) {
 		.id		= agent->id,
@@ -153,28 +170,6 @@ static int umad_fill_hdr(struct umad_packet *packet,
 		.pkey_index	= wc->pkey_index,
 	};
 	return hdr->grh_present ? umad_grh_from_wc(mad_agent, recv_wc, hdr) : 0;
-}
-
-/* Returns false if there is no room for an RMPP message, which is not copied */
-static bool umad_fill_mad(struct umad_file *file,
-			  const struct ib_mad_agent *mad_agent,
-			  struct umad_packet *packet,
-			  struct ib_mad_recv_wc *recv_wc)
-{
-	const struct ib_mad *mad = recv_wc->recv_buf.mad;
-	size_t len = recv_wc->mad_len;
-
-	packet->first_len = packet->hdr_len + min(len, recv_wc->mad_seg_size);
-	if (len > UMAD_MAD_SIZE) {
-		packet->rmpp = umad_rmpp_keep(file->payer, packet, recv_wc,
-					      rdma_max_mad_size(mad_agent->device,
-								mad_agent->port_num));
-		return packet->rmpp;
-	}
-
-	umad_copy(memcpy, packet->data + packet->hdr_len, mad, len,
-		  UMAD_MAD_SIZE, UMAD_MAD_SIZE);
-	return true;
 }
 
 /**
@@ -193,79 +188,87 @@ bool umad_recv_len_valid(int mad_len, u8 hdr_len)
 	return mad_len >= IB_MGMT_MAD_HDR && mad_len <= MAX_RW_COUNT - hdr_len;
 }
 
-/* Returns what has become of it: one of UMAD_STAT_DROPPED_*, or received */
-static enum umad_stat umad_recv_packet(struct umad_agent *agent,
-				       const struct ib_mad_agent *mad_agent,
-				       struct ib_mad_recv_wc *recv_wc,
-				       struct umad_packet **result)
+/* In the old layout the MAD is put over the P_Key index */
+static int umad_recv_fill(struct umad_packet *packet, const struct umad_agent *agent,
+			  const struct ib_mad_agent *mad_agent,
+			  const struct ib_mad_recv_wc *recv_wc)
 {
-	struct umad_file *file = agent->file;
-	struct umad_packet *packet;
-	enum umad_stat dropped;
+	int ret = umad_fill_hdr(packet, agent, mad_agent, recv_wc);
+	size_t len = recv_wc->mad_len;
 
-	if (!umad_recv_len_valid(recv_wc->mad_len, agent->hdr_len))
-		return UMAD_STAT_DROPPED_LIMIT;
-
-	packet = umad_packet_alloc_recv(file, agent->hdr_len, recv_wc->mad_len);
-	if (!packet)
-		return UMAD_STAT_DROPPED_MEMORY;
-
-	if (umad_fill_hdr(packet, agent, mad_agent, recv_wc)) {
-		dropped = UMAD_STAT_DROPPED_ADDRESS;
-	} else if (!umad_fill_mad(file, mad_agent, packet, recv_wc)) {
-		dropped = UMAD_STAT_DROPPED_LIMIT;
-	} else {
-		*result = packet;
-		return UMAD_STAT_RECEIVED;
-	}
-	umad_packet_free(file, packet);
-	return dropped;
-}
-
-static void umad_free_recv(struct ib_mad_recv_wc *recv_wc)
-{
-	if (list_is_singular(&recv_wc->rmpp_list))
-		ib_free_recv_mad(recv_wc);
-	else
-		umad_segments_drop(&recv_wc->rmpp_list);
+	if (ret)
+		return ret;
+	if (!packet->rmpp)
+		umad_copy(memcpy, packet->data + packet->hdr_len,
+			  recv_wc->recv_buf.mad, len, UMAD_MAD_SIZE, UMAD_MAD_SIZE);
+	return 0;
 }
 
 /*
- * Once it is in the queue, an RMPP message is the reader's, and with it @recv_wc.
- * What was dropped is still the caller's. Returns what umad_recv_packet() does.
+ * Once it is in the queue it is the reader's, and so are the buffers of an RMPP
+ * message. If not, @recv_wc is still the caller's, who counts why.
  */
-static enum umad_stat umad_queue_recv(struct umad_agent *agent,
-				      const struct ib_mad_agent *mad_agent,
-				      struct ib_mad_recv_wc *recv_wc)
+static int umad_queue_recv(struct umad_agent *agent,
+			   const struct ib_mad_agent *mad_agent,
+			   struct ib_mad_recv_wc *recv_wc)
 {
 	struct umad_file *file = agent->file;
 	struct umad_packet *packet;
-	enum umad_stat stat;
-	bool rmpp;
 
-	stat = umad_recv_packet(agent, mad_agent, recv_wc, &packet);
-	if (stat != UMAD_STAT_RECEIVED)
-		return stat;
+	if (!umad_recv_len_valid(recv_wc->mad_len, agent->hdr_len))
+		return -EMSGSIZE;
+	if (READ_ONCE(file->unread) > UMAD_MAX_UNREAD)
+		return -ENOBUFS;
 
-	rmpp = packet->rmpp;
-	if (!umad_queue_add_recv(file, packet)) {
-		if (rmpp)
-			umad_rmpp_give_back(file->payer, packet, recv_wc);
-		umad_packet_free(file, packet);
+	if (recv_wc->mad_len > recv_wc->mad_seg_size)
+		packet = umad_rmpp_keep(file, agent->hdr_len, recv_wc,
+					rdma_max_mad_size(mad_agent->device,
+							  mad_agent->port_num));
+	else
+		packet = umad_packet_alloc_recv(file, agent->hdr_len,
+						recv_wc->mad_len) ?: ERR_PTR(-ENOMEM);
+	if (IS_ERR(packet))
+		return PTR_ERR(packet);
+
+	if (umad_recv_fill(packet, agent, mad_agent, recv_wc)) {
+		if (packet->rmpp)
+			umad_rmpp_give_back(file, packet, recv_wc);
+		else
+			umad_packet_free(file, packet);
+		return -EADDRNOTAVAIL;
+	}
+
+	if (!packet->rmpp)
+		ib_free_recv_mad(recv_wc);
+	umad_queue_add(file, packet);
+	return 0;
+}
+
+static enum umad_stat umad_drop_reason(int err)
+{
+	switch (err) {
+	case -ENOMEM:
+		return UMAD_STAT_DROPPED_MEMORY;
+	case -EDQUOT:
+		return UMAD_STAT_DROPPED_RMPP;
+	case -EADDRNOTAVAIL:
+		return UMAD_STAT_DROPPED_ADDRESS;
+	default:
 		return UMAD_STAT_DROPPED_LIMIT;
 	}
-	if (!rmpp)
-		umad_free_recv(recv_wc);
-	return UMAD_STAT_RECEIVED;
 }
 
 static void umad_recv_drop(struct umad_agent *agent,
 			   struct ib_mad_recv_wc *recv_wc, enum umad_stat reason)
 {
-	umad_queue_count_drop(agent->file);
-	umad_count(agent->file->port, reason);
-	umad_trace_drop(agent, &recv_wc->recv_buf.mad->mad_hdr, reason);
-	umad_free_recv(recv_wc);
+	struct umad_file *file = agent->file;
+
+	spin_lock(&file->queue_lock);
+	file->dropped++;
+	spin_unlock(&file->queue_lock);
+	umad_count(file->port, reason);
+	trace_ib_umad_drop(agent, &recv_wc->recv_buf.mad->mad_hdr, reason);
+	ib_free_recv_mad(recv_wc);
 }
 
 /* Whether the MAD layer has put it together, if only of one segment */
@@ -291,25 +294,25 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 {
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_packet *request;
-	enum umad_stat stat;
 	bool message;
+	int ret;
 
 	if (recv_wc->wc->status != IB_WC_SUCCESS) {
-		umad_free_recv(recv_wc);
+		ib_free_recv_mad(recv_wc);
 		return;
 	}
 
 	request = umad_transaction_response(mad_agent, send_buf,
 					    &recv_wc->recv_buf.mad->mad_hdr);
 	message = umad_recv_is_message(mad_agent, (void *)recv_wc->recv_buf.mad);
-	stat = umad_queue_recv(agent, mad_agent, recv_wc);
-	if (stat != UMAD_STAT_RECEIVED) {
-		umad_recv_drop(agent, recv_wc, stat);
+	ret = umad_queue_recv(agent, mad_agent, recv_wc);
+	if (ret) {
+		umad_recv_drop(agent, recv_wc, umad_drop_reason(ret));
 		return;
 	}
 
 	umad_count(agent->file->port,
 		   message ? UMAD_STAT_RMPP_RECEIVED : UMAD_STAT_RECEIVED);
 	if (request)
-		request->settled = true;
+		request->no_record = true;
 }

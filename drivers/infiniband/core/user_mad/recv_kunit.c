@@ -7,7 +7,7 @@
 #include <linux/limits.h>
 #include <linux/sizes.h>
 
-#include "user_mad.h"
+#include "rmpp.h"
 
 #define UMAD_TEST_TID	0x0000000700000001ULL
 
@@ -78,11 +78,12 @@ static int umad_recv_test_init(struct kunit *test)
 
 	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	KUNIT_ASSERT_EQ(test, umad_stats_init(&t->port), 0);
+	t->port.stats = alloc_percpu(struct umad_stats);
+	KUNIT_ASSERT_NOT_NULL(test, t->port.stats);
 	t->file.port = &t->port;
-	t->file.payer = umad_payer_get();
-	KUNIT_ASSERT_NOT_NULL(test, t->file.payer);
-	KUNIT_ASSERT_EQ(test, umad_transactions_init(&t->file), 0);
+	t->file.account = umad_account_get();
+	KUNIT_ASSERT_NOT_NULL(test, t->file.account);
+	KUNIT_ASSERT_EQ(test, umad_transactions_init(&t->port), 0);
 	umad_queue_init(&t->file);
 	t->agent.file = &t->file;
 	t->agent.hdr_len = sizeof(struct ib_user_mad_hdr);
@@ -115,9 +116,9 @@ static void umad_recv_test_exit(struct kunit *test)
 		return;
 	umad_queue_exit(&t->file);
 	umad_packet_drain(&t->file);
-	umad_transactions_exit(&t->file);
-	umad_stats_exit(&t->port);
-	umad_payer_put(t->file.payer);
+	umad_transactions_exit(&t->port);
+	free_percpu(t->port.stats);
+	umad_account_put(t->file.account);
 }
 
 static void umad_recv_handler_len_test(struct kunit *test)
@@ -138,10 +139,13 @@ static void umad_recv_handler_len_test(struct kunit *test)
 static struct umad_packet *umad_test_request(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
-	struct umad_packet *packet = umad_packet_alloc_send(&t->file, false);
+	struct umad_packet *packet = umad_packet_alloc(&t->file, true);
 
 	KUNIT_ASSERT_NOT_NULL(test, packet);
 	packet->hdr_len = t->agent.hdr_len;
+	packet->response = false;
+	packet->hashed = false;
+	packet->no_record = false;
 	memset(umad_packet_hdr(packet), 0, packet->hdr_len);
 	*umad_packet_mad(packet) = t->mad.mad_hdr;
 	umad_packet_mad(packet)->method = 0x01;
@@ -166,7 +170,7 @@ static void umad_recv_response_frees_tid_test(struct kunit *test)
 
 	umad_recv_handler(&t->mad_agent, &send_buf, &t->recv_wc);
 	KUNIT_EXPECT_EQ(test, t->file.unread, 1);
-	KUNIT_EXPECT_TRUE(test, first->settled);
+	KUNIT_EXPECT_TRUE(test, first->no_record);
 	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, next), 0);
 
 	/* Completing the first one leaves the next one alone */
@@ -193,7 +197,7 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	umad_recv_handler(&t->mad_agent, &send_buf, &t->recv_wc);
 	KUNIT_EXPECT_EQ(test, t->file.unread, 0);
 	KUNIT_EXPECT_EQ(test, t->file.dropped, 1);
-	KUNIT_EXPECT_FALSE(test, request->settled);
+	KUNIT_EXPECT_FALSE(test, request->no_record);
 
 	umad_transaction_end(&t->file, request);
 	umad_packet_free(&t->file, request);
@@ -213,22 +217,19 @@ static struct umad_packet *umad_test_keep_segs(struct kunit *test, int len,
 	struct umad_rmpp_mad *last_mad = (void *)&t->last_mad;
 	struct umad_packet *packet;
 
-	packet = umad_packet_alloc_recv(&t->file, t->agent.hdr_len, len);
-	KUNIT_ASSERT_NOT_NULL(test, packet);
 	t->recv_wc.mad_len = len;
 	last_mad->rmpp_hdr.seg_num = cpu_to_be32(seg_num);
 	t->last.mad = &t->last_mad;
 	list_add(&t->recv_wc.recv_buf.list, &t->recv_wc.rmpp_list);
 	list_add_tail(&t->last.list, &t->recv_wc.rmpp_list);
-	packet->rmpp = umad_rmpp_keep(t->file.payer, packet, &t->recv_wc,
-				      max_mad_size);
+	packet = umad_rmpp_keep(&t->file, t->agent.hdr_len, &t->recv_wc, max_mad_size);
 	INIT_LIST_HEAD(&t->recv_wc.rmpp_list);
-	if (packet->rmpp) {
-		INIT_LIST_HEAD(&umad_packet_rmpp(packet)->segs);
-		return packet;
+	if (IS_ERR(packet)) {
+		KUNIT_EXPECT_EQ(test, PTR_ERR(packet), -EDQUOT);
+		return NULL;
 	}
-	umad_packet_free(&t->file, packet);
-	return NULL;
+	INIT_LIST_HEAD(&umad_packet_rmpp(packet)->segs);
+	return packet;
 }
 
 static struct umad_packet *umad_test_keep(struct kunit *test, int len)
@@ -237,6 +238,10 @@ static struct umad_packet *umad_test_keep(struct kunit *test, int len)
 				   UMAD_MAD_SIZE);
 }
 
+/* What a message takes besides its buffers */
+#define UMAD_TEST_MESSAGE	(sizeof(struct umad_loose) + sizeof(struct umad_rmpp) + \
+				 sizeof(struct ib_user_mad_hdr))
+
 /*
  * It is the buffers that count: those that came too early and stand behind the
  * end of the message, and all of a buffer of a port for longer MADs.
@@ -244,45 +249,46 @@ static struct umad_packet *umad_test_keep(struct kunit *test, int len)
 static void umad_recv_size_test(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
+	size_t *counted = &t->file.account->counted;
 	struct umad_packet *packet;
 
 	packet = umad_test_keep_segs(test, 400, 2, UMAD_MAD_SIZE);
 	KUNIT_ASSERT_NOT_NULL(test, packet);
-	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)2 * 512);
-	umad_packet_free(&t->file, packet);
+	KUNIT_EXPECT_EQ(test, *counted, 2 * 512 + UMAD_TEST_MESSAGE);
+	umad_packet_discard(&t->file, packet);
 
 	packet = umad_test_keep_segs(test, 400, 65, UMAD_MAD_SIZE);
 	KUNIT_ASSERT_NOT_NULL(test, packet);
-	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)65 * 512);
-	umad_packet_free(&t->file, packet);
+	KUNIT_EXPECT_EQ(test, *counted, 65 * 512 + UMAD_TEST_MESSAGE);
+	umad_packet_discard(&t->file, packet);
 
 	packet = umad_test_keep_segs(test, 400, 2, 2048);
 	KUNIT_ASSERT_NOT_NULL(test, packet);
-	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)2 * 4096);
-	umad_packet_free(&t->file, packet);
-	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)0);
+	KUNIT_EXPECT_EQ(test, *counted, 2 * 4096 + UMAD_TEST_MESSAGE);
+	umad_packet_discard(&t->file, packet);
+	KUNIT_EXPECT_EQ(test, *counted, (size_t)0);
 }
 
 /*
- * What the MAD layer's buffers take is bounded, but for a message that is the only
- * one, and for all descriptors together.
+ * A message of any length is kept while the budget is not spent, whatever else is
+ * unread. It is one budget for all descriptors of a cgroup.
  */
 static void umad_recv_budget_test(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
-	struct umad_payer *same = umad_payer_get();
+	struct umad_account *account = t->file.account;
 	struct umad_packet *packet[64], *more;
 	int i;
 
-	KUNIT_EXPECT_PTR_EQ(test, same, t->file.payer);
-	umad_payer_put(same);
-
+	more = umad_test_keep(test, 1000);
+	KUNIT_ASSERT_NOT_NULL(test, more);
 	packet[0] = umad_test_keep(test, SZ_1G);
 	KUNIT_ASSERT_NOT_NULL(test, packet[0]);
-	KUNIT_EXPECT_GT(test, t->file.payer->used, (size_t)SZ_2G);
+	KUNIT_EXPECT_GT(test, account->counted, (size_t)SZ_2G);
 	KUNIT_EXPECT_NULL(test, umad_test_keep(test, 1000));
-	umad_packet_free(&t->file, packet[0]);
-	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)0);
+	umad_packet_discard(&t->file, packet[0]);
+	umad_packet_discard(&t->file, more);
+	KUNIT_EXPECT_EQ(test, account->counted, (size_t)0);
 
 	for (i = 0; i < ARRAY_SIZE(packet); i++) {
 		packet[i] = umad_test_keep(test, SZ_1M);
@@ -293,15 +299,35 @@ static void umad_recv_budget_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, i, 16);
 	/* What is freed makes room */
 	if (i) {
-		umad_packet_free(&t->file, packet[--i]);
+		umad_packet_discard(&t->file, packet[--i]);
 		more = umad_test_keep(test, SZ_1M);
 		KUNIT_EXPECT_NOT_NULL(test, more);
 		if (more)
 			packet[i++] = more;
 	}
 	while (i--)
-		umad_packet_free(&t->file, packet[i]);
-	KUNIT_EXPECT_EQ(test, t->file.payer->used, (size_t)0);
+		umad_packet_discard(&t->file, packet[i]);
+	KUNIT_EXPECT_EQ(test, account->counted, (size_t)0);
+}
+
+/* What is sent has to fit into what is left of the budget */
+static void umad_account_test(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+	struct umad_account *account = t->file.account;
+	struct umad_account *same = umad_account_get();
+
+	KUNIT_EXPECT_PTR_EQ(test, same, account);
+	umad_account_put(same);
+
+	KUNIT_EXPECT_FALSE(test, umad_account_take(account, SZ_32M + 1, true));
+	KUNIT_EXPECT_TRUE(test, umad_account_take(account, SZ_32M - 1, true));
+	KUNIT_EXPECT_FALSE(test, umad_account_take(account, 2, true));
+	KUNIT_EXPECT_TRUE(test, umad_account_take(account, 2, false));
+	KUNIT_EXPECT_FALSE(test, umad_account_take(account, 1, true));
+	KUNIT_EXPECT_FALSE(test, umad_account_take(account, 1, false));
+	umad_account_give(account, SZ_32M + 1);
+	KUNIT_EXPECT_EQ(test, account->counted, (size_t)0);
 }
 
 static struct kunit_case umad_recv_cases[] = {
@@ -311,6 +337,7 @@ static struct kunit_case umad_recv_cases[] = {
 	KUNIT_CASE(umad_recv_dropped_response_test),
 	KUNIT_CASE(umad_recv_size_test),
 	KUNIT_CASE(umad_recv_budget_test),
+	KUNIT_CASE(umad_account_test),
 	{}
 };
 

@@ -1,50 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Received RMPP messages, and OPA MADs: all that is too long for a packet.
- *
- * The MAD layer hands a message over in segments, the buffers that its MADs came
- * in. It stays in them, within a budget of the payer, until it is read or moved
- * to memory of the payer. No other file knows segments.
+ * Received RMPP messages of several segments. The MAD layer hands a message over in
+ * the buffers that its MADs came in, and there it stays until it is read. Its sender
+ * has the acknowledgment already, so it is not lost while the budget of the account
+ * lasts. No other file knows segments.
  */
 #include <linux/log2.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
+#include <linux/uio.h>
 
-#include "user_mad.h"
+#include "rmpp.h"
 
 /* What struct ib_mad_private, which is not ours to know, adds to a MAD and its GRH */
 #define UMAD_SEGMENT_OVERHEAD	SZ_256
-
-/* So many buffers of a message are freed at a time */
-#define UMAD_FREE_SEGS	64
-
-static_assert(sizeof(struct umad_rmpp) <= UMAD_MAD_SIZE);
-
-/**
- * umad_segments_free - give the MAD layer's buffers back
- * @segs: a list as ib_mad_recv_wc.rmpp_list, empty on return
- *
- * Context: process context; may sleep unless it is one buffer.
- */
-void umad_segments_free(struct list_head *segs)
-{
-	struct ib_mad_recv_wc part;
-	struct list_head *last;
-	int i;
-
-	while (!list_empty(segs)) {
-		INIT_LIST_HEAD(&part.rmpp_list);
-		last = segs->next;
-		for (i = 1; i < UMAD_FREE_SEGS && last->next != segs; i++)
-			last = last->next;
-		list_cut_position(&part.rmpp_list, segs, last);
-		ib_free_recv_mad(&part);
-		if (!list_empty(segs))
-			cond_resched();
-	}
-}
 
 /*
  * How many buffers a message has, or a few more. Behind its end there may be others
@@ -65,93 +35,99 @@ static u32 umad_segments_count(const struct list_head *segs)
 
 /**
  * umad_rmpp_keep - leave a message in the segments it came in
- * @payer: who pays
- * @packet: what gets the message; its lengths are known
+ * @file: who receives, and pays
+ * @hdr_len: length of the user header
  * @recv_wc: the message; its segments are the packet's on success
  * @max_mad_size: longest MAD of the port; each buffer has room for one
  *
  * Context: a receive handler; the time does not depend on the length.
- * Return: true, or false if the budget is spent.
+ * Return: a packet with all but the user header filled in, or
+ *  * -EDQUOT: the budget is spent
+ *  * -ENOMEM: there is no memory
  */
-bool umad_rmpp_keep(struct umad_payer *payer, struct umad_packet *packet,
-		    struct ib_mad_recv_wc *recv_wc, size_t max_mad_size)
+struct umad_packet *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
+				   struct ib_mad_recv_wc *recv_wc,
+				   size_t max_mad_size)
 {
+	const size_t len = sizeof(struct ib_user_mad_hdr) + sizeof(struct umad_rmpp);
 	u8 class = recv_wc->recv_buf.mad->mad_hdr.mgmt_class;
-	struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
-	bool room;
+	struct umad_packet *packet;
+	struct umad_rmpp *rmpp;
+	size_t counted;
 
-	*rmpp = (struct umad_rmpp){
-		.seg_size	= recv_wc->mad_seg_size,
-		.skip		= ib_get_mad_data_offset(class),
-		.size		= umad_segments_count(&recv_wc->rmpp_list) *
-				  roundup_pow_of_two(max_mad_size +
-						     UMAD_SEGMENT_OVERHEAD),
-	};
+	counted = umad_segments_count(&recv_wc->rmpp_list) *
+		  roundup_pow_of_two(max_mad_size + UMAD_SEGMENT_OVERHEAD) +
+		  sizeof(struct umad_loose) + len;
+	if (!umad_account_take(file->account, counted, false))
+		return ERR_PTR(-EDQUOT);
+
+	packet = umad_packet_alloc_loose(file, len, UMAD_GFP_COUNTED);
+	if (!packet) {
+		umad_account_give(file->account, counted);
+		return ERR_PTR(-ENOMEM);
+	}
+	umad_packet_loose(packet)->counted = counted;
+	packet->length = hdr_len + recv_wc->mad_len;
+	packet->first_len = hdr_len + min_t(size_t, recv_wc->mad_len,
+					    recv_wc->mad_seg_size);
+	packet->hdr_len = hdr_len;
+	packet->sent = false;
+	packet->rmpp = true;
+
+	rmpp = umad_packet_rmpp(packet);
 	INIT_LIST_HEAD(&rmpp->segs);
-	INIT_LIST_HEAD(&rmpp->entry);
-
-	spin_lock(&payer->lock);
-	room = !payer->used || payer->used + rmpp->size <= UMAD_BUDGET_RMPP;
-	if (room)
-		payer->used += rmpp->size;
-	spin_unlock(&payer->lock);
-
-	if (room)
-		list_splice_init(&recv_wc->rmpp_list, &rmpp->segs);
-	return room;
+	list_splice_init(&recv_wc->rmpp_list, &rmpp->segs);
+	rmpp->seg_size = recv_wc->mad_seg_size;
+	rmpp->skip = ib_get_mad_data_offset(class);
+	return packet;
 }
 
 /**
  * umad_rmpp_give_back - undo umad_rmpp_keep()
- * @payer: who pays
- * @packet: the message, which umad_payer_offer() has not seen
+ * @file: who received it
+ * @packet: the message; not to be touched any more
  * @recv_wc: gets its segments back
+ *
+ * Context: a receive handler.
  */
-void umad_rmpp_give_back(struct umad_payer *payer, struct umad_packet *packet,
+void umad_rmpp_give_back(struct umad_file *file, struct umad_packet *packet,
 			 struct ib_mad_recv_wc *recv_wc)
 {
 	list_splice_init(&umad_packet_rmpp(packet)->segs, &recv_wc->rmpp_list);
-	umad_rmpp_release(payer, packet);
-	packet->rmpp = false;
+	umad_packet_free(file, packet);
 }
 
-/**
- * umad_rmpp_release - give back what a message takes of the budget
- * @payer: who pays
- * @packet: the message, owned by the caller
- *
- * Return: true, or false if it is being moved: then it is freed when that is
- * over, and not to be touched any more.
- */
-bool umad_rmpp_release(struct umad_payer *payer, struct umad_packet *packet)
-{
-	struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
-	bool moving;
-
-	spin_lock(&payer->lock);
-	list_del_init(&rmpp->entry);
-	payer->used -= rmpp->size;
-	rmpp->size = 0;
-	moving = rmpp->moving;
-	rmpp->dead = moving;
-	spin_unlock(&payer->lock);
-
-	return !moving;
-}
-
-/* Lets others run: there may be 2 GiB to be copied */
+/* Lets others run: there may be millions of segments */
 static bool umad_reader_killed(void)
 {
 	cond_resched();
 	return fatal_signal_pending(current);
 }
 
-/*
- * Segments are short, and there may be millions of them: user memory is opened
- * for many at a time.
- */
-static int umad_copy_segments(char __user *buf, const struct umad_rmpp *rmpp,
-			      size_t len)
+/* The first segment is taken whole, with its headers; of the others only the data */
+static int umad_segments_to_iter(struct iov_iter *to, const struct umad_rmpp *rmpp,
+				 size_t len)
+{
+	const struct ib_mad_recv_buf *seg;
+	size_t skip = 0, part;
+
+	list_for_each_entry(seg, &rmpp->segs, list) {
+		part = min_t(size_t, len, rmpp->seg_size - skip);
+		if (copy_to_iter((const char *)seg->mad + skip, part, to) != part)
+			return -EFAULT;
+		if (umad_reader_killed())
+			return -EINTR;
+		len -= part;
+		if (!len)
+			break;
+		skip = rmpp->skip;
+	}
+	return 0;
+}
+
+/* Segments are short: user memory is opened for many at a time */
+static int umad_segments_to_user(char __user *to, const struct umad_rmpp *rmpp,
+				 size_t len)
 {
 	const struct ib_mad_recv_buf *seg;
 	size_t skip = 0, part;
@@ -159,13 +135,13 @@ static int umad_copy_segments(char __user *buf, const struct umad_rmpp *rmpp,
 
 	seg = list_first_entry(&rmpp->segs, struct ib_mad_recv_buf, list);
 	while (len) {
-		if (!user_write_access_begin(buf, len))
+		if (!user_write_access_begin(to, len))
 			return -EFAULT;
 		for (n = 0; len && n < UMAD_YIELD_SEGS; n++) {
 			part = min_t(size_t, len, rmpp->seg_size - skip);
-			unsafe_copy_to_user(buf, (const char *)seg->mad + skip,
+			unsafe_copy_to_user(to, (const char *)seg->mad + skip,
 					    part, fault);
-			buf += part;
+			to += part;
 			len -= part;
 			skip = rmpp->skip;
 			seg = list_next_entry(seg, list);
@@ -181,127 +157,43 @@ fault:
 	return -EFAULT;
 }
 
-static int umad_copy_moved(char __user *buf, const void *copy, size_t len)
-{
-	size_t at, part;
-
-	for (at = 0; at < len; at += part) {
-		part = min(len - at, UMAD_YIELD_LEN);
-		if (copy_to_user(buf + at, copy + at, part))
-			return -EFAULT;
-		if (umad_reader_killed())
-			return -EINTR;
-	}
-	return 0;
-}
-
-/* Nobody moves a message while it is being read */
-static void umad_rmpp_set_reading(struct umad_payer *payer,
-				  struct umad_rmpp *rmpp, bool reading)
-{
-	spin_lock(&payer->lock);
-	rmpp->reading = reading;
-	if (reading) {
-		list_del_init(&rmpp->entry);
-	} else if (!rmpp->copy && !rmpp->moving) {
-		list_add(&rmpp->entry, &payer->messages);
-		/* Who was to move it may have come while it was not there */
-		umad_payer_kick(payer);
-	}
-	spin_unlock(&payer->lock);
-}
-
 /**
  * umad_rmpp_read - copy a message, or the beginning of it, to user memory
- * @payer: who pays
  * @packet: the message, owned by the caller
  * @buf: where to
  * @len: how much, from the user header on; all of the message if it is as long
- *
- * A message that was read completely has to be freed. Any other one can be read
- * again, and moved meanwhile.
  *
  * Context: process context; nothing is held while user memory is written.
  * Return: 0, -ENOSPC if @len is less than all, -EFAULT, or -EINTR if the reader
  * is being killed.
  */
-int umad_rmpp_read(struct umad_payer *payer, struct umad_packet *packet,
-		   char __user *buf, size_t len)
+int umad_rmpp_read(struct umad_packet *packet, struct umad_buf buf, size_t len)
 {
-	struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
-	u8 hdr_len = packet->hdr_len;
-	int ret;
+	const struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
+	size_t hdr_len = packet->hdr_len;
+	int ret = -EFAULT;
 
-	umad_rmpp_set_reading(payer, rmpp, true);
-	if (copy_to_user(buf, packet->data, hdr_len))
-		ret = -EFAULT;
-	else if (rmpp->copy)
-		ret = umad_copy_moved(buf + hdr_len, rmpp->copy, len - hdr_len);
-	else
-		ret = umad_copy_segments(buf + hdr_len, rmpp, len - hdr_len);
+	if (!buf.iter && !copy_to_user(buf.user, packet->data, hdr_len))
+		ret = umad_segments_to_user(buf.user + hdr_len, rmpp, len - hdr_len);
+	else if (buf.iter && copy_to_iter(packet->data, hdr_len, buf.iter) == hdr_len)
+		ret = umad_segments_to_iter(buf.iter, rmpp, len - hdr_len);
 	if (!ret && len < packet->length)
 		ret = -ENOSPC;
-	if (ret)
-		umad_rmpp_set_reading(payer, rmpp, false);
 	return ret;
 }
 
-/* The first segment is taken whole, with its headers; of the others only the data */
-static void umad_segments_copy(void *to, const struct umad_rmpp *rmpp, size_t len)
-{
-	const struct ib_mad_recv_buf *seg;
-	size_t skip = 0, part;
-
-	list_for_each_entry(seg, &rmpp->segs, list) {
-		part = min_t(size_t, len, rmpp->seg_size - skip);
-		umad_copy(memcpy, to, (const u8 *)seg->mad + skip, part,
-			  IB_MGMT_SA_DATA, IB_MGMT_VENDOR_DATA);
-		to += part;
-		len -= part;
-		skip = rmpp->skip;
-		cond_resched();
-	}
-}
-
 /**
- * umad_rmpp_move - move a message to memory of the payer
- * @payer: who pays
- * @packet: the message. Its umad_rmpp.moving is set, so that nobody else can free
- *	it or move it; it may be read, or given up, at the same time
- * @copy: memory for all of it, which is the message's or freed on return; or NULL
- *	if there is none, and the message stays where it is
+ * umad_rmpp_free - free a message
+ * @file: who paid for it
+ * @packet: the message, owned by the caller
  *
- * Who reads the message or has given it up goes first, and @copy is for nothing.
- *
- * Context: process context; may sleep.
- * Return: true, or false if the message was given up and the caller has to free
- * @packet.
+ * Context: process context.
  */
-bool umad_rmpp_move(struct umad_payer *payer, struct umad_packet *packet,
-		    void *copy)
+void umad_rmpp_free(struct umad_file *file, struct umad_packet *packet)
 {
-	struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
-	LIST_HEAD(segs);
-	bool dead;
+	struct ib_mad_recv_wc recv_wc;
 
-	if (copy)
-		umad_segments_copy(copy, rmpp, packet->length - packet->hdr_len);
-
-	spin_lock(&payer->lock);
-	rmpp->moving = false;
-	dead = rmpp->dead;
-	if (!dead && !rmpp->reading && copy) {
-		list_splice_init(&rmpp->segs, &segs);
-		payer->used -= rmpp->size;
-		rmpp->size = 0;
-		swap(rmpp->copy, copy);
-	} else if (!dead && !rmpp->reading) {
-		list_add(&rmpp->entry, &payer->messages);
-	}
-	spin_unlock(&payer->lock);
-
-	/* Not ours to touch any more, unless it is dead */
-	umad_segments_free(&segs);
-	vfree(copy);
-	return !dead;
+	INIT_LIST_HEAD(&recv_wc.rmpp_list);
+	umad_rmpp_give_back(file, packet, &recv_wc);
+	ib_free_recv_mad(&recv_wc);
 }

@@ -2,9 +2,9 @@
 /*
  * Sending: from write() to the completion by the MAD layer.
  *
- * User memory is read, and memory waited for, with nothing held. So an attempt to
- * send waits for neither. If it lacks something it is undone, the writer provides
- * what it lacked, and makes another attempt.
+ * User memory is read before an agent is taken, as who removes the device waits for
+ * whoever has one. What follows waits for nothing but an address on RoCE, and for a
+ * bounded amount of memory.
  */
 #include <linux/fs.h>
 #include <linux/memcontrol.h>
@@ -13,7 +13,8 @@
 #include <linux/uio.h>
 #include <rdma/ib_verbs.h>
 
-#include "user_mad.h"
+#include "packet.h"
+#include "trace.h"
 
 /*
  * A limit for programs that have lost control and are in no cgroup with a limit:
@@ -26,6 +27,12 @@ module_param_named(max_sends, umad_max_sends, uint, 0644);
 MODULE_PARM_DESC(max_sends,
 		 "How many sends may be outstanding or timed out and unread, for each descriptor");
 
+/*
+ * The MAD layer allocates all segments of a message at once, without a chance for
+ * others to run or for us to stop. This is 1.3 million segments.
+ */
+#define UMAD_MAX_MESSAGE	SZ_256M
+
 /**
  * umad_plan_send - decide how a MAD is handed to the MAD layer
  * @mad: beginning of the MAD, at least IB_MGMT_RMPP_HDR bytes
@@ -35,7 +42,7 @@ MODULE_PARM_DESC(max_sends,
  * @plan: result
  *
  * Return: 0, or -EINVAL if the MAD lacks part of its class header, or is too
- * long for one MAD and the kernel is not asked to cut it.
+ * long for one MAD and the kernel is not asked to cut it, or too long for that.
  */
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan)
@@ -52,10 +59,9 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 
 	plan->own_rmpp_hdr = kernel_rmpp && rmpp_class;
 	plan->rmpp = plan->own_rmpp_hdr && active;
-	plan->repeat = !kernel_rmpp && active && rmpp_class;
+	plan->user_rmpp = !kernel_rmpp && active && rmpp_class;
 
-	/* The MAD layer counts in int, up to the end of the last segment */
-	if (len > (plan->rmpp ? INT_MAX - mad_size : mad_size))
+	if (len > (plan->rmpp ? UMAD_MAX_MESSAGE : mad_size))
 		return -EINVAL;
 
 	plan->hdr_len = hdr_len;
@@ -63,96 +69,123 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	return 0;
 }
 
-/* Returns 0, a negative errno or enum umad_lack, as all parts of an attempt */
-static int umad_create_send_mad(struct umad_agent *agent,
-				struct umad_message *m,
-				const struct umad_plan *plan,
-				struct ib_mad_send_buf **result)
+static struct ib_mad_send_buf *umad_create_send_mad(struct umad_agent *agent,
+						    const struct umad_message *m,
+						    const struct umad_plan *plan,
+						    gfp_t gfp)
 {
+	struct mem_cgroup *old = set_active_memcg(agent->file->account->memcg);
 	const struct ib_user_mad_hdr *hdr = umad_message_hdr(m);
 	struct ib_mad_send_buf *msg;
-	struct mem_cgroup *old;
-	int ret;
 
-	old = set_active_memcg(agent->file->payer->memcg);
 	msg = ib_create_send_mad(agent->mad_agent, be32_to_cpu(hdr->qpn),
 				 umad_hdr_pkey_index(hdr, m->hdr_len),
-				 plan->rmpp, plan->hdr_len, plan->data_len,
-				 UMAD_GFP_CHARGED,
+				 plan->rmpp, plan->hdr_len, plan->data_len, gfp,
 				 umad_message_mad(m)->mad_hdr.base_version);
 	set_active_memcg(old);
 	if (IS_ERR(msg))
-		return PTR_ERR(msg) == -ENOMEM ? UMAD_LACK_ROOM : PTR_ERR(msg);
-
-	ret = umad_message_fill(m, plan, msg);
-	if (ret) {
-		ib_free_send_mad(msg);
-		return ret;
-	}
+		return msg;
 
 	msg->timeout_ms = hdr->timeout_ms;
 	msg->retries = hdr->retries;
-	*result = msg;
-	return 0;
+	return msg;
+}
+
+static void umad_free_send(struct umad_file *file, struct ib_mad_send_buf *msg)
+{
+	struct umad_packet *packet = msg->context[0];
+
+	ib_free_send_mad(msg);
+	umad_packet_free(file, packet);
 }
 
 /*
- * The upper half of a request's transaction ID is the agent's, by which the
- * MAD layer finds whom a response is for.
+ * The MAD layer's buffers and a packet: charged, or else counted. A packet that is
+ * counted gives back what the message has taken.
  */
-static void umad_set_tid(const struct umad_agent *agent, struct ib_mad_hdr *mad)
-{
-	u64 tid = be64_to_cpu(mad->tid);
-
-	mad->tid = cpu_to_be64((u64)agent->mad_agent->hi_tid << 32 |
-			       lower_32_bits(tid));
-}
-
-/* @packet and @msg are the MAD layer's on success, and the caller's if not */
-static int umad_post(struct umad_agent *agent, struct umad_message *m,
-		     struct umad_packet *packet, struct ib_mad_send_buf *msg)
+static struct ib_mad_send_buf *umad_create_send(struct umad_agent *agent,
+						struct umad_message *m,
+						const struct umad_plan *plan)
 {
 	struct umad_file *file = agent->file;
+	struct ib_mad_send_buf *msg;
+	struct umad_packet *packet;
+	gfp_t gfp;
+
+	do {
+		if (m->counted) {
+			gfp = m->nowait ? UMAD_GFP_COUNTED : UMAD_GFP_WRITER;
+			packet = umad_packet_alloc_loose(file, UMAD_TIMEOUT_LEN, gfp);
+		} else {
+			gfp = UMAD_GFP_CHARGED;
+			packet = umad_packet_alloc(file, true);
+		}
+		if (!packet) {
+			msg = ERR_PTR(-ENOMEM);
+			continue;
+		}
+		packet->sent = true;
+
+		msg = umad_create_send_mad(agent, m, plan, gfp);
+		if (IS_ERR(msg))
+			umad_packet_free(file, packet);
+	} while (msg == ERR_PTR(-ENOMEM) && !m->counted &&
+		 umad_message_count(m, file->account));
+
+	if (msg == ERR_PTR(-ENOMEM))
+		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
+	if (IS_ERR(msg))
+		return msg;
+
+	if (m->counted) {
+		umad_packet_loose(packet)->counted = m->counted;
+		m->counted = 0;
+	}
+	msg->context[0] = packet;
+	return msg;
+}
+
+/* @msg is the MAD layer's on success, and the caller's if not */
+static int umad_post(struct umad_agent *agent, const struct umad_message *m,
+		     const struct umad_plan *plan, struct ib_mad_send_buf *msg)
+{
+	struct umad_packet *packet = msg->context[0];
+	struct umad_file *file = agent->file;
 	struct ib_mad_hdr *mad;
-	int ret;
+	int ret = 0;
 
 	packet->hdr_len = m->hdr_len;
-	umad_copy(memcpy, &packet->data[0], &m->head[0], m->hdr_len + IB_MGMT_MAD_HDR,
-		  UMAD_TIMEOUT_LEN,
-		  sizeof(struct ib_user_mad_hdr_old) + IB_MGMT_MAD_HDR);
+	/* A little too much in the old layout, where this has room and is cheaper */
+	memcpy(packet->data, m->head, UMAD_TIMEOUT_LEN);
 	mad = umad_packet_mad(packet);
 	packet->response = ib_response_mad(mad);
-	packet->settled = !msg->timeout_ms;
+	packet->hashed = false;
+	packet->rmpp = false;
+	packet->no_record = !msg->timeout_ms;
+	/* The MAD layer finds whom a response is for by the agent's half of the ID */
 	if (!packet->response)
-		umad_set_tid(agent, mad);
+		mad->tid = cpu_to_be64((u64)agent->mad_agent->hi_tid << 32 |
+				       lower_32_bits(be64_to_cpu(mad->tid)));
 	((struct ib_mad_hdr *)msg->mad)->tid = mad->tid;
 
-	ret = umad_transaction_begin(file, packet);
-	if (ret == -EINVAL)
-		umad_count(file->port, UMAD_STAT_REFUSED_DUPLICATE);
-	if (ret)
-		return ret == -ENOMEM ? UMAD_LACK_TABLE : ret;
+	if (!plan->user_rmpp)
+		ret = umad_transaction_begin(file, packet);
+	if (ret) {
+		umad_count(file->port, ret == -ENOMEM ? UMAD_STAT_REFUSED_MEMORY :
+							UMAD_STAT_REFUSED_DUPLICATE);
+		return ret;
+	}
 
-	msg->context[0] = packet;
 	atomic_inc(&agent->outstanding);
 	ret = ib_post_send_mad(msg, NULL);
 	if (ret) {
 		atomic_dec(&agent->outstanding);
-		umad_transaction_end(file, packet);
+		if (packet->hashed)
+			umad_transaction_end(file, packet);
 		/* The device may not like its address any more */
 		umad_ah_drop(agent);
 	}
 	return ret;
-}
-
-/*
- * A send without response counts until its timeout record is read, as no other
- * limit applies to that.
- */
-static bool umad_send_room(struct umad_file *file)
-{
-	return atomic_inc_return(&file->sends) + READ_ONCE(file->timeouts) <=
-	       READ_ONCE(umad_max_sends);
 }
 
 static int umad_send(struct umad_agent *agent, struct umad_message *m,
@@ -160,47 +193,48 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 {
 	struct umad_file *file = agent->file;
 	struct ib_mad_send_buf *msg;
-	struct umad_packet *packet;
 	int ret;
 
-	if (!umad_send_room(file)) {
+	/* Until its record is read, as no other limit applies to that */
+	if (atomic_inc_return(&file->sends) + READ_ONCE(file->timeouts) >
+	    READ_ONCE(umad_max_sends)) {
+		umad_count(file->port, UMAD_STAT_REFUSED_LIMIT);
 		ret = -ENOBUFS;
 		goto err_count;
 	}
 
-	packet = umad_packet_alloc_send(file, plan->repeat);
-	if (!packet) {
-		ret = UMAD_LACK_ROOM;
+	msg = umad_create_send(agent, m, plan);
+	if (IS_ERR(msg)) {
+		ret = PTR_ERR(msg);
 		goto err_count;
 	}
 
-	ret = umad_create_send_mad(agent, m, plan, &msg);
-	if (ret)
-		goto err_packet;
-
-	ret = umad_ah_get(agent, umad_message_hdr(m), m->nowait, msg);
+	ret = umad_message_fill(m, plan, msg, file->port);
 	if (ret)
 		goto err_msg;
 
-	ret = umad_post(agent, m, packet, msg);
+	ret = umad_ah_get(agent, umad_message_hdr(m), msg);
+	if (ret)
+		goto err_msg;
+
+	ret = umad_post(agent, m, plan, msg);
 	if (ret)
 		goto err_ah;
+
+	umad_count(file->port, plan->rmpp ? UMAD_STAT_RMPP_SENT : UMAD_STAT_SENT);
 	return 0;
 
 err_ah:
 	umad_ah_put(msg);
 err_msg:
-	ib_free_send_mad(msg);
-err_packet:
-	umad_packet_free(file, packet);
+	umad_free_send(file, msg);
 err_count:
 	atomic_dec(&file->sends);
 	return ret;
 }
 
-static int umad_plan_message(struct umad_agent *agent,
-			     const struct umad_message *m,
-			     struct umad_plan *plan)
+static int umad_plan_message(const struct umad_agent *agent,
+			     const struct umad_message *m, struct umad_plan *plan)
 {
 	const struct ib_mad_agent *mad_agent = agent->mad_agent;
 	const struct umad_rmpp_mad *mad = umad_message_mad(m);
@@ -209,47 +243,44 @@ static int umad_plan_message(struct umad_agent *agent,
 	if (mad->mad_hdr.base_version == OPA_MGMT_BASE_VERSION &&
 	    rdma_cap_opa_mad(mad_agent->device, mad_agent->port_num))
 		mad_size = sizeof(struct opa_mad);
-
 	return umad_plan_send(mad, m->len, agent->kernel_rmpp, mad_size, plan);
 }
 
 /*
- * One attempt. Returns 0, a negative errno, or enum umad_lack if another one may
- * succeed. Each looks up the agent anew, as it may be another one by then.
+ * What is longer than a MAD is copied when it is known that it can be sent, and with
+ * no agent held: then there is another attempt.
  */
-static int umad_attempt(struct umad_file *file, struct umad_message *m)
+static int umad_send_message(struct umad_file *file, struct umad_message *m)
 {
 	struct umad_agent *agent;
 	struct umad_plan plan;
+	bool fetch;
 	int ret;
 
-	agent = umad_agent_get(file, umad_message_hdr(m)->id);
-	if (!agent)
-		return -EIO;
+	do {
+		agent = umad_agent_get(file, umad_message_hdr(m)->id);
+		if (!agent)
+			return -EIO;
 
-	ret = umad_plan_message(agent, m, &plan);
-	if (!ret && m->head_len < m->len && !m->faulted)
-		ret = UMAD_LACK_PAGES;
-	if (!ret)
-		ret = umad_send(agent, m, &plan);
-	if (!ret)
-		umad_count(file->port,
-			   plan.rmpp ? UMAD_STAT_RMPP_SENT : UMAD_STAT_SENT);
+		fetch = m->head_len < m->len && !m->rest;
+		ret = umad_plan_message(agent, m, &plan);
+		if (!ret && m->nowait &&
+		    (fetch || rdma_protocol_roce(agent->mad_agent->device,
+						 agent->mad_agent->port_num)))
+			ret = -EAGAIN;
+		if (!ret && !fetch)
+			ret = umad_send(agent, m, &plan);
+		umad_agent_put(agent);
 
-	umad_agent_put(agent);
+		if (!ret && fetch)
+			ret = umad_message_fetch(m, file);
+	} while (!ret && fetch);
+
 	return ret;
 }
 
-static void umad_count_refusal(const struct umad_file *file, int ret)
-{
-	if (ret == -ENOBUFS)
-		umad_count(file->port, UMAD_STAT_REFUSED_LIMIT);
-	else if (ret == -ENOMEM)
-		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
-}
-
 /* Returns what umad_write() does, or -EAGAIN if that has to wait and must not */
-static ssize_t umad_write_message(struct umad_file *file, const char __user *buf,
+static ssize_t umad_write_message(struct umad_file *file, struct umad_buf from,
 				  size_t count, bool nowait)
 {
 	const struct ib_user_mad_hdr *hdr;
@@ -261,7 +292,7 @@ static ssize_t umad_write_message(struct umad_file *file, const char __user *buf
 	if (count < hdr_len + IB_MGMT_RMPP_HDR)
 		return -EINVAL;
 
-	ret = umad_message_init(&m, buf, count - hdr_len, hdr_len, nowait);
+	ret = umad_message_init(&m, from, count - hdr_len, hdr_len, nowait);
 	if (ret)
 		return ret;
 
@@ -269,19 +300,11 @@ static ssize_t umad_write_message(struct umad_file *file, const char __user *buf
 	if (hdr->id >= UMAD_MAX_AGENTS)
 		return -EINVAL;
 
-	if (tracepoint_enabled(ib_umad_write))
-		umad_trace_write(file, hdr, hdr_len,
-				 &umad_message_mad(&m)->mad_hdr);
+	trace_ib_umad_write(file->port, hdr, hdr_len, &umad_message_mad(&m)->mad_hdr);
 
-	do {
-		ret = umad_attempt(file, &m);
-	} while (ret > 0 && !(ret = umad_message_provide(file, &m, ret)));
-
-	umad_message_exit(&m);
-	if (!ret)
-		return count;
-	umad_count_refusal(file, ret);
-	return ret;
+	ret = umad_send_message(file, &m);
+	umad_message_exit(&m, file->account);
+	return ret ?: count;
 }
 
 /**
@@ -298,32 +321,34 @@ static ssize_t umad_write_message(struct umad_file *file, const char __user *buf
  *    outstanding already, or an address or class the port cannot do
  *  * -EFAULT: bad pointer; nothing was sent
  *  * -EIO: no such agent, or the device is gone
- *  * -ENOMEM: no memory, or none left to the opener's cgroup
+ *  * -ENOMEM: no memory, or no room for it in the opener's cgroup and account
  *  * -ENOBUFS: as many sends are outstanding or timed out as may be
  *  * what rdma_create_user_ah() and ib_post_send_mad() return
  */
 ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
 		   loff_t *pos)
 {
-	return umad_write_message(filp->private_data, buf, count, false);
+	return umad_write_message(filp->private_data,
+				  (struct umad_buf) { .user = (char __user *)buf },
+				  count, false);
 }
 
 /**
  * umad_write_iter - send several MADs or RMPP messages, one from each element
  * @iocb: of a descriptor of umadN
- * @from: user memory, as of writev() and io_uring
+ * @from: user memory, as of writev() and io_uring; or a registered buffer of
+ *	io_uring, which has one
  *
- * The first element that is refused ends it. With IOCB_NOWAIT, an element that
- * could be sent only after waiting is refused with -EAGAIN: for memory, or for an
- * address on RoCE.
+ * The first element that is refused ends it. With IOCB_NOWAIT, -EAGAIN is for what
+ * may have to wait: for an address on RoCE, or for the copy of a message that is
+ * longer than a MAD.
  *
  * This is apart from umad_write() for the same reason as umad_read_iter() is from
  * umad_read().
  *
  * Context: process context; nothing is held while user memory is read.
  * Return: length of all elements that were sent. If there is none, what
- * umad_write() returns, -EAGAIN, or -EINVAL if @from is no user memory, as of
- * io_uring's registered buffers.
+ * umad_write() returns, -EAGAIN, or -EINVAL for io_submit(), as ever.
  */
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
@@ -333,15 +358,20 @@ ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	ssize_t ret = -EINVAL;
 	ssize_t done = 0;
 
-	if (!user_backed_iter(from))
+	if (iocb->ki_flags & IOCB_AIO_RW)
 		return -EINVAL;
+	if (!user_backed_iter(from))
+		return umad_write_message(file, (struct umad_buf) { .iter = from },
+					  iov_iter_count(from), nowait);
 
 	/* As in umad_read_iter() */
 	end = iter_iov(from) + from->nr_segs;
 	for (iov = iter_iov(from); iov < end; iov++) {
 		if (!iov->iov_len && done)
 			continue;
-		ret = umad_write_message(file, iov->iov_base, iov->iov_len, nowait);
+		ret = umad_write_message(file,
+					 (struct umad_buf) { .user = iov->iov_base },
+					 iov->iov_len, nowait);
 		if (ret < 0)
 			break;
 		done += ret;
@@ -353,30 +383,33 @@ ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
  * Whoever waits for a response has to learn that there will be none: that none
  * came, that there was no room for it, or that the request failed after write()
  * had returned. An RMPP message can time out although no response is expected.
- * Nobody waits if the agent is being unregistered, and has no users any more.
+ * What ends because its agent is being unregistered has not failed, and nobody waits:
+ * the agent has no users any more.
  */
 static bool umad_send_lost(const struct umad_agent *agent,
-			   const struct umad_packet *packet,
-			   enum ib_wc_status status)
-{
-	if (status == IB_WC_RESP_TIMEOUT_ERR)
-		return true;
-	return !packet->settled && refcount_read(&agent->users);
-}
-
-/* What ends because its agent is being unregistered has not failed */
-static void umad_send_failed(const struct umad_agent *agent,
-			     struct umad_packet *packet,
-			     enum ib_wc_status status)
+			   struct umad_packet *packet, enum ib_wc_status status)
 {
 	const struct umad_port *port = agent->file->port;
 
 	if (status == IB_WC_RESP_TIMEOUT_ERR) {
 		umad_count(port, UMAD_STAT_TIMEOUTS);
-		umad_trace_timeout(agent, umad_packet_mad(packet));
-	} else if (refcount_read(&agent->users)) {
-		umad_count(port, UMAD_STAT_SEND_ERRORS);
+		trace_ib_umad_timeout(agent, umad_packet_mad(packet), UMAD_STAT_TIMEOUTS);
+		return true;
 	}
+	if (!refcount_read(&agent->users))
+		return false;
+	if (status != IB_WC_SUCCESS)
+		umad_count(port, UMAD_STAT_SEND_ERRORS);
+	return !packet->no_record;
+}
+
+/* A send turns into its own record */
+static void umad_send_record(struct umad_file *file, struct umad_packet *packet)
+{
+	packet->length = packet->hdr_len + IB_MGMT_MAD_HDR;
+	packet->first_len = packet->length;
+	umad_packet_hdr(packet)->status = ETIMEDOUT;
+	umad_queue_add(file, packet);
 }
 
 /**
@@ -393,16 +426,19 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_file *file = agent->file;
 
-	umad_transaction_end(file, packet);
+	/* Most have ended with their response */
+	if (packet->hashed)
+		umad_transaction_end(file, packet);
 	atomic_dec(&agent->outstanding);
 	atomic_dec(&file->sends);
 	umad_ah_put(send_wc->send_buf);
 	ib_free_send_mad(send_wc->send_buf);
 
-	if (send_wc->status != IB_WC_SUCCESS)
-		umad_send_failed(agent, packet, send_wc->status);
+	if (packet->loose)
+		umad_packet_recount(file, packet);
+
 	if (umad_send_lost(agent, packet, send_wc->status))
-		umad_queue_add_timeout(file, packet);
+		umad_send_record(file, packet);
 	else
 		umad_packet_free(file, packet);
 }

@@ -21,7 +21,7 @@
  * @hdr_len: length of the headers in front of the data
  * @rmpp: the kernel cuts it
  * @own_rmpp_hdr: the MAD layer fills in the RMPP header
- * @repeat: it may be written again while it is outstanding
+ * @user_rmpp: user space does RMPP, and it has no duplicates
  */
 struct umad_plan_case {
 	const char		*desc;
@@ -34,7 +34,7 @@ struct umad_plan_case {
 	int			hdr_len;
 	bool			rmpp;
 	bool			own_rmpp_hdr;
-	bool			repeat;
+	bool			user_rmpp;
 };
 
 /* A single MAD of up to 256 bytes */
@@ -105,7 +105,7 @@ static const struct umad_plan_case umad_plan_cases[] = {
 		.desc = "RMPP left to user space",
 		.class = 0x03, .len = 256, .mad_size = 256,
 		.active = true,
-		.hdr_len = 56, .repeat = true,
+		.hdr_len = 56, .user_rmpp = true,
 	}, {
 		.desc = "RMPP message without data",
 		.class = 0x03, .len = 56, .mad_size = 256,
@@ -128,17 +128,17 @@ static const struct umad_plan_case umad_plan_cases[] = {
 		.hdr_len = 40, .rmpp = true, .own_rmpp_hdr = true,
 	}, {
 		.desc = "longest RMPP message",
-		.class = 0x03, .len = INT_MAX - 256, .mad_size = 256,
+		.class = 0x03, .len = SZ_256M, .mad_size = 256,
 		.kernel_rmpp = true, .active = true,
 		.hdr_len = 56, .rmpp = true, .own_rmpp_hdr = true,
 	}, {
 		.desc = "longest RMPP message of OPA",
-		.class = 0x03, .len = INT_MAX - 2048, .mad_size = 2048,
+		.class = 0x03, .len = SZ_256M, .mad_size = 2048,
 		.kernel_rmpp = true, .active = true,
 		.hdr_len = 56, .rmpp = true, .own_rmpp_hdr = true,
 	},
-	UMAD_REFUSED("RMPP message whose last segment passes an int", 0x03,
-		     INT_MAX - 255, .kernel_rmpp = true, .active = true),
+	UMAD_REFUSED("RMPP message that is too long", 0x03,
+		     SZ_256M + 1, .kernel_rmpp = true, .active = true),
 	UMAD_REFUSED("RMPP message longer than an int", 0x03,
 		     (size_t)INT_MAX + 1, .kernel_rmpp = true, .active = true),
 	UMAD_REFUSED("RMPP message longer than anything", 0x03, SIZE_MAX,
@@ -167,7 +167,7 @@ static void umad_plan_send_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (size_t)plan.data_len, row->len - row->hdr_len);
 	KUNIT_EXPECT_EQ(test, plan.rmpp, row->rmpp);
 	KUNIT_EXPECT_EQ(test, plan.own_rmpp_hdr, row->own_rmpp_hdr);
-	KUNIT_EXPECT_EQ(test, plan.repeat, row->repeat);
+	KUNIT_EXPECT_EQ(test, plan.user_rmpp, row->user_rmpp);
 }
 
 /**
@@ -219,7 +219,7 @@ static void umad_expect_cut(struct kunit *test, const struct umad_cut_case *row,
 		end += seg;
 
 	memset(&plan, 0xa5, sizeof(plan));
-	if (len < row->hdr_len || len > INT_MAX - row->mad_size) {
+	if (len < row->hdr_len || len > SZ_256M) {
 		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
 				    umad_plan_send(&mad, len, true,
 						   row->mad_size, &plan),
@@ -274,7 +274,7 @@ static void umad_plan_cut_test(struct kunit *test)
 		row->hdr_len + seg, row->hdr_len + 2 * seg,
 		row->hdr_len + 3 * seg, row->hdr_len + 64 * seg,
 		row->hdr_len + 65 * seg, row->hdr_len + 66 * seg,
-		row->hdr_len + SZ_16M / seg * seg, SZ_16M, SZ_1G,
+		row->hdr_len + SZ_16M / seg * seg, SZ_16M, SZ_256M,
 		INT_MAX - 2 * row->mad_size, INT_MAX - row->mad_size,
 		INT_MAX - row->hdr_len, INT_MAX - 2,
 		/* ... which passes what an int and an unsigned int hold */

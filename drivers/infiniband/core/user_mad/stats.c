@@ -8,120 +8,102 @@
  */
 #include <linux/device.h>
 #include <linux/percpu.h>
+#include <linux/rculist.h>
 #include <linux/sysfs.h>
 
 #include "user_mad.h"
 
-/**
- * umad_stats_init - give a port its counters
- * @port: a port nobody else sees yet
- *
- * Return: 0 or -ENOMEM.
- */
-int umad_stats_init(struct umad_port *port)
+/* What is in the files is for those who could open the device */
+static int umad_stats_access(struct umad_port *port)
 {
-	port->stats = alloc_percpu(struct umad_stats);
-	return port->stats ? 0 : -ENOMEM;
+	int ret;
+
+	down_read(&port->dev_lock);
+	ret = umad_port_access(port);
+	up_read(&port->dev_lock);
+
+	return ret;
 }
 
-/**
- * umad_stats_exit - undo umad_stats_init()
- * @port: a port nobody else sees any more
- */
-void umad_stats_exit(struct umad_port *port)
+static unsigned long umad_counter(const struct umad_port *port, enum umad_stat stat)
 {
-	free_percpu(port->stats);
-}
-
-static ssize_t counter_show(struct device *dev, struct device_attribute *attr,
-			    char *buf)
-{
-	struct dev_ext_attribute *ext = container_of(attr, struct dev_ext_attribute,
-						     attr);
-	enum umad_stat stat = (enum umad_stat)(uintptr_t)ext->var;
-	struct umad_port *port = dev_get_drvdata(dev);
 	unsigned long sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(port->stats, cpu)->count[stat]);
-	return sysfs_emit(buf, "%lu\n", sum);
+	return sum;
 }
 
-#define UMAD_COUNTER(name, stat)					\
+/* What there is at the moment, behind the counters */
+enum {
+	UMAD_GAUGE_FILES = UMAD_STATS,
+	UMAD_GAUGE_AGENTS,
+	UMAD_GAUGE_OUTSTANDING,
+	UMAD_GAUGE_UNREAD,
+};
+
+/* Without the lock of the list, which open() needs */
+static unsigned long umad_gauge(struct umad_port *port, unsigned int gauge)
+{
+	unsigned long files = 0, outstanding = 0, unread = 0;
+	struct umad_file *file;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(file, &port->files, port_list) {
+		files++;
+		outstanding += atomic_read(&file->sends);
+		unread += READ_ONCE(file->unread);
+	}
+	rcu_read_unlock();
+
+	switch (gauge) {
+	case UMAD_GAUGE_FILES:
+		return files;
+	case UMAD_GAUGE_AGENTS:
+		return atomic_read(&port->agents);
+	case UMAD_GAUGE_OUTSTANDING:
+		return outstanding;
+	default:
+		return unread;
+	}
+}
+
+static ssize_t stat_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct dev_ext_attribute *ext = container_of(attr, struct dev_ext_attribute,
+						     attr);
+	struct umad_port *port = dev_get_drvdata(dev);
+	uintptr_t stat = (uintptr_t)ext->var;
+	int ret = umad_stats_access(port);
+
+	return ret ?: sysfs_emit(buf, "%lu\n", stat < UMAD_STATS ?
+				 umad_counter(port, stat) : umad_gauge(port, stat));
+}
+
+#define UMAD_FILE(name, stat)						\
 	static struct dev_ext_attribute dev_attr_##name = {		\
-		__ATTR(name, 0444, counter_show, NULL),			\
+		__ATTR(name, 0400, stat_show, NULL),			\
 		(void *)(uintptr_t)(stat),				\
 	}
 
-UMAD_COUNTER(sent, UMAD_STAT_SENT);
-UMAD_COUNTER(received, UMAD_STAT_RECEIVED);
-UMAD_COUNTER(rmpp_sent, UMAD_STAT_RMPP_SENT);
-UMAD_COUNTER(rmpp_received, UMAD_STAT_RMPP_RECEIVED);
-UMAD_COUNTER(timeouts, UMAD_STAT_TIMEOUTS);
-UMAD_COUNTER(send_errors, UMAD_STAT_SEND_ERRORS);
-UMAD_COUNTER(refused_duplicate, UMAD_STAT_REFUSED_DUPLICATE);
-UMAD_COUNTER(refused_limit, UMAD_STAT_REFUSED_LIMIT);
-UMAD_COUNTER(refused_memory, UMAD_STAT_REFUSED_MEMORY);
-UMAD_COUNTER(dropped_limit, UMAD_STAT_DROPPED_LIMIT);
-UMAD_COUNTER(dropped_memory, UMAD_STAT_DROPPED_MEMORY);
-UMAD_COUNTER(dropped_address, UMAD_STAT_DROPPED_ADDRESS);
-
-/* What the open descriptors of a port have, together */
-struct umad_sums {
-	unsigned long	files;
-	unsigned long	outstanding;
-	unsigned long	unread;
-};
-
-static struct umad_sums umad_port_sums(struct umad_port *port)
-{
-	struct umad_sums sums = {};
-	struct umad_file *file;
-
-	mutex_lock(&port->files_lock);
-	list_for_each_entry(file, &port->files, port_list) {
-		sums.files++;
-		sums.outstanding += atomic_read(&file->sends);
-		sums.unread += READ_ONCE(file->unread);
-	}
-	mutex_unlock(&port->files_lock);
-
-	return sums;
-}
-
-static ssize_t files_show(struct device *dev, struct device_attribute *attr,
-			  char *buf)
-{
-	return sysfs_emit(buf, "%lu\n",
-			  umad_port_sums(dev_get_drvdata(dev)).files);
-}
-static DEVICE_ATTR_RO(files);
-
-static ssize_t agents_show(struct device *dev, struct device_attribute *attr,
-			   char *buf)
-{
-	struct umad_port *port = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%d\n", atomic_read(&port->agents));
-}
-static DEVICE_ATTR_RO(agents);
-
-static ssize_t outstanding_show(struct device *dev,
-				struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%lu\n",
-			  umad_port_sums(dev_get_drvdata(dev)).outstanding);
-}
-static DEVICE_ATTR_RO(outstanding);
-
-static ssize_t unread_show(struct device *dev, struct device_attribute *attr,
-			   char *buf)
-{
-	return sysfs_emit(buf, "%lu\n",
-			  umad_port_sums(dev_get_drvdata(dev)).unread);
-}
-static DEVICE_ATTR_RO(unread);
+UMAD_FILE(sent, UMAD_STAT_SENT);
+UMAD_FILE(received, UMAD_STAT_RECEIVED);
+UMAD_FILE(rmpp_sent, UMAD_STAT_RMPP_SENT);
+UMAD_FILE(rmpp_received, UMAD_STAT_RMPP_RECEIVED);
+UMAD_FILE(timeouts, UMAD_STAT_TIMEOUTS);
+UMAD_FILE(send_errors, UMAD_STAT_SEND_ERRORS);
+UMAD_FILE(refused_duplicate, UMAD_STAT_REFUSED_DUPLICATE);
+UMAD_FILE(refused_limit, UMAD_STAT_REFUSED_LIMIT);
+UMAD_FILE(refused_memory, UMAD_STAT_REFUSED_MEMORY);
+UMAD_FILE(dropped_limit, UMAD_STAT_DROPPED_LIMIT);
+UMAD_FILE(dropped_memory, UMAD_STAT_DROPPED_MEMORY);
+UMAD_FILE(dropped_rmpp, UMAD_STAT_DROPPED_RMPP);
+UMAD_FILE(dropped_address, UMAD_STAT_DROPPED_ADDRESS);
+UMAD_FILE(files, UMAD_GAUGE_FILES);
+UMAD_FILE(agents, UMAD_GAUGE_AGENTS);
+UMAD_FILE(outstanding, UMAD_GAUGE_OUTSTANDING);
+UMAD_FILE(unread, UMAD_GAUGE_UNREAD);
 
 static struct attribute *umad_stats_attrs[] = {
 	&dev_attr_sent.attr.attr,
@@ -135,11 +117,12 @@ static struct attribute *umad_stats_attrs[] = {
 	&dev_attr_refused_memory.attr.attr,
 	&dev_attr_dropped_limit.attr.attr,
 	&dev_attr_dropped_memory.attr.attr,
+	&dev_attr_dropped_rmpp.attr.attr,
 	&dev_attr_dropped_address.attr.attr,
-	&dev_attr_files.attr,
-	&dev_attr_agents.attr,
-	&dev_attr_outstanding.attr,
-	&dev_attr_unread.attr,
+	&dev_attr_files.attr.attr,
+	&dev_attr_agents.attr.attr,
+	&dev_attr_outstanding.attr.attr,
+	&dev_attr_unread.attr.attr,
 	NULL,
 };
 

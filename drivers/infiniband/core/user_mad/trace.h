@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What can be traced. Events are fed from the packet and from plain values of the
- * port, never from the device, which may be gone.
+ * What can be traced. Events are fed from the packet and from the port, never from
+ * the device, which may be gone.
  *
  * Existing scripts know ib_umad_write, ib_umad_read_recv and ib_umad_read_send,
  * and decode their fields by these names and offsets, "retires" included.
@@ -18,10 +18,10 @@
 #include "user_mad.h"
 
 DECLARE_EVENT_CLASS(ib_umad_template,
-		    TP_PROTO(u32 dev_index, u32 port_num,
-			     const struct ib_user_mad_hdr *hdr, u16 pkey_index,
+		    TP_PROTO(const struct umad_port *port,
+			     const struct ib_user_mad_hdr *hdr, u8 hdr_len,
 			     const struct ib_mad_hdr *mad),
-		    TP_ARGS(dev_index, port_num, hdr, pkey_index, mad),
+		    TP_ARGS(port, hdr, hdr_len, mad),
 		    TP_STRUCT__entry(__field(u8, port_num)
 				     __field(u8, sl)
 				     __field(u8, path_bits)
@@ -50,8 +50,8 @@ DECLARE_EVENT_CLASS(ib_umad_template,
 				     __array(u8, gid, 16)
 				     __field(u32, dev_index)
 				     __field(u8, traffic_class)),
-		    TP_fast_assign(__entry->dev_index = dev_index;
-				   __entry->port_num = port_num;
+		    TP_fast_assign(__entry->dev_index = port->dev_index;
+				   __entry->port_num = port->port_num;
 				   __entry->id = hdr->id;
 				   __entry->status = hdr->status;
 				   __entry->timeout_ms = hdr->timeout_ms;
@@ -68,7 +68,7 @@ DECLARE_EVENT_CLASS(ib_umad_template,
 				   __entry->traffic_class = hdr->traffic_class;
 				   memcpy(__entry->gid, hdr->gid, sizeof(hdr->gid));
 				   __entry->flow_label = (__force u32)hdr->flow_label;
-				   __entry->pkey_index = pkey_index;
+				   __entry->pkey_index = umad_hdr_pkey_index(hdr, hdr_len);
 				   __entry->base_version = mad->base_version;
 				   __entry->mgmt_class = mad->mgmt_class;
 				   __entry->class_version = mad->class_version;
@@ -111,20 +111,18 @@ DECLARE_EVENT_CLASS(ib_umad_template,
 
 #define UMAD_EVENT(name)						\
 	DEFINE_EVENT(ib_umad_template, name,				\
-		     TP_PROTO(u32 dev_index, u32 port_num,		\
+		     TP_PROTO(const struct umad_port *port,		\
 			      const struct ib_user_mad_hdr *hdr,	\
-			      u16 pkey_index,				\
-			      const struct ib_mad_hdr *mad),		\
-		     TP_ARGS(dev_index, port_num, hdr, pkey_index, mad))
+			      u8 hdr_len, const struct ib_mad_hdr *mad), \
+		     TP_ARGS(port, hdr, hdr_len, mad))
 
 UMAD_EVENT(ib_umad_write);
 UMAD_EVENT(ib_umad_read_recv);
 UMAD_EVENT(ib_umad_read_send);
 
 DECLARE_EVENT_CLASS(ib_umad_agent,
-		    TP_PROTO(u32 dev_index, u32 port_num, u32 id,
-			     const struct umad_reg *reg),
-		    TP_ARGS(dev_index, port_num, id, reg),
+		    TP_PROTO(const struct umad_agent *agent),
+		    TP_ARGS(agent),
 		    TP_STRUCT__entry(__field(u32, dev_index)
 				     __field(u32, port_num)
 				     __field(u32, id)
@@ -133,14 +131,14 @@ DECLARE_EVENT_CLASS(ib_umad_agent,
 				     __field(u8, class_version)
 				     __field(u8, rmpp_version)
 				     __field(u32, flags)),
-		    TP_fast_assign(__entry->dev_index = dev_index;
-				   __entry->port_num = port_num;
-				   __entry->id = id;
-				   __entry->qpn = reg->qp_type == IB_QPT_GSI;
-				   __entry->mgmt_class = reg->req.mgmt_class;
-				   __entry->class_version = reg->req.mgmt_class_version;
-				   __entry->rmpp_version = reg->rmpp_version;
-				   __entry->flags = reg->flags;),
+		    TP_fast_assign(__entry->dev_index = agent->file->port->dev_index;
+				   __entry->port_num = agent->file->port->port_num;
+				   __entry->id = agent->id;
+				   __entry->qpn = agent->reg.qp_type == IB_QPT_GSI;
+				   __entry->mgmt_class = agent->reg.req.mgmt_class;
+				   __entry->class_version = agent->reg.req.mgmt_class_version;
+				   __entry->rmpp_version = agent->reg.rmpp_version;
+				   __entry->flags = agent->reg.flags;),
 		    TP_printk("%u:%u id %u QP%u class 0x%02x class_ver %u rmpp %u flags 0x%x",
 			      __entry->dev_index, __entry->port_num,
 			      __entry->id, __entry->qpn, __entry->mgmt_class,
@@ -149,94 +147,78 @@ DECLARE_EVENT_CLASS(ib_umad_agent,
 );
 
 DEFINE_EVENT(ib_umad_agent, ib_umad_agent_register,
-	     TP_PROTO(u32 dev_index, u32 port_num, u32 id,
-		      const struct umad_reg *reg),
-	     TP_ARGS(dev_index, port_num, id, reg));
-
+	     TP_PROTO(const struct umad_agent *agent), TP_ARGS(agent));
 DEFINE_EVENT(ib_umad_agent, ib_umad_agent_unregister,
-	     TP_PROTO(u32 dev_index, u32 port_num, u32 id,
-		      const struct umad_reg *reg),
-	     TP_ARGS(dev_index, port_num, id, reg));
+	     TP_PROTO(const struct umad_agent *agent), TP_ARGS(agent));
 
+TRACE_DEFINE_ENUM(UMAD_STAT_TIMEOUTS);
 TRACE_DEFINE_ENUM(UMAD_STAT_DROPPED_LIMIT);
 TRACE_DEFINE_ENUM(UMAD_STAT_DROPPED_MEMORY);
+TRACE_DEFINE_ENUM(UMAD_STAT_DROPPED_RMPP);
 TRACE_DEFINE_ENUM(UMAD_STAT_DROPPED_ADDRESS);
 
 /* The words are those of the files in statistics/ */
 #define umad_show_reason(reason)					\
 	__print_symbolic(reason,					\
+			 { UMAD_STAT_TIMEOUTS, "timeout" },		\
 			 { UMAD_STAT_DROPPED_LIMIT, "limit" },		\
 			 { UMAD_STAT_DROPPED_MEMORY, "memory" },	\
+			 { UMAD_STAT_DROPPED_RMPP, "rmpp" },		\
 			 { UMAD_STAT_DROPPED_ADDRESS, "address" })
 
-TRACE_EVENT(ib_umad_drop,
-	    TP_PROTO(u32 dev_index, u32 port_num, u32 id,
-		     const struct ib_mad_hdr *mad, u32 reason),
-	    TP_ARGS(dev_index, port_num, id, mad, reason),
-	    TP_STRUCT__entry(__field(u32, dev_index)
-			     __field(u32, port_num)
-			     __field(u32, id)
-			     __field(u32, reason)
-			     __field(u8, mgmt_class)
-			     __field(u8, method)
-			     __field(u16, attr_id)
-			     __field(u64, tid)),
-	    TP_fast_assign(__entry->dev_index = dev_index;
-			   __entry->port_num = port_num;
-			   __entry->id = id;
-			   __entry->reason = reason;
-			   __entry->mgmt_class = mad->mgmt_class;
-			   __entry->method = mad->method;
-			   __entry->attr_id = be16_to_cpu(mad->attr_id);
-			   __entry->tid = be64_to_cpu(mad->tid);),
-	    TP_printk("%u:%u id %u reason %s class 0x%02x method 0x%02x attr_id 0x%04x tid 0x%016llx",
-		      __entry->dev_index, __entry->port_num, __entry->id,
-		      umad_show_reason(__entry->reason), __entry->mgmt_class,
-		      __entry->method, __entry->attr_id, __entry->tid)
+DECLARE_EVENT_CLASS(ib_umad_lost,
+		    TP_PROTO(const struct umad_agent *agent,
+			     const struct ib_mad_hdr *mad, u32 reason),
+		    TP_ARGS(agent, mad, reason),
+		    TP_STRUCT__entry(__field(u32, dev_index)
+				     __field(u32, port_num)
+				     __field(u32, id)
+				     __field(u32, reason)
+				     __field(u8, mgmt_class)
+				     __field(u8, method)
+				     __field(u16, attr_id)
+				     __field(u64, tid)),
+		    TP_fast_assign(__entry->dev_index = agent->file->port->dev_index;
+				   __entry->port_num = agent->file->port->port_num;
+				   __entry->id = agent->id;
+				   __entry->reason = reason;
+				   __entry->mgmt_class = mad->mgmt_class;
+				   __entry->method = mad->method;
+				   __entry->attr_id = be16_to_cpu(mad->attr_id);
+				   __entry->tid = be64_to_cpu(mad->tid);),
+		    TP_printk("%u:%u id %u reason %s class 0x%02x method 0x%02x attr_id 0x%04x tid 0x%016llx",
+			      __entry->dev_index, __entry->port_num, __entry->id,
+			      umad_show_reason(__entry->reason), __entry->mgmt_class,
+			      __entry->method, __entry->attr_id, __entry->tid)
 );
 
-TRACE_EVENT(ib_umad_timeout,
-	    TP_PROTO(u32 dev_index, u32 port_num, u32 id,
-		     const struct ib_mad_hdr *mad),
-	    TP_ARGS(dev_index, port_num, id, mad),
-	    TP_STRUCT__entry(__field(u32, dev_index)
-			     __field(u32, port_num)
-			     __field(u32, id)
-			     __field(u8, mgmt_class)
-			     __field(u8, method)
-			     __field(u16, attr_id)
-			     __field(u64, tid)),
-	    TP_fast_assign(__entry->dev_index = dev_index;
-			   __entry->port_num = port_num;
-			   __entry->id = id;
-			   __entry->mgmt_class = mad->mgmt_class;
-			   __entry->method = mad->method;
-			   __entry->attr_id = be16_to_cpu(mad->attr_id);
-			   __entry->tid = be64_to_cpu(mad->tid);),
-	    TP_printk("%u:%u id %u class 0x%02x method 0x%02x attr_id 0x%04x tid 0x%016llx",
-		      __entry->dev_index, __entry->port_num, __entry->id,
-		      __entry->mgmt_class, __entry->method, __entry->attr_id,
-		      __entry->tid)
-);
+DEFINE_EVENT(ib_umad_lost, ib_umad_drop,
+	     TP_PROTO(const struct umad_agent *agent,
+		      const struct ib_mad_hdr *mad, u32 reason),
+	     TP_ARGS(agent, mad, reason));
+DEFINE_EVENT(ib_umad_lost, ib_umad_timeout,
+	     TP_PROTO(const struct umad_agent *agent,
+		      const struct ib_mad_hdr *mad, u32 reason),
+	     TP_ARGS(agent, mad, reason));
 
 TRACE_EVENT(ib_umad_gone,
-	    TP_PROTO(u32 dev_index, u32 port_num),
-	    TP_ARGS(dev_index, port_num),
+	    TP_PROTO(const struct umad_port *port),
+	    TP_ARGS(port),
 	    TP_STRUCT__entry(__field(u32, dev_index)
 			     __field(u32, port_num)),
-	    TP_fast_assign(__entry->dev_index = dev_index;
-			   __entry->port_num = port_num;),
+	    TP_fast_assign(__entry->dev_index = port->dev_index;
+			   __entry->port_num = port->port_num;),
 	    TP_printk("%u:%u", __entry->dev_index, __entry->port_num)
 );
 
 TRACE_EVENT(ib_umad_issm,
-	    TP_PROTO(u32 dev_index, u32 port_num, bool held),
-	    TP_ARGS(dev_index, port_num, held),
+	    TP_PROTO(const struct umad_port *port, bool held),
+	    TP_ARGS(port, held),
 	    TP_STRUCT__entry(__field(u32, dev_index)
 			     __field(u32, port_num)
 			     __field(bool, held)),
-	    TP_fast_assign(__entry->dev_index = dev_index;
-			   __entry->port_num = port_num;
+	    TP_fast_assign(__entry->dev_index = port->dev_index;
+			   __entry->port_num = port->port_num;
 			   __entry->held = held;),
 	    TP_printk("%u:%u %s", __entry->dev_index, __entry->port_num,
 		      __entry->held ? "held" : "free")

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Transactions: which sends of a descriptor are outstanding, so that duplicates
- * of them are refused, and what ends them.
+ * Transactions: which sends of a port are outstanding, so that duplicates of them
+ * are refused, and what ends them.
+ *
+ * The table is one for a port, as nobody could be charged for it. It takes some 16
+ * bytes for each send, which is charged or counted itself.
  */
 #include <linux/jhash.h>
 #include <linux/once.h>
@@ -36,12 +39,12 @@ u32 umad_transaction_hash(struct umad_packet *packet, u32 seed)
 /**
  * umad_transaction_duplicate - whether a send is a duplicate of another
  * @a: a send
- * @b: a send of the same descriptor
+ * @b: another one
  *
- * Requests are duplicates if transaction ID and management class are the same,
- * wherever they go. That is stricter than the specification, and what clients
- * were written against. Responses are duplicates if they also have the same
- * destination.
+ * Only those of one descriptor are, which the status in their headers tells. Requests
+ * are duplicates if transaction ID and management class are the same, wherever they go.
+ * That is stricter than the specification, and what clients were written against.
+ * Responses are duplicates if they also have the same destination.
  *
  * Return: true if only one of the two can be outstanding.
  */
@@ -52,7 +55,8 @@ bool umad_transaction_duplicate(struct umad_packet *a, struct umad_packet *b)
 	const struct ib_mad_hdr *amad = umad_packet_mad(a);
 	const struct ib_mad_hdr *bmad = umad_packet_mad(b);
 
-	if (amad->tid != bmad->tid || amad->mgmt_class != bmad->mgmt_class)
+	if (amad->tid != bmad->tid || amad->mgmt_class != bmad->mgmt_class ||
+	    ahdr->status != bhdr->status)
 		return false;
 	if (!a->response || !b->response)
 		return a->response == b->response;
@@ -77,18 +81,14 @@ static u32 umad_transaction_hashfn(const void *key, u32 len, u32 seed)
 	return ((const struct umad_packet *)key)->hash;
 }
 
-/* A send with @repeat looks for its ring only, any other one for duplicates */
 static int umad_transaction_cmpfn(struct rhashtable_compare_arg *arg,
 				  const void *obj)
 {
-	struct umad_packet *key = (struct umad_packet *)arg->key;
-	struct umad_packet *sent = (struct umad_packet *)obj;
-
-	return (key->repeat && !sent->repeat) ||
-	       !umad_transaction_duplicate(key, sent);
+	return !umad_transaction_duplicate((struct umad_packet *)arg->key,
+					   (struct umad_packet *)obj);
 }
 
-/* Enough for most programs, and cheap to make for those that send little */
+/* Enough for most hosts */
 #define UMAD_BUCKETS	64
 
 /*
@@ -106,113 +106,44 @@ static const struct rhashtable_params umad_transaction_params = {
 };
 
 /**
- * umad_transactions_init - prepare a descriptor for sending
- * @file: the descriptor
+ * umad_transactions_init - prepare a port for sends
+ * @port: the port
  *
  * Return: 0 or -ENOMEM.
  */
-int umad_transactions_init(struct umad_file *file)
+int umad_transactions_init(struct umad_port *port)
 {
-	spin_lock_init(&file->repeat_lock);
 	get_random_once(&umad_transaction_seed, sizeof(umad_transaction_seed));
-	return rhashtable_init(&file->outstanding, &umad_transaction_params);
-}
-
-/**
- * umad_transactions_close - prepare for the end of all transactions
- * @file: a descriptor that nobody can send with any more
- *
- * The table goes soon after them, and need not be made smaller before.
- */
-void umad_transactions_close(struct umad_file *file)
-{
-	file->outstanding.p.automatic_shrinking = false;
+	return rhashtable_init(&port->outstanding, &umad_transaction_params);
 }
 
 /**
  * umad_transactions_exit - undo umad_transactions_init()
- * @file: a descriptor without agents, so that no send is outstanding
+ * @port: a port without agents, so that no send is outstanding
  */
-void umad_transactions_exit(struct umad_file *file)
+void umad_transactions_exit(struct umad_port *port)
 {
-	WARN_ON(atomic_read(&file->sends));
-	rhashtable_destroy(&file->outstanding);
-}
-
-/* The first of a transaction stands in the table for those that follow */
-static int umad_transaction_begin_repeat(struct umad_file *file,
-					 struct umad_packet *packet)
-{
-	struct umad_packet *first;
-
-	INIT_LIST_HEAD(umad_packet_ring(packet));
-
-	spin_lock(&file->repeat_lock);
-	first = rhashtable_lookup_get_insert_key(&file->outstanding, packet,
-						 &packet->node,
-						 umad_transaction_params);
-	packet->hashed = !first;
-	if (!IS_ERR_OR_NULL(first))
-		list_add_tail(umad_packet_ring(packet), umad_packet_ring(first));
-	spin_unlock(&file->repeat_lock);
-
-	return IS_ERR(first) ? -ENOMEM : 0;
-}
-
-static __always_inline void umad_transaction_remove(struct umad_file *file,
-						    struct umad_packet *packet)
-{
-	/* umad_transactions_close() may tell the table now not to shrink any more */
-	data_race(rhashtable_remove_fast(&file->outstanding, &packet->node,
-					 umad_transaction_params));
-}
-
-static struct umad_packet *umad_ring_packet(struct list_head *ring)
-{
-	return (void *)ring - offsetof(struct umad_packet, data) -
-	       UMAD_TIMEOUT_LEN;
-}
-
-/* When the first is complete, the next one stands there */
-static void umad_transaction_end_repeat(struct umad_file *file,
-					struct umad_packet *packet)
-{
-	struct list_head *ring = umad_packet_ring(packet);
-
-	spin_lock(&file->repeat_lock);
-	if (packet->hashed && list_empty(ring)) {
-		umad_transaction_remove(file, packet);
-	} else if (packet->hashed) {
-		struct umad_packet *next = umad_ring_packet(ring->next);
-
-		WARN_ON(rhashtable_replace_fast(&file->outstanding,
-						&packet->node, &next->node,
-						umad_transaction_params));
-		next->hashed = true;
-	}
-	packet->hashed = false;
-	list_del_init(ring);
-	spin_unlock(&file->repeat_lock);
+	WARN_ON(atomic_read(&port->outstanding.nelems));
+	rhashtable_destroy(&port->outstanding);
 }
 
 /**
  * umad_transaction_begin - have the duplicates of a send refused
  * @file: who sends it
- * @packet: the send. One with umad_packet.repeat is never a duplicate itself
+ * @packet: the send
  *
  * Context: process context.
- * Return: 0, -EINVAL if @packet is a duplicate, or -ENOMEM if the table is too
- * small at the moment: there was no memory for a larger one, or no time yet.
+ * Return: 0, -EINVAL if @packet is a duplicate, or -ENOMEM if there is no memory
+ * for a larger table.
  */
 int umad_transaction_begin(struct umad_file *file, struct umad_packet *packet)
 {
 	int ret;
 
+	/* Free while it is outstanding, as its record gets another one */
+	umad_packet_hdr(packet)->status = file->num;
 	packet->hash = umad_transaction_hash(packet, umad_transaction_seed);
-	if (packet->repeat)
-		return umad_transaction_begin_repeat(file, packet);
-
-	ret = rhashtable_lookup_insert_key(&file->outstanding, packet,
+	ret = rhashtable_lookup_insert_key(&file->port->outstanding, packet,
 					   &packet->node,
 					   umad_transaction_params);
 	packet->hashed = !ret;
@@ -221,30 +152,18 @@ int umad_transaction_begin(struct umad_file *file, struct umad_packet *packet)
 	return ret ? -ENOMEM : 0;
 }
 
-/* Once for each send */
-static __always_inline void umad_transaction_forget(struct umad_file *file,
-						    struct umad_packet *packet)
-{
-	if (packet->repeat) {
-		umad_transaction_end_repeat(file, packet);
-		return;
-	}
-
-	if (packet->hashed)
-		umad_transaction_remove(file, packet);
-	packet->hashed = false;
-}
-
 /**
- * __umad_transaction_end - the part of umad_transaction_end() that is not inline
+ * umad_transaction_end - undo umad_transaction_begin()
  * @file: who sent it
- * @packet: the send
+ * @packet: the send, with umad_packet.hashed
  *
  * Context: process context.
  */
-void __umad_transaction_end(struct umad_file *file, struct umad_packet *packet)
+void umad_transaction_end(struct umad_file *file, struct umad_packet *packet)
 {
-	umad_transaction_forget(file, packet);
+	rhashtable_remove_fast(&file->port->outstanding, &packet->node,
+			       umad_transaction_params);
+	packet->hashed = false;
 }
 
 /**
@@ -280,8 +199,8 @@ umad_transaction_response(struct ib_mad_agent *mad_agent,
 		/* Of another client of the MAD layer, perhaps */
 		if (send_buf->mad_agent->send_handler != mad_agent->send_handler)
 			request = NULL;
-	} else if (ib_response_mad(mad)) {
-		umad_transaction_forget(agent->file, request);
+	} else if (ib_response_mad(mad) && request->hashed) {
+		umad_transaction_end(agent->file, request);
 	}
 	return request;
 }

@@ -231,6 +231,10 @@ static void umad_transaction_duplicate_test(struct kunit *test)
 		umad_test_packet_set(a, &row->a);
 		umad_test_packet_set(b, &row->b);
 
+		/* Of another descriptor, nothing is a duplicate */
+		umad_packet_hdr(a)->status = 1;
+		KUNIT_EXPECT_FALSE(test, umad_transaction_duplicate(a, b));
+		umad_packet_hdr(b)->status = 1;
 		KUNIT_EXPECT_EQ(test, umad_transaction_duplicate(a, b), row->duplicate);
 		KUNIT_EXPECT_EQ(test, umad_transaction_duplicate(b, a), row->duplicate);
 		KUNIT_EXPECT_TRUE(test, umad_transaction_duplicate(a, a));
@@ -297,24 +301,24 @@ static void umad_transaction_spread_test(struct kunit *test)
 
 #define UMAD_TEST_SENDS	4096
 
-static u32 umad_test_buckets(struct umad_file *file)
+static u32 umad_test_buckets(struct umad_port *port)
 {
 	u32 size;
 
 	rcu_read_lock();
-	size = rcu_dereference_raw(file->outstanding.tbl)->size;
+	size = rcu_dereference_raw(port->outstanding.tbl)->size;
 	rcu_read_unlock();
 	return size;
 }
 
 /* A worker makes the table grow and shrink, a step at a time. It may start late. */
-static bool umad_test_become(struct umad_file *file, u32 least, u32 most)
+static bool umad_test_become(struct umad_port *port, u32 least, u32 most)
 {
 	u32 size;
 	int i;
 
 	for (i = 0; i < 250; i++) {
-		size = umad_test_buckets(file);
+		size = umad_test_buckets(port);
 		if (least <= size && size <= most)
 			return true;
 		msleep(20);
@@ -327,11 +331,15 @@ static void umad_transactions_shrink_test(struct kunit *test)
 {
 	struct umad_packet **packet;
 	struct umad_file *file;
+	struct umad_port *port;
 	u32 before;
 	int i;
 
 	file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, file);
+	port = kunit_kzalloc(test, sizeof(*port), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, port);
+	file->port = port;
 	packet = kunit_kcalloc(test, UMAD_TEST_SENDS, sizeof(*packet), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, packet);
 	for (i = 0; i < UMAD_TEST_SENDS; i++) {
@@ -340,15 +348,15 @@ static void umad_transactions_shrink_test(struct kunit *test)
 		umad_packet_mad(packet[i])->tid = cpu_to_be64(UMAD_TID + i);
 	}
 
-	KUNIT_ASSERT_EQ(test, umad_transactions_init(file), 0);
-	before = umad_test_buckets(file);
+	KUNIT_ASSERT_EQ(test, umad_transactions_init(port), 0);
+	before = umad_test_buckets(port);
 	for (i = 0; i < UMAD_TEST_SENDS; i++)
 		KUNIT_EXPECT_EQ(test, umad_transaction_begin(file, packet[i]), 0);
-	KUNIT_EXPECT_TRUE(test, umad_test_become(file, UMAD_TEST_SENDS, U32_MAX));
+	KUNIT_EXPECT_TRUE(test, umad_test_become(port, UMAD_TEST_SENDS, U32_MAX));
 	for (i = 0; i < UMAD_TEST_SENDS; i++)
 		umad_transaction_end(file, packet[i]);
-	KUNIT_EXPECT_TRUE(test, umad_test_become(file, before, before));
-	umad_transactions_exit(file);
+	KUNIT_EXPECT_TRUE(test, umad_test_become(port, before, before));
+	umad_transactions_exit(port);
 }
 
 static struct kunit_case umad_transaction_cases[] = {
