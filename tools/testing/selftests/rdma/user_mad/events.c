@@ -132,8 +132,8 @@ TEST_F(events, timeout)
 	umad_write(&self->file, &msg);
 	umad_read_timeout(&self->file, &got);
 	snprintf(want, sizeof(want),
-		 ":1 id %u class 0x%02x method 0x01 attr_id 0x0099 tid 0x%016llx", self->id,
-		 MAD_CLASS_VENDOR2, (unsigned long long)be64toh(got.mad.tid));
+		 ":1 id %u reason timeout class 0x%02x method 0x01 attr_id 0x0099 tid 0x%016llx",
+		 self->id, MAD_CLASS_VENDOR2, (unsigned long long)be64toh(got.mad.tid));
 	expect_one(self, "ib_umad_timeout", want);
 
 	/* What ends with its agent has not timed out */

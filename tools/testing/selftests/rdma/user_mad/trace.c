@@ -292,26 +292,4 @@ TEST_F(pair, refused_write_events_of_ids)
 	umad_tracing_stop(&tracing);
 }
 
-/* Header and RMPP header could be read, the rest could not */
-TEST_F(pair, refused_write_event_of_a_bad_page)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 3);
-	size_t len = self->client.hlen + MAD_RMPP_HDR;
-	struct umad_border border;
-	struct umad_tracing tracing;
-	__u8 buf[sizeof(msg)];
-
-	umad_border(&border, PROT_NONE);
-	umad_pack(&self->client, &msg, MAD_SIZE, buf);
-	memcpy(umad_before(&border, len), buf, len);
-	ASSERT_EQ(0, umad_tracing_start(&tracing));
-	errno = 0;
-	EXPECT_EQ(-1, write(self->client.fd, umad_before(&border, len),
-			    self->client.hlen + MAD_SIZE));
-	EXPECT_EQ(EFAULT, errno);
-	expect_event(&tracing, self, "ib_umad_write", &msg.hdr, &msg.mad);
-	umad_tracing_stop(&tracing);
-	umad_border_free(&border);
-}
-
 TEST_HARNESS_MAIN

@@ -284,42 +284,6 @@ TEST_F(pair, read_cancelled)
 	io_uring_queue_exit(&ring);
 }
 
-/*
- * Buffers that the kernel knows by number are no user memory to a driver. To the
- * reference they come as addresses.
- */
-TEST_F(pair, registered_buffers)
-{
-	int len = umad_mad_len(&self->server);
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct io_uring_sqe *sqe;
-	struct io_uring ring;
-
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
-	ASSERT_EQ(0, io_uring_register_buffers(&ring, vector.iov, 2));
-	queue_mads(self, 0, 1);
-	sqe = io_uring_get_sqe(&ring);
-	io_uring_prep_read_fixed(sqe, self->server.fd, vector.buf[0], len, 0, 0);
-	ring_submit(&ring, 1);
-	ring_expect(&ring, umad_reference() ? len : -EINVAL, UMAD_SOON_MS);
-	if (!umad_reference()) {
-		EXPECT_TRUE(umad_vector_untouched(&vector, 0, 0));
-		umad_read(&self->server, &msg);
-	}
-
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	umad_vector_put(&vector, 1, &self->client, &msg);
-	sqe = io_uring_get_sqe(&ring);
-	io_uring_prep_write_fixed(sqe, self->client.fd, vector.buf[1],
-				  umad_mad_len(&self->client), 0, 1);
-	ring_submit(&ring, 1);
-	ring_expect(&ring, umad_reference() ? (int)umad_mad_len(&self->client) : -EINVAL,
-		    UMAD_SOON_MS);
-	EXPECT_EQ(umad_reference(), umad_readable(&self->server, UMAD_QUIET_MS));
-	io_uring_queue_exit(&ring);
-}
-
 /* Multishot: one request, a completion for each MAD */
 
 struct buffers {

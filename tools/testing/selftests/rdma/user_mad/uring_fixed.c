@@ -197,7 +197,7 @@ TEST_F(fixed, mads)
 		umad_pack(&self->client, &msg, MAD_SIZE, self->mem + places[i]);
 		ASSERT_EQ((int)len, write_fixed(self, &self->client, places[i], len));
 		umad_read(&self->server, &got);
-		EXPECT_EQ(i, be64toh(got.mad.tid));
+		EXPECT_EQ(i, (__u32)be64toh(got.mad.tid));
 		EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
 		expect_guards(self, places[i], len);
 
@@ -277,7 +277,6 @@ TEST_F(fixed, refused)
 	size_t hlen = self->server.hlen, len = hlen + MAD_SIZE;
 	struct umad_msg msg = message(self, MAD_GET, 1), got;
 
-	EXPECT_EQ(-EAGAIN, read_fixed(self, &self->server, 0, len));
 	EXPECT_EQ(-EINVAL, read_fixed(self, &self->server, 0, hlen - 1));
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
