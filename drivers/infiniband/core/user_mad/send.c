@@ -101,7 +101,8 @@ static void umad_free_send(struct umad_file *file, struct ib_mad_send_buf *msg)
 
 /*
  * The MAD layer's buffers and a packet: charged, or else counted. A packet that is
- * counted gives back what the message has taken.
+ * counted gives back what the message has taken. For a long message its cgroup has
+ * room, but the host may have to reclaim page cache.
  */
 static struct ib_mad_send_buf *umad_create_send(struct umad_agent *agent,
 						struct umad_message *m,
@@ -117,7 +118,8 @@ static struct ib_mad_send_buf *umad_create_send(struct umad_agent *agent,
 			gfp = m->nowait ? UMAD_GFP_COUNTED : UMAD_GFP_WRITER;
 			packet = umad_packet_alloc_loose(file, UMAD_TIMEOUT_LEN, gfp);
 		} else {
-			gfp = UMAD_GFP_CHARGED;
+			gfp = m->rest ? UMAD_GFP_WRITER | __GFP_ACCOUNT :
+					UMAD_GFP_CHARGED;
 			packet = umad_packet_alloc(file, true);
 		}
 		if (!packet) {
