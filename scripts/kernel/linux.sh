@@ -19,10 +19,7 @@
 
 linux=$cache/linux
 
-# What the tests would run into. The rest of fixes/ stays out, as madsim has to go
-# around those bugs on every kernel, and the tests have to show that it does.
-linux_fixes=("$top"/scripts/kernel/fixes/{um,lib}-*.patch
-	"$top"/scripts/kernel/fixes/rdma-{1,2}-*.patch)
+linux_patches=$top/scripts/kernel/fixes
 
 # Git with nothing of the user's configuration that could change a patch, and
 # with a cache that another user may have made.
@@ -169,19 +166,49 @@ linux_old()
 	grep -q '^linux-source-6.12 ' "$linux/version"
 }
 
+# linux_fixes: the patches for the source there, of bugs that the tests would run into.
+# The rest of fixes/ stays out, as madsim has to go around those bugs on every kernel,
+# and the tests have to show that it does. What looks different in 6.12 is in
+# fixes/6.12 once more; it has not what lib-1 is for.
+linux_fixes()
+{
+	local fix
+
+	for fix in "$linux_patches"/{um,lib}-*.patch "$linux_patches"/rdma-{1,2}-*.patch; do
+		if ! linux_old; then
+			echo "$fix"
+		elif [ -e "$linux_patches/6.12/${fix##*/}" ]; then
+			echo "$linux_patches/6.12/${fix##*/}"
+		elif [[ $fix != */lib-1-* ]]; then
+			echo "$fix"
+		fi
+	done
+}
+
+# linux_uml_dies: user-mode Linux of the source there cannot run here: 6.12's has no
+# room for the floating point state of a CPU with AMX
+linux_uml_dies()
+{
+	linux_base
+	linux_old && grep -qw amx_tile /proc/cpuinfo
+}
+
 # Have branch fixed hold base with linux_fixes applied. Whatever is checked out has
 # them: a header that came and went would have modules built again, under the
 # hands of a lane that runs them and wants to know which of their lines it ran.
 linux_fixed()
 {
+	local fixes
+
 	linux_base
 	linux_lock
-	! cat "${linux_fixes[@]}" | cmp -s - "$linux/fixes" || return 0
+	mapfile -t fixes < <(linux_fixes)
+	! cat "${fixes[@]}" | cmp -s - "$linux/fixes" || return 0
 	linux_git checkout -q -f -B fixed base
-	linux_git apply --index "${linux_fixes[@]}" ||
+	linux_git apply --index "${fixes[@]}" ||
 		die "the fixes are not for $(cat "$linux/version")"
 	linux_git commit -q -m "Fixes of bugs that are not ours"
-	cat "${linux_fixes[@]}" >"$linux/fixes"
+	cat "${fixes[@]}" >"$linux/fixes"
 }
 
 # Check the series of this checkout out in the tree, brought to base by git am.
