@@ -21,7 +21,7 @@ NOBODY = 65534
 
 COUNTERS = ("sent", "received", "timeouts", "send_errors",
             "refused_duplicate", "refused_limit", "refused_memory",
-            "dropped_limit", "dropped_memory", "dropped_address",
+            "dropped_limit", "dropped_memory", "dropped_rmpp", "dropped_address",
             "rmpp_sent", "rmpp_received")
 GAUGES = ("files", "agents", "outstanding", "unread")
 
@@ -328,6 +328,17 @@ def foreign_processes(root):
     expect(len(rows(umadstat(root))), 3)
 
 
+def counters_of_root(root):
+    """Who may not read the counters is told so, and not that there are none."""
+    busy_host(root)
+    for folder, _, files in os.walk(os.path.join(root, "sys/class/infiniband_mad")):
+        for name in files if folder.endswith("/statistics") else ():
+            os.chmod(os.path.join(folder, name), 0o400)
+    text = umadstat(root, user=NOBODY)
+    expect_in("the counters may not be read: run as root\n", text)
+    expect("does not tell: counters" in text, False)
+
+
 def hidden_processes(root):
     other_module(root)
     shutil.rmtree(os.path.join(root, "proc/1"))
@@ -353,7 +364,7 @@ def nobody_reads(root):
 TESTS = [table_has_it_all, columns_are_columns, json_has_it_all, one_port,
          no_such_port, rates, another_module, some_counters, no_ports,
          half_a_port, half_a_process, no_module, no_proc, proc_may_not_be_read,
-         foreign_processes, hidden_processes, wrong_arguments, nobody_reads]
+         foreign_processes, counters_of_root, hidden_processes, wrong_arguments, nobody_reads]
 
 
 def main():
