@@ -108,7 +108,8 @@ void umad_account_put(struct umad_account *account)
  *
  * Whoever charges page by page until there is no more leaves none to the others in
  * the cgroup meanwhile, and they get killed for it. So what does not fit is not begun.
- * Page cache counts as taken, as nothing is reclaimed.
+ * Page cache counts as taken, as nothing is reclaimed. Above memory.high whoever
+ * allocates is made to sleep, and others may wait for him.
  *
  * Return: true if the cgroup, and those that it is in, have room for it now.
  */
@@ -121,7 +122,7 @@ bool umad_account_room(const struct umad_account *account, size_t len)
 		return true;
 	for (counter = &account->memcg->memory; counter; counter = counter->parent)
 		if (atomic_long_read(&counter->usage) + PFN_UP(len) >
-		    READ_ONCE(counter->max))
+		    min(READ_ONCE(counter->max), READ_ONCE(counter->high)))
 			return false;
 #endif
 	return true;
