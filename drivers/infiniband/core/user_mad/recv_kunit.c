@@ -79,7 +79,7 @@ static int umad_recv_test_init(struct kunit *test)
 	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->port.stats = alloc_percpu(struct umad_stats);
-	KUNIT_ASSERT_NOT_NULL(test, t->port.stats);
+	KUNIT_ASSERT_TRUE(test, t->port.stats);
 	t->file.port = &t->port;
 	t->file.account = umad_account_get();
 	KUNIT_ASSERT_NOT_NULL(test, t->file.account);
