@@ -8,7 +8,6 @@
  * An RMPP message of several segments stays in its buffers until it is read.
  */
 #include <linux/fs.h>
-#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <rdma/ib_verbs.h>

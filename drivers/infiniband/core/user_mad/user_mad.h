@@ -2,14 +2,14 @@
 /*
  * Everything the files of ib_umad share. First the objects: port, file, agent, packet
  * and account, in the order in which one holds the next. Then the functions, by file:
- * no file calls one that stands above its own. rmpp.h has what only received RMPP
- * messages need.
+ * no file calls one that stands above its own. packet.h has what makes and frees
+ * packets, rmpp.h what only received RMPP messages need.
  *
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
  * -> umad_file.queue_lock. umad_account.lock and the list of accounts nest in none of
  * these. The rhashtable of a port locks itself and is innermost. None of these is ever
  * held across an access to user memory, the resolution of an address or the reclaim
- * of memory.
+ * of a cgroup's memory.
  *
  * The MAD layer calls the handlers
  *  - in the worker that completes the work of a port's QPs. There is one for each
