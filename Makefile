@@ -60,7 +60,7 @@ check-kdir:
 updates = $(DESTDIR)/lib/modules/$(KREL)/updates
 prefix = /usr/local
 madsim = $(DESTDIR)$(prefix)/share/madsim
-umadstat = tools/infiniband/umadstat/umadstat
+tools = tools/infiniband
 umad_check = $(MAKE) -s -C tools/infiniband/umad-check OUTPUT=$(CURDIR)/build/umad-check \
 	DESTDIR=$(DESTDIR) prefix=$(prefix)
 
@@ -73,10 +73,10 @@ install: check-kdir
 	$(if $(wildcard $(OUT)/*.ko),,$(error nothing is built for $(KREL): run make first))
 	install -D -m 644 -t $(updates) $(wildcard $(OUT)/*.ko)
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man4 man/*.4
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/*.8 $(umadstat).8
-	install -D -m 644 -t $(madsim) tools/testing/madsim/topology.awk
-	install -D -t $(madsim) tools/testing/madsim/madsim-load
-	install -D -t $(DESTDIR)$(prefix)/sbin $(umadstat)
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(addprefix $(tools)/,madsim-load/madsim-load.8 umadstat/umadstat.8)
+	install -D -m 644 -t $(madsim) $(tools)/madsim-load/topology.awk
+	install -D -t $(madsim) $(tools)/madsim-load/madsim-load
+	install -D -t $(DESTDIR)$(prefix)/sbin $(tools)/umadstat/umadstat
 	ln -sf ../share/madsim/madsim-load $(DESTDIR)$(prefix)/sbin/
 	$(if $(wildcard build/umad-check/umad-check),$(umad_check) install)
 	$(if $(DESTDIR),,depmod $(KREL))
@@ -85,134 +85,48 @@ install: check-kdir
 uninstall: check-kdir
 	rm -f $(updates)/ib_umad.ko $(updates)/ib_madsim.ko
 	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man4/,$(notdir $(wildcard man/*.4)))
-	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,$(notdir $(wildcard man/*.8)))
-	rm -f $(addprefix $(DESTDIR)$(prefix)/,share/man/man8/umadstat.8 sbin/umadstat)
-	rm -rf $(madsim) $(DESTDIR)$(prefix)/sbin/madsim-load
+	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,madsim-load.8 umadstat.8)
+	rm -rf $(madsim) $(addprefix $(DESTDIR)$(prefix)/sbin/,madsim-load umadstat)
 	$(umad_check) uninstall
 	-rmdir --ignore-fail-on-non-empty $(updates)
 	$(if $(DESTDIR),,depmod $(KREL))
 
-.PHONY: deb
-deb:
-	@scripts/packages/deb
+# Tests, and what runs them: each folder of tools/testing with a program "run" is a suite
+.PHONY: test
+test:
+	@scripts/run-tests $(TEST)
 
-.PHONY: rpm
-rpm:
-	@scripts/packages/rpm
+test-%:
+	@scripts/run-tests $(subst test-,,$@)$(ARG:%=:%) $(TEST)
 
-.PHONY: demo
+.PHONY: demo demo-roce
 demo:
 	@scripts/demo fabric
 
-.PHONY: demo-roce
 demo-roce:
 	@scripts/demo roce
 
-.PHONY: test
-test: | python3
-	@scripts/run-tests $(TEST)
+.PHONY: bench coverage
+bench:
+	@tools/testing/bench/measure --repeat 2
 
-.PHONY: test-reference
-test-reference: | python3
-	@scripts/run-tests reference
-
-.PHONY: test-rt
-test-rt: | python3
-	@scripts/run-tests selftests:newest-rt madsim:newest-rt race:rt
-
-.PHONY: test-old
-test-old: | python3
-	@scripts/run-tests old
-
-.PHONY: check-cross
-check-cross: | python3
-	@scripts/run-tests cross
-
-.PHONY: test-foreign
-test-foreign: | python3
-	@scripts/run-tests foreign:s390x foreign:arm64
-
-.PHONY: test-packages
-test-packages: | python3
-	@scripts/run-tests install packages:bookworm packages:unstable
-
-.PHONY: test-host-check
-test-host-check: | python3
-	@scripts/run-tests host-check
-
-.PHONY: kunit
-kunit: | python3
-	@scripts/run-tests kunit
-
-.PHONY: test-race
-test-race: | python3
-	@scripts/run-tests race
-
-.PHONY: test-mutants
-test-mutants: | python3
-	@scripts/run-tests mutants
-
-.PHONY: test-fixes
-test-fixes: | python3
-	@scripts/run-tests fixes
-
-.PHONY: conformance
-conformance: | python3
-	@scripts/run-tests conformance
-
-.PHONY: fuzz
-fuzz: | python3
-	@scripts/run-tests fuzz
-
-.PHONY: soak
-soak:
-	@tools/testing/soak/run $(MINUTES)
-
-.PHONY: test-hosts
-test-hosts: | python3
-	@scripts/run-tests hosts
-
-.PHONY: test-sanitize
-test-sanitize: | python3
-	@scripts/run-tests sanitize
-
-.PHONY: coverage
-coverage: | python3
+coverage:
 	@tools/testing/sanitize/coverage
 
-.PHONY: check
-check: | python3
-	@scripts/run-tests build
+.PHONY: deb rpm
+deb rpm:
+	@scripts/packages/$@
 
-# What runs the tests; they install what else they need.
-.PHONY: python3
-python3:
-	@scripts/deps python3
-
-.PHONY: series
+.PHONY: series series-stable series-fixes
 series:
 	@scripts/series/write
 
-.PHONY: series-check
-series-check: | python3
-	@scripts/run-tests series-check
-
-.PHONY: series-stable
 series-stable:
 	@scripts/series/stable 6.12
 	@scripts/series/stable 6.1
 
-.PHONY: series-fixes
 series-fixes:
 	@scripts/series/fixes
-
-.PHONY: bench
-bench:
-	@tools/testing/bench/run --repeat 2
-
-.PHONY: bench-check
-bench-check: | python3
-	@scripts/run-tests bench
 
 .PHONY: clean
 clean:
@@ -220,48 +134,12 @@ clean:
 
 .PHONY: help
 help:
-	@echo 'make                 build/RELEASE/ib_umad.ko for the newest installed kernel headers'
-	@echo '                     KDIR=DIR: for this kernel; W=1, C=1: warnings, sparse'
-	@echo 'make umad-check      build/umad-check/: whether an ib_umad is right with real adapters'
-	@echo 'make install         modules, manual pages, madsim-load, umadstat, umad-check if it is'
-	@echo '                     built; for KDIR=, below DESTDIR='
-	@echo 'make uninstall       remove them'
-	@echo 'make deb             build/deb/: packages of Debian that build the modules by DKMS'
-	@echo 'make rpm             build/rpm/: the same for RHEL and SLES'
-	@echo 'make demo            boot a kernel, bring a simulated fabric to life with opensm'
-	@echo 'make demo-roce       boot a kernel, let two agents talk over Soft-RoCE'
-	@echo 'make test            all tests, on Debian'\''s newest kernel, 6.12 and 6.1'
-	@echo '                     TEST="send removal.rmmod": these alone, on the newest kernel'
-	@echo 'make test-reference  the same tests on the distribution'\''s module: what it gets wrong'
-	@echo 'make test-hosts      two kernels that talk over a network: a part of make test'
-	@echo 'make fuzz            random system calls, guided by coverage: a part of make test'
-	@echo 'make test-sanitize   all tests with KASAN, lockdep, kmemleak and failing allocations,'
-	@echo '                     and whether they reach all code: a part of make test'
-	@echo 'make coverage        which lines of the modules that did not run'
-	@echo 'make kunit           KUnit alone, by the kernel'\''s kunit.py; make test has the suites, too'
-	@echo 'make test-rt         the tests on the newest kernel with PREEMPT_RT, and lockdep there'
-	@echo 'make test-old        the selftests over Soft-RoCE on Debian 11'\''s kernel, 5.10'
-	@echo 'make test-foreign    the tests on s390x, which is big-endian, and on arm64'
-	@echo 'make test-packages   the packages, from installation to purge, in hosts of their own'
-	@echo 'make test-host-check scripts/host-check, with simulated hardware and bugs planted'
-	@echo 'make test-race       data races, by KCSAN on two CPUs, and what lockdep and KASAN see'
-	@echo 'make test-mutants    whether the tests catch bugs planted on purpose; before a release'
-	@echo 'make test-fixes      whether the bugs of others that we mend are there without our'
-	@echo '                     patches, and not there with them'
-	@echo 'make soak            everything at once for an hour, or for MINUTES='
-	@echo 'make conformance     which kernel'\''s ib_umad keeps the contract, and ours: a table,'
-	@echo '                     and build/conformance/index.html'
-	@echo 'make series-check    each patch of the series as its maintainers would take it, and the'
-	@echo '                     selftests on a kernel of it; make test has a short form'
-	@echo '                     (the last thirteen are not a part of make test)'
-	@echo 'make check           builds without a warning: W=1, sparse, checkpatch'
-	@echo 'make check-cross     the same for arm64, ppc64el, s390x, riscv64 and i386'
-	@echo 'make series          build/series/: patches for the newest kernel, and a cover letter'
-	@echo 'make series-stable   build/series-stable/: umad as one patch for Linux 6.12 and for 6.1'
-	@echo 'make series-fixes    build/series-fixes/: patches for bugs of the newest kernel'
-	@echo 'make bench           cost of MADs in instructions, the distribution'\''s module and ours:'
-	@echo '                     a table, and build/bench/index.html with plots'
-	@echo 'make bench-check     fails when ours became slower than it was'
-	@echo 'make clean           remove build/; downloads stay in ~/.cache/user_mad'
+	@cat scripts/help
+	@for run in tools/testing/*/run; do \
+		suite=$${run%/run}; \
+		grep -q '^#	make test' $$run && star='*' || star=' '; \
+		printf 'make %-15s%s %s\n' "test-$${suite##*/}" "$$star" \
+			"$$(sed -n '4s/^# //p' $$run)"; \
+	done
 	@echo
 	@echo 'All but make alone, install and uninstall get the Debian packages they lack, as root.'

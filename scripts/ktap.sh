@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# KTAP of our own scripts; sourced, never run. kselftest has ktap_helpers.sh, which
+# The one writer of KTAP; sourced, never run. kselftest has ktap_helpers.sh, which
 # splits the arguments of a command into words and cannot nest.
 #
 # shellcheck shell=bash
 
-ktap_number=0
+ktap_number=0 ktap_failed=0 ktap_indent='' ktap_stack=()
 
 # ktap_plan COUNT
 ktap_plan()
@@ -15,47 +15,70 @@ ktap_plan()
 	echo "1..$1"
 }
 
+# ktap_result STATUS NAME
+ktap_result()
+{
+	ktap_number=$((ktap_number + 1))
+	if [ "$1" = 0 ]; then
+		echo "${ktap_indent}ok $ktap_number $2"
+	else
+		ktap_failed=$((ktap_failed + 1))
+		echo "${ktap_indent}not ok $ktap_number $2"
+	fi
+}
+
 # ktap NAME COMMAND ...: one test, that passes when COMMAND returns 0; what it
 # prints is diagnostics
 ktap()
 {
 	local name=$1 output status=0
 	shift
-	ktap_number=$((ktap_number + 1))
 	output=$("$@" 2>&1) || status=$?
-	[ -z "$output" ] || sed 's/^/# /' <<<"$output"
-	if [ $status = 0 ]; then
-		echo "ok $ktap_number $name"
-	else
-		echo "not ok $ktap_number $name"
-	fi
-}
-
-# ktap_program NAME COMMAND ...: a document of its own, with this test alone
-ktap_program()
-{
-	echo "# program $1"
-	ktap_plan 1
-	ktap "$@"
+	[ -z "$output" ] || sed "s/^/$ktap_indent# /" <<<"$output"
+	ktap_result $status "$name"
 }
 
 # ktap_skip NAME REASON
 ktap_skip()
 {
 	ktap_number=$((ktap_number + 1))
-	echo "ok $ktap_number $1 # SKIP $2"
+	echo "${ktap_indent}ok $ktap_number $1 # SKIP $2"
 }
 
-# ktap_nested NAME COMMAND ...: one test, that prints TAP of its own
+# ktap_skip_all REASON: instead of all tests
+ktap_skip_all()
+{
+	echo "KTAP version 1"
+	echo "1..0 # SKIP $1"
+}
+
+# ktap_nested NAME COMMAND ...: one test, whose parts COMMAND prints as KTAP of its own
 ktap_nested()
 {
-	local name=$1
+	local name=$1 status=0
 	shift
-	ktap_number=$((ktap_number + 1))
-	# TAP of its own can be a thousand lines: hand them on as they come.
-	if (set -o pipefail; "$@" | sed -u 's/^/  /'); then
-		echo "ok $ktap_number $name"
-	else
-		echo "not ok $ktap_number $name"
-	fi
+	# Hand them on as they come: they may be a thousand lines
+	echo "$ktap_indent  # Subtest: $name"
+	(set -o pipefail; ktap_failed=0 ktap_indent=; "$@" |
+		sed -u "s/^/$ktap_indent  /") || status=$?
+	ktap_result $status "$name"
+}
+
+# ktap_begin NAME COUNT, ktap_end: what is tested in between are the parts of one test
+ktap_begin()
+{
+	ktap_stack+=("$ktap_number $ktap_failed $1")
+	ktap_number=0 ktap_failed=0 ktap_indent+="  "
+	echo "$ktap_indent# Subtest: $1"
+	echo "${ktap_indent}1..$2"
+}
+
+ktap_end()
+{
+	local name bad=$ktap_failed
+
+	read -r ktap_number ktap_failed name <<<"${ktap_stack[-1]}"
+	unset 'ktap_stack[-1]'
+	ktap_indent=${ktap_indent%  }
+	ktap_result $((bad > 0)) "$name"
 }

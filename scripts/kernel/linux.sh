@@ -195,7 +195,7 @@ linux_uml_dies()
 
 # Have branch fixed hold base with linux_fixes applied. Whatever is checked out has
 # them: a header that came and went would have modules built again, under the
-# hands of a lane that runs them and wants to know which of their lines it ran.
+# hands of a suite that runs them and wants to know which of their lines it ran.
 linux_fixed()
 {
 	local fixes

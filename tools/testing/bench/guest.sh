@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # In a guest: bring a fabric up, let the machine settle, measure. For
-# tools/testing/bench/run, which says
+# tools/testing/bench/measure, which says
 #
 #	scripts/guest/inside/madsim WHICH tools/testing/bench/guest.sh BUILD COMMAND ...
 #
 # BUILD is the folder with our programs and modules, COMMAND one of
 #
 #	umad SAMPLES FIGURE ...		umad_bench
-#	floor SAMPLES FIGURE ...	the same without umad
+#	baseline SAMPLES FIGURE ...	the same without umad
 #	device SAMPLES			the simulated device's share
 #	ports SAMPLES			with 64 devices
 #	opensm				bringing up 1,344 nodes
@@ -48,12 +48,12 @@ ibsim_subnet_manager()
 # sweep COMMAND: what that takes, in the kernel and in programs
 sweep()
 {
-	local ledger=/sys/kernel/debug/umad_ledger/kernel
+	local kernel_time=/sys/kernel/debug/kernel_time/kernel
 
-	echo 1 >$ledger
+	echo 1 >$kernel_time
 	"$1"
-	echo 0 >$ledger
-	cat $ledger
+	echo 0 >$kernel_time
+	cat $kernel_time
 }
 
 # After a boot the kernel is busy with itself for some seconds
@@ -70,9 +70,9 @@ slab()
 	awk '$1 == "Slab:" { print $2 }' /proc/meminfo
 }
 
-floor()
+baseline()
 {
-	local run=/sys/kernel/debug/umad_floor/run before figure
+	local run=/sys/kernel/debug/umad_baseline/run before figure
 
 	case $1 in
 	memory)
@@ -93,14 +93,14 @@ umad)
 	insmod "$build/kernel/umad_watch.ko"
 	fabric topology=star:2 devices=2
 	exec "$build/umad_bench" -n "$@" ;;
-floor)
+baseline)
 	samples=$1
 	shift
 	fabric topology=star:2 devices=2
 	rmmod ib_umad
-	insmod "$build/kernel/umad_floor.ko"
+	insmod "$build/kernel/umad_baseline.ko"
 	for figure; do
-		floor "$figure"
+		baseline "$figure"
 	done ;;
 device)
 	fabric topology=star:2 devices=2
@@ -110,12 +110,12 @@ ports)
 	fabric topology=star:64 devices=64
 	exec "$build/umad_bench" -n "$1" ports ;;
 opensm)
-	insmod "$build/kernel/umad_ledger.ko"
+	insmod "$build/kernel/kernel_time.ko"
 	insmod "$MADSIM_MODULE" topology=fattree:16 devices=2
 	sleep 4
 	sweep subnet_manager ;;
 ibsim)
-	insmod "$build/kernel/umad_ledger.ko"
+	insmod "$build/kernel/kernel_time.ko"
 	insmod "$MADSIM_MODULE" topology=fattree:16 devices=0
 	cp /sys/kernel/debug/madsim/preset/topology /run/topology
 	rmmod ib_madsim

@@ -9,7 +9,7 @@
  * instructions, on a machine whose counter counts them (scripts/guest/run
  * --icount). Nothing that is measured may wait for time to pass.
  *
- * kernel/umad_floor.c does the same without umad.
+ * kernel/umad_baseline.c does the same without umad.
  */
 #define _GNU_SOURCE
 

@@ -134,7 +134,7 @@ found_by_name()
 	for i in {1..120}; do
 		echo "\"n$i\"[1] \"sw\"[$i]"
 	done | LC_ALL=C sort >"$tmp/wanted"
-	"$here/madsim-load" -g $debugfs/test/topology | diff "$tmp/wanted" -
+	"$madsim_load" -g $debugfs/test/topology | diff "$tmp/wanted" -
 }
 check "each is found by its name, and none that is gone" found_by_name
 

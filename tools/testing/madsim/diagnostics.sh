@@ -61,8 +61,8 @@ check "smpquery vlarb" says "LowCap 8 HighCap 8" smpquery $on vlarb "$l1"
 ibnetdiscover $on >"$tmp/net"
 same_graph()
 {
-	diff <("$here/madsim-load" -g "$debugfs/preset/topology") \
-	     <("$here/madsim-load" -g -D "$tmp/net")
+	diff <("$madsim_load" -g "$debugfs/preset/topology") \
+	     <("$madsim_load" -g -D "$tmp/net")
 }
 check "ibnetdiscover: the graph that the driver has" same_graph
 check "iblinkinfo: both ends of a link" says \

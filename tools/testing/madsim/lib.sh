@@ -5,6 +5,7 @@
 
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+madsim_load=$here/../../infiniband/madsim-load/madsim-load
 tmp=$(mktemp -d)
 configfs=/sys/kernel/config/madsim
 debugfs=/sys/kernel/debug/madsim
@@ -247,7 +248,7 @@ at_end()
 	if [ -d "$configfs" ]; then
 		find "$configfs" -mindepth 1 -maxdepth 1 -type d |
 			while read -r fabric; do
-				"$here/madsim-load" -r "${fabric##*/}" 2>/dev/null
+				"$madsim_load" -r "${fabric##*/}" 2>/dev/null
 			done
 		rmmod ib_madsim 2>/dev/null
 	fi

@@ -17,8 +17,8 @@ load topology=none switch_devices=Y || bail "cannot load ib_madsim"
 round_trip()
 {
 	local dev
-	"$here/madsim-load" -n trip -d 1 "$1"
-	trap '"$here/madsim-load" -r trip; rm -rf "$tmp"/trip*' EXIT
+	"$madsim_load" -n trip -d 1 "$1"
+	trap '"$madsim_load" -r trip; rm -rf "$tmp"/trip*' EXIT
 	dev=$(devices)
 	# opensm would remember the neighbours of the file before
 	mkdir "$tmp/trip"
@@ -26,8 +26,8 @@ round_trip()
 		-f "$tmp/trip.log"
 	sm_log_clean trip
 	ibnetdiscover -C "$dev" -P "$(first_up "$dev")" >"$tmp/trip.net"
-	"$here/madsim-load" -g "$1" >"$tmp/before"
-	"$here/madsim-load" -g ${2-} "$tmp/trip.net" >"$tmp/after"
+	"$madsim_load" -g "$1" >"$tmp/before"
+	"$madsim_load" -g ${2-} "$tmp/trip.net" >"$tmp/after"
 	[ -s "$tmp/before" ]
 	diff "$tmp/before" "$tmp/after"
 }
@@ -44,9 +44,9 @@ done
 
 dump()
 {
-	"$here/madsim-load" -n dump -d 1 "$examples/net.2sw2path4hca"
+	"$madsim_load" -n dump -d 1 "$examples/net.2sw2path4hca"
 	ibnetdiscover -C "$(devices)" -P 1 >"$tmp/dump"
-	"$here/madsim-load" -r dump
+	"$madsim_load" -r dump
 	round_trip "$tmp/dump"
 }
 check "round trip of what ibnetdiscover said" dump
@@ -54,8 +54,8 @@ check "nothing is left" eval '[ -z "$(ls $configfs)" ]; [ -z "$(devices)" ]'
 
 chosen()
 {
-	"$here/madsim-load" -n pick -d 0 -N "$1" "$examples/net.1"
-	trap '"$here/madsim-load" -r pick' EXIT
+	"$madsim_load" -n pick -d 0 -N "$1" "$examples/net.1"
+	trap '"$madsim_load" -r pick' EXIT
 	device "$1"
 	fails device Hca1
 }
@@ -89,10 +89,10 @@ FILE
 check "widths and speeds: round trip" round_trip "$tmp/wide" -D
 widths()
 {
-	"$here/madsim-load" -n wide -d 4 "$tmp/wide"
-	trap '"$here/madsim-load" -r wide' EXIT
-	diff <("$here/madsim-load" -g "$tmp/wide") \
-	     <("$here/madsim-load" -g "$debugfs/wide/topology")
+	"$madsim_load" -n wide -d 4 "$tmp/wide"
+	trap '"$madsim_load" -r wide' EXIT
+	diff <("$madsim_load" -g "$tmp/wide") \
+	     <("$madsim_load" -g "$debugfs/wide/topology")
 	all_say iblinkinfo -C "$(device A)" -P 1 -- \
 		"==\(12X +10\.0 Gbps Initialize/ +LinkUp\)==>.*\"A\"" \
 		"==\( 4X +5\.0 Gbps Initialize/ +LinkUp\)==>.*\"B\"" \
@@ -121,10 +121,10 @@ FILE
 names()
 {
 	cd /
-	"$here/madsim-load" -n names -d 0 -N "*" "$tmp/names"
-	trap '"$here/madsim-load" -r names' EXIT
-	diff <("$here/madsim-load" -g "$tmp/names") \
-	     <("$here/madsim-load" -g "$debugfs/names/topology")
+	"$madsim_load" -n names -d 0 -N "*" "$tmp/names"
+	trap '"$madsim_load" -r names' EXIT
+	diff <("$madsim_load" -g "$tmp/names") \
+	     <("$madsim_load" -g "$debugfs/names/topology")
 	device "*"
 }
 check "names with quotes, dashes and what else a shell knows" names
@@ -133,7 +133,7 @@ check "names with quotes, dashes and what else a shell knows" names
 wrong()
 {
 	cat >"$tmp/wrong"
-	refuses "^$tmp/wrong:$1: $2" "$here/madsim-load" "$tmp/wrong"
+	refuses "^$tmp/wrong:$1: $2" "$madsim_load" "$tmp/wrong"
 	[ -z "$(ls $configfs)" ]
 }
 check "a line without sense" wrong 2 "cannot make sense of: hello" <<'FILE'
@@ -206,7 +206,7 @@ Rt	2 "R-0002c9000100d050"		# "router"
 [1](2c9000100d051) 	"S-0002c9000100d060"[1]		# lid 3 lmc 0 "switch" lid 2 4xSDR
 FILE
 check "nothing at all" wrong 0 'no node in it' </dev/null
-check "no such file" refuses "cannot read" "$here/madsim-load" /no/such/file
+check "no such file" refuses "cannot read" "$madsim_load" /no/such/file
 check "unload" unload
 
 finish

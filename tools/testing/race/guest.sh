@@ -14,7 +14,6 @@ set -u
 which=$1 programs=$2
 run=$(dirname "$0")/../selftests/rdma/user_mad/run.sh
 counters=/sys/kernel/debug/kcsan
-status=0
 . "$(dirname "$0")/../../../scripts/ktap.sh"
 
 # race SKIP ARGUMENT ...: run those tests of two_threads with a watchpoint at every SKIPth
@@ -24,8 +23,7 @@ race()
 	echo "$1" >/sys/module/kcsan/parameters/skip_watch
 	echo 100 >/sys/module/kcsan/parameters/udelay_task
 	shift
-	echo "# program two_threads"
-	UMAD_RACE_MS=500 "$programs/two_threads" "$@" || status=1
+	ktap_nested two_threads env UMAD_RACE_MS=500 "$programs/two_threads" "$@"
 }
 
 # Also those for whose report another one came too early
@@ -37,6 +35,7 @@ no_race()
 
 case $which in
 kcsan)
+	ktap_plan 6
 	# With all of its accesses watched, madsim would get most watchpoints
 	insmod "$3" topology=none
 	mountpoint -q /sys/kernel/config ||
@@ -48,27 +47,21 @@ kcsan)
 	race 20 "${rare[@]/#/-v}"
 	race 100 "${rare[@]/#/-V}"
 	rmmod ib_madsim
-	$run "$programs" mix || status=1
-
-	echo "# program kcsan"
-	ktap_plan 3
+	ktap_nested selftests $run "$programs" mix
 	sed 's/^/# /' $counters
 	ktap "KCSAN is on" grep -qx 'enabled: 1' $counters
 	ktap "a hundred thousand accesses were watched" \
 		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
 	ktap "no race was seen" no_race ;;
 debug|rt)
-	UMAD_MIX_OPS=600 $run "$programs" two_threads mix issm fatal stall ||
-		status=1
+	ktap_plan $([ "$which" = debug ] && echo 3 || echo 2)
+	ktap_nested selftests env UMAD_MIX_OPS=600 \
+		$run "$programs" two_threads mix issm fatal stall
 	# Soft-RoCE takes many seconds for each removal in such a kernel, and with
 	# PREEMPT_RT others take more than a test waits for, too
 	if [ "$which" = debug ]; then
-		echo "# program removal"
-		"$programs/removal" -v madsim -v netns -v rmmod || status=1
+		ktap_nested removal "$programs/removal" -v madsim -v netns -v rmmod
 	fi
-
-	echo "# program debug"
-	ktap_plan 1
 	# It switches itself off with its first report
 	ktap "lockdep is on" \
 		grep -Eqx ' *debug_locks: *1' /proc/lockdep_stats ;;
@@ -76,4 +69,4 @@ debug|rt)
 	echo "guest.sh: '$which': not kcsan, debug or rt" >&2
 	exit 2 ;;
 esac
-exit $status
+exit $((ktap_failed > 0))

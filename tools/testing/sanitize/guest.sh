@@ -18,7 +18,6 @@ set -eu
 [ $# = 2 ] || die "usage: tools/testing/sanitize/guest.sh PROGRAMS OUT"
 programs=$1 out=$2
 cd "$top/tools/testing"
-status=0
 
 gone()
 {
@@ -30,25 +29,24 @@ watch_kernel
 # What was there before is not ours
 $AFTER_EACH leaks >/dev/null || true
 
-for suite in /sys/kernel/debug/kunit/umad_*; do
-	echo "# program ${suite##*/}"
-	cat "$suite/results"
+suites=(/sys/kernel/debug/kunit/umad_*)
+ktap_plan $((${#suites[@]} + 7))
+for suite in "${suites[@]}"; do
+	ktap_nested "${suite##*/}" cat "$suite/results"
 done
-for program in '' fail_nth; do
-	echo "# program selftests"
-	selftests/rdma/user_mad/run.sh -n "$programs" $program || status=1
-done
-ktap_program leaks-of-selftests "$AFTER_EACH" leaks
+ktap_nested selftests selftests/rdma/user_mad/run.sh -n "$programs"
+ktap_nested fail_nth selftests/rdma/user_mad/run.sh -n "$programs" fail_nth
+ktap "leaks of the selftests" "$AFTER_EACH" leaks
 rmmod ib_madsim
-madsim/run.sh || status=1
-ktap_program leaks-of-madsim "$AFTER_EACH" leaks
+ktap_nested madsim madsim/run.sh
+ktap "leaks of madsim" "$AFTER_EACH" leaks
 # With nothing left that could refer to it, what was missed so far is found.
-ktap_program unload gone
-ktap_program leaks-of-all "$AFTER_EACH" leaks
+ktap unload gone
+ktap "leaks of all" "$AFTER_EACH" leaks
 
 cd /sys/kernel/debug/gcov
 find . -name '*.gcda' | while read -r file; do
 	mkdir -p "$out/${file%/*}"
 	cat "$file" >"$out/$file"
 done
-exit $status
+exit $((ktap_failed > 0))

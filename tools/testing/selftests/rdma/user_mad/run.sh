@@ -174,7 +174,7 @@ status=0
 number=0
 for name in $programs; do
 	number=$((number + 1))
-	echo "  # program $name"
+	echo "  # Subtest: $name"
 	program=$dir/${name%%[.@]*} only=
 	! grep -qx "${name%%.*}\.sh" "$dir/programs" || program=$here/${name%%.*}.sh
 	case $name in

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Run suites of tests and sum them up.
+
+    scripts/run-tests [--record] [--logs FOLDER] [SUITE[:ARGUMENT] ...] [TEST ...]
+
+A SUITE is a folder of tools/testing with a program run that prints KTAP, or the path of
+such a program. Without an ARGUMENT all of it runs, and without any word what "make test"
+is. Some run at a time. What a suite printed is kept in FOLDER, which is build/tests if
+not told otherwise.
+
+A TEST is a program of the selftests, of tools/testing/madsim or a KUnit suite. Of
+the selftests it may also be PROGRAM.TEST for all tests of that name, and
+PROGRAM.FIXTURE.VARIANT.TEST for one, as its result is called. Suites then run these
+alone; without a suite it is the one on the newest kernel that has the program.
+
+Nothing passes by not running: a suite without a plan, with fewer results than
+planned or with an exit status of its own fails, and so does a run without a
+single result. XFAIL is a known failure of the reference: it must be seen to
+fail, and counts as passed in that suite only. XPASS fails everywhere.
+
+--record writes what ran into tools/testing/RESULTS.md, a row for each suite that ran
+as a whole. Rows of other suites stay.
+"""
+
+import argparse
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from ktap import Reader
+from plan import TOP, plan, shell
+
+RESULTS = os.path.join(TOP, "tools/testing/RESULTS.md")
+LOGS = os.path.join(TOP, "build/tests")
+# Reasons that everybody has for skipping a test: these are counted, not listed
+EXPECTED = os.path.join(TOP, "scripts/expected-skips")
+# A guest waits for timeouts a third of its time: one suite more than CPUs
+AT_A_TIME = os.cpu_count() + 1
+
+
+def newest_kernel():
+    """Debian unstable's kernel, fetched: its release, and a word if nobody has seen
+    our tests pass on its series yet; (None, None) without one."""
+    folder = shell("scripts/kernel/stock newest")
+    if not folder:
+        return None, None
+    release = os.path.basename(folder)
+    series = ".".join(release.split(".")[:2])
+    tested = shell(". scripts/common.sh; . scripts/kernel/unstable.sh; echo $tested_series")
+    if series == tested:
+        return release, None
+    return release, (f"Debian unstable has Linux {series} by now; these tests were last "
+                     f"seen to pass on {tested}")
+
+
+class Runner:
+    """Runs a plan, some suites at a time, and tells what they do."""
+
+    def __init__(self, runs, logs, newest):
+        self.queue = list(runs)
+        self.logs = logs
+        self.newest = newest    # whether there is a newest kernel
+        self.lock = threading.Lock()    # queue, children, stdout
+        self.children = []
+        self.done = {}          # {name: Reader}
+
+    def tell(self, run, text):
+        with self.lock:
+            print(f"{run.name}: {text}", flush=True)
+
+    def all(self):
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, self.interrupted)
+        workers = [threading.Thread(target=self.worker) for _ in range(AT_A_TIME)]
+        for thread in workers:
+            thread.start()
+        for thread in workers:
+            thread.join()
+
+    def interrupted(self, signum, _):
+        for child in self.children:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGTERM)
+        os._exit(128 + signum)
+
+    def worker(self):
+        while True:
+            with self.lock:
+                if not self.queue:
+                    return
+                run = self.queue.pop(0)
+            if self.newest or not run.needs_newest:
+                self.done[run.name] = self.one(run)
+            else:
+                self.done[run.name] = self.without_kernel(run)
+
+    def without_kernel(self, run):
+        """The result of a suite that has no kernel to run on"""
+        reader, why = Reader(), "needs the kernel of Debian unstable"
+        reader.add(0, "", "skip", why)
+        self.tell(run, f"SKIPPED, {why}")
+        return reader
+
+    def one(self, run):
+        """Run one suite, telling what it does as it says so on its stderr."""
+        reader = Reader(run.suite.known, run.suite.planless)
+        start = time.monotonic()
+        # Line by line, so that the log of a suite that hangs tells where
+        log = open(os.path.join(self.logs, run.log), "w", buffering=1)
+        child = subprocess.Popen(run.command, cwd=TOP, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, errors="replace", start_new_session=True,
+                                 close_fds=False)    # one is the lock
+        with self.lock:
+            self.children.append(child)
+
+        def errors():
+            for line in child.stderr:
+                log.write(line)
+                self.tell(run, line.rstrip())
+
+        self.tell(run, "started")
+        stderr = threading.Thread(target=errors)
+        stderr.start()
+        for line in child.stdout:
+            log.write(line)
+            reader.line(line.rstrip("\n"))
+        stderr.join()
+        reader.end(child.wait())
+        log.close()
+
+        failed = reader.of("fail")
+        for result in failed:
+            self.tell(run, f"FAILED {result}")
+            for note in result.notes[-20:]:
+                self.tell(run, f"    {note}")
+        self.tell(run, f"{passed(reader)} passed, {len(failed)} failed, "
+                       f"{len(reader.of('skip'))} skipped "
+                       f"in {time.monotonic() - start:.0f} s")
+        return reader
+
+
+def passed(reader):
+    return len(reader.of("pass")) + len(reader.of("xfail"))
+
+
+def tell_skips(done):
+    """Say what was skipped: what everybody skips as a number, the rest by name, a line
+    for each reason in a suite."""
+    with open(EXPECTED, encoding="utf-8") as file:
+        expected = set(file.read().splitlines())
+    reasons = {}
+    for name, reader in done.items():
+        for result in reader.of("skip"):
+            key = None if result.reason in expected else (name, result.reason)
+            reasons.setdefault(key, []).append(result)
+    if None in reasons:
+        print(f"skipped everywhere: {len(reasons.pop(None))} tests, for reasons "
+              "of scripts/expected-skips")
+    for (name, reason), results in reasons.items():
+        more = f" and {len(results) - 1} more" if len(results) > 1 else ""
+        test = str(results[0])
+        print(f"SKIPPED {name}: " + (f"{test}{more}: " if test else "") + reason)
+
+
+def summary(done, untested):
+    """Say how it went; whether nothing failed."""
+    print()
+    known = sum(len(reader.of("xfail")) for reader in done.values())
+    if known:
+        print(f"known failures of the reference: {known}, as they must")
+    tell_skips(done)
+    failed = [(name, result) for name, reader in done.items()
+              for result in reader.of("fail")]
+    if untested and failed:
+        print(untested)
+    for name, result in failed:
+        print(f"FAILED {name}: {result}")
+        for note in result.notes[-8:]:
+            print(f"    {note[:160]}")
+
+    good, bad = sum(map(passed, done.values())), len(failed)
+    skipped = sum(len(reader.of("skip")) for reader in done.values())
+    if not good and not bad:
+        print("FAILED: nothing ran")
+        bad = 1
+    print(f"{good} passed, {bad} failed" + (f", {skipped} skipped" if skipped else ""))
+    return not bad
+
+
+def commit():
+    """What is checked out, and whether more than RESULTS was changed since"""
+    said = shell(". scripts/common.sh; top_git describe --always --exclude='*' && "
+                 "top_git status --porcelain -uno -- . ':!tools/testing/RESULTS.md'")
+    return "unknown" if not said else said.split()[0] + "-dirty" * (len(said.split()) > 1)
+
+
+def record(runs, done, start, tested):
+    """Put what ran as a whole into RESULTS. Which kernels a suite has booted, their own
+    logs tell: those since the start."""
+    rows = {}
+    if os.path.exists(RESULTS):
+        with open(RESULTS, encoding="utf-8") as table:
+            rows = {line.split("|")[1].strip(): line for line in table
+                    if line.startswith("| ") and not line.startswith("| suite |")}
+    for run in runs:
+        reader, kernels = done[run.name], set()
+        if run.tests or "/" in run.name or not passed(reader) + len(reader.of("fail")):
+            continue
+        base = os.path.join(LOGS, run.log)
+        for log in glob.glob(base + ".kernel") + glob.glob(base + "-*.kernel"):
+            if os.path.getmtime(log) > start:
+                with open(log, errors="replace") as lines:
+                    kernels.update(re.findall(r"Linux version (\S+)", lines.read()))
+        cells = [run.name, ", ".join(sorted(kernels)) or "-", time.strftime("%Y-%m-%d"),
+                 str(passed(reader)), str(len(reader.of("fail"))),
+                 str(len(reader.of("skip"))), tested]
+        rows[run.name] = "| " + " | ".join(cells) + " |\n"
+    with open(RESULTS, "w", encoding="utf-8") as table:
+        table.write("<!-- scripts/run-tests --record writes this -->\n"
+                    "# What ran where\n\n"
+                    "The last recorded run of each suite of `scripts/run-tests`. A release "
+                    "ends in its architecture.\n\n"
+                    "| suite | kernel | day | passed | failed | skipped | commit |\n"
+                    "|---|---|---|---:|---:|---:|---|\n")
+        table.writelines(rows[name] for name in sorted(rows))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="run-tests", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--logs", metavar="FOLDER", default=LOGS)
+    parser.add_argument("words", metavar="SUITE[:ARGUMENT] | TEST", nargs="*")
+    args = parser.parse_args()
+    runs = plan(args.words)
+    os.makedirs(args.logs, exist_ok=True)
+    release, untested = None, None
+    if any(run.needs_newest for run in runs):
+        release, untested = newest_kernel()
+    if untested:
+        print(untested, flush=True)
+
+    start, tested = time.time(), commit()
+    runner = Runner(runs, args.logs, release)
+    runner.all()
+    if args.record:
+        record(runs, runner.done, start, tested)
+    sys.exit(not summary({run.name: runner.done[run.name] for run in runs}, untested))
+
+
+main()
