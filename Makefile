@@ -117,9 +117,12 @@ coverage:
 deb rpm:
 	@scripts/packages/$@
 
-.PHONY: series series-stable series-fixes
+.PHONY: series series-madsim series-stable series-fixes
 series:
-	@scripts/series/write
+	@scripts/series/write umad
+
+series-madsim:
+	@scripts/series/write madsim
 
 series-stable:
 	@scripts/series/stable 6.12

@@ -6,9 +6,9 @@
 # never run.
 #
 #	$linux/tree	the whole source as a git repository: branch base is
-#			the package, fixed has some of fixes/ on top, series is what
-#			scripts/series/write wrote last; checked out is fixed, or
-#			fixed and a series
+#			the package, fixed has some of fixes/ on top, series-NAME is
+#			what scripts/series/write wrote last; checked out is fixed, or
+#			fixed and all series
 #	$linux/version	its package and version
 #	$linux/build	one build directory per configuration
 #
@@ -211,7 +211,7 @@ linux_fixed()
 	cat "${fixes[@]}" >"$linux/fixes"
 }
 
-# Check the series of this checkout out in the tree, brought to base by git am.
+# Check all series of this checkout out in the tree, brought to base by git am.
 # That happens in a worktree of its own, which has no files but the topmost, so
 # that the tree, and what is built from it, sees changed files alone.
 linux_series()
@@ -219,7 +219,7 @@ linux_series()
 	local tmp tip am
 
 	linux_fixed
-	"$top/scripts/series/write" >/dev/null
+	"$top/scripts/series/write" umad >/dev/null
 	tmp=$(mktemp -d)
 	linux_git worktree prune
 	linux_git worktree add -q --no-checkout --detach "$tmp/am" base
@@ -228,7 +228,7 @@ linux_series()
 		"${am[@]}" sparse-checkout set &&
 		"${am[@]}" checkout -q &&
 		"${am[@]}" am -q --committer-date-is-author-date \
-			"$top"/build/series/*.patch &&
+			"$top"/build/series/{madsim,umad}/*.patch &&
 		"${am[@]}" cherry-pick fixed
 	} >"$tmp/log" 2>&1; then
 		cat "$tmp/log" >&2

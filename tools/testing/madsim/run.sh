@@ -10,8 +10,7 @@
 set -eu
 cd "$(dirname "$0")"
 
-[ $# -gt 0 ] || set -- presets diagnostics sm lmc tables traps saquery issm_bit umadstat tracing \
-	config topology faults unplug
+[ $# -gt 0 ] || set -- $(ls ./*.sh | sed 's|^./||; s|\.sh$||' | grep -vxE 'lib|run')
 status=0 number=0
 
 after_each()
