@@ -52,6 +52,12 @@ suite_source()
 
 	mirror=$(suite_mirror "$1")
 	key=$(suite_key "$1")
+	# A machine that debootstrap made knows none. The mirrors have both side by side
+	if [ -z "$mirror" ] && [ "$2" = "$(. /etc/os-release; echo $VERSION_CODENAME)-security" ]; then
+		mirror=$(suite_mirror Debian)
+		mirror=${mirror%/}-security
+		key=$(suite_key Debian)
+	fi
 	[ -z "$mirror" ] || echo "deb ${key:+[signed-by=$key] }$mirror $2 main"
 }
 
@@ -96,16 +102,16 @@ suite_configure()
 	END
 }
 
-# suite_fetch SUITE PACKAGE: fetch the package lists; they are complete if they know
-# PACKAGE. If they are not, this says why.
+# suite_fetch SUITE PACKAGE: fetch the package lists. They serve if they know PACKAGE,
+# whatever else is missing there; this says what.
 suite_fetch()
 {
 	local folder=$cache/$1 status=0
 
 	suite_configure "$1"
 	say "fetching the package lists of Debian $1"
-	patiently "$folder/log" suite_apt "$1" apt-get -q update &&
-		suite_apt "$1" apt-cache show "$2" >/dev/null 2>&1 || status=1
+	patiently "$folder/log" suite_apt "$1" apt-get -q update || true
+	suite_apt "$1" apt-cache show "$2" >/dev/null 2>&1 || status=1
 	apt_said "$folder/log"
 	apt_expired "$folder/lists" "Debian $1"
 	return $status
