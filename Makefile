@@ -117,16 +117,12 @@ coverage:
 deb rpm:
 	@scripts/packages/$@
 
-.PHONY: series series-madsim series-stable series-fixes
+.PHONY: series series-madsim series-fixes
 series:
 	@scripts/series/write umad
 
 series-madsim:
 	@scripts/series/write madsim
-
-series-stable:
-	@scripts/series/stable 6.12
-	@scripts/series/stable 6.1
 
 series-fixes:
 	@scripts/series/fixes
