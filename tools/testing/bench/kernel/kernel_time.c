@@ -132,7 +132,7 @@ static int kernel_time_open(struct inode *inode, struct file *filp)
 }
 
 static ssize_t kernel_time_write(struct file *filp, const char __user *buf,
-			    size_t count, loff_t *pos)
+				 size_t count, loff_t *pos)
 {
 	bool on;
 	int ret;
