@@ -2,7 +2,7 @@
 /*
  * Two threads, each on a CPU of its own, that do one thing each over and over
  * to the same descriptor of the same port: every operation meets every other
- * one, and itself. What mix.c leaves to chance is done here in a moment, for a
+ * one, and itself. What stress.c leaves to chance is done here in a moment, for a
  * kernel that looks for data races and has to catch both sides in the act; on
  * any other one, no answer may come that is not documented, and nothing hangs.
  *

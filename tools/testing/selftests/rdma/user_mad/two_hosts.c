@@ -2,7 +2,7 @@
 /*
  * Two hosts that talk over a network. Run on both of them at the same time:
  *
- *	hosts GID ask,answer		hosts GID answer,ask
+ *	two_hosts GID ask,answer	two_hosts GID answer,ask
  *
  * GID is that of the other one. Who asks prints "# stop the peer" when that is
  * to be suspended, and "# continue the peer" when not any longer: somebody who
@@ -350,7 +350,7 @@ int main(int argc, char **argv)
 
 	if (argc != 3 || inet_pton(AF_INET6, argv[1], peer) != 1 ||
 	    (strcmp(argv[2], "ask,answer") && strcmp(argv[2], "answer,ask"))) {
-		fprintf(stderr, "usage: hosts GID ask,answer|answer,ask\n");
+		fprintf(stderr, "usage: two_hosts GID ask,answer|answer,ask\n");
 		return KSFT_FAIL;
 	}
 	first = !strcmp(argv[2], "ask,answer");

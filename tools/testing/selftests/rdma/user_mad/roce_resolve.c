@@ -12,7 +12,7 @@
 #define EXCHANGES	20
 #define GIVE_UP		3	/* seconds; on the reference it is always spent */
 
-FIXTURE(neighbour)
+FIXTURE(roce_resolve)
 {
 	struct umad_device device;
 	struct umad_file file;		/* the one who waits for a neighbour */
@@ -24,7 +24,7 @@ FIXTURE(neighbour)
 	bool stop;
 };
 
-FIXTURE_SETUP(neighbour)
+FIXTURE_SETUP(roce_resolve)
 {
 	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
 
@@ -42,7 +42,7 @@ FIXTURE_SETUP(neighbour)
 	self->other_id = umad_register(&self->other, &reg);
 }
 
-FIXTURE_TEARDOWN(neighbour)
+FIXTURE_TEARDOWN(roce_resolve)
 {
 	self->stop = true;
 	umad_call_end(&self->writer);
@@ -54,7 +54,7 @@ FIXTURE_TEARDOWN(neighbour)
 /* To one neighbour after the other, none of which is there */
 static long write_on(struct umad_call *call)
 {
-	FIXTURE_DATA(neighbour) *self = call->arg;
+	FIXTURE_DATA(roce_resolve) *self = call->arg;
 	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_SEND,
 				       1);
 
@@ -68,7 +68,7 @@ static long write_on(struct umad_call *call)
 	return -1;
 }
 
-static int done(FIXTURE_DATA(neighbour) *self)
+static int done(FIXTURE_DATA(roce_resolve) *self)
 {
 	return __atomic_load_n(&self->done, __ATOMIC_SEQ_CST);
 }
@@ -86,7 +86,7 @@ static int done(FIXTURE_DATA(neighbour) *self)
 } while (0)
 
 /* MADs for the waiting descriptor, one after the other */
-TEST_F(neighbour, stops_no_receive)
+TEST_F(roce_resolve, stops_no_receive)
 {
 	struct umad_msg msg, got;
 	int i;
@@ -103,7 +103,7 @@ TEST_F(neighbour, stops_no_receive)
 }
 
 /* And everything else one can do */
-TEST_F(neighbour, stops_no_call)
+TEST_F(roce_resolve, stops_no_call)
 {
 	struct umad_file file;
 	struct umad_msg msg;
@@ -128,7 +128,7 @@ TEST_F(neighbour, stops_no_call)
 }
 
 /* The agent itself is waited for, for the second that it takes */
-TEST_F(neighbour, unregister_waits_for_its_writer)
+TEST_F(roce_resolve, unregister_waits_for_its_writer)
 {
 	start_writer(self);
 	self->stop = true;
@@ -139,7 +139,7 @@ TEST_F(neighbour, unregister_waits_for_its_writer)
 
 static long write_once(struct umad_call *call)
 {
-	FIXTURE_DATA(neighbour) *self = call->arg;
+	FIXTURE_DATA(roce_resolve) *self = call->arg;
 
 	self->stop = true;
 	return write_on(call);
@@ -150,7 +150,7 @@ static long remove_device(struct umad_call *call)
 	return umad_device_remove(call->arg);
 }
 
-TEST_F(neighbour, removal_ends_the_wait)
+TEST_F(roce_resolve, removal_ends_the_wait)
 {
 	struct umad_call removal = {
 		.op = UMAD_CALL_FN,

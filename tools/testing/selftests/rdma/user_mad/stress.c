@@ -7,8 +7,8 @@
  * descriptor of its own each thread keeps books: every request ends in one
  * answer or in one timeout record, unless its agent or device went first.
  *
- * UMAD_MIX_OPS is the number of operations, UMAD_MIX_SEED the seed. Threads see
- * to it that no run is quite like another, with the same seed either.
+ * UMAD_STRESS_OPS is the number of operations, UMAD_STRESS_SEED the seed. Threads
+ * see to it that no run is quite like another, with the same seed either.
  */
 #include "kselftest_harness.h"
 #include "lib/device.h"
@@ -57,10 +57,10 @@ struct client {
 	unsigned long sent, answered, timed_out, lost;
 };
 
-struct mix;
+struct stress;
 
 struct thread {
-	struct mix *mix;
+	struct stress *stress;
 	pthread_t thread;
 	pid_t tid;
 	unsigned int seed;
@@ -80,7 +80,7 @@ struct op {
 	bool hot;			/* where a crowd is at */
 };
 
-struct mix {
+struct stress {
 	struct umad_device device;
 	pthread_rwlock_t lock;		/* protects @port and @lid */
 	struct umad_port port;
@@ -106,14 +106,14 @@ static bool one_in(struct thread *t, unsigned int n)
 }
 
 /* All on one descriptor, and doing only what they can meet at there */
-static bool crowd(const struct mix *mix)
+static bool crowd(const struct stress *stress)
 {
-	return mix->slots == 1;
+	return stress->slots == 1;
 }
 
 static int umad_slot(struct thread *t)
 {
-	return SLOT_BASE + any(t, t->mix->slots);
+	return SLOT_BASE + any(t, t->stress->slots);
 }
 
 static int issm_slot(struct thread *t)
@@ -124,18 +124,18 @@ static int issm_slot(struct thread *t)
 /* Somebody else's thread may change the layout meanwhile: so be it */
 static struct umad_file slot_file(struct thread *t, int fd)
 {
-	return (struct umad_file){ fd, t->mix->hlen[fd - SLOT_BASE] };
+	return (struct umad_file){ fd, t->stress->hlen[fd - SLOT_BASE] };
 }
 
-static struct umad_port port_now(struct mix *mix, __u16 *lid)
+static struct umad_port port_now(struct stress *stress, __u16 *lid)
 {
 	struct umad_port port;
 
-	pthread_rwlock_rdlock(&mix->lock);
-	port = mix->port;
+	pthread_rwlock_rdlock(&stress->lock);
+	port = stress->port;
 	if (lid)
-		*lid = mix->lid;
-	pthread_rwlock_unlock(&mix->lock);
+		*lid = stress->lid;
+	pthread_rwlock_unlock(&stress->lock);
 	return port;
 }
 
@@ -170,7 +170,7 @@ static struct umad_reg any_reg(struct thread *t)
 	}
 	if (reg.api == 2 && one_in(t, 4))
 		reg.flags = any(t, 3);
-	if (t->mix->smi && one_in(t, 4))
+	if (t->stress->smi && one_in(t, 4))
 		reg.qpn = 0, reg.mgmt_class = 0;
 	return reg;
 }
@@ -180,13 +180,13 @@ static struct umad_reg any_reg(struct thread *t)
 static bool do_open(struct thread *t)
 {
 	int mode = one_in(t, 16) ? O_RDONLY : one_in(t, 16) ? O_WRONLY : O_RDWR;
-	struct umad_port port = port_now(t->mix, NULL);
+	struct umad_port port = port_now(t->stress, NULL);
 	struct umad_reg reg = any_reg(t);
 	struct pollfd pfd = { .fd = umad_slot(t) };
 	struct umad_file file;
 	int slot = pfd.fd;
 
-	if (crowd(t->mix) && poll(&pfd, 1, 0) == 0 && !one_in(t, 32))
+	if (crowd(t->stress) && poll(&pfd, 1, 0) == 0 && !one_in(t, 32))
 		return true;
 	if (_umad_open(&port, mode | O_NONBLOCK, &file))
 		return false;
@@ -194,7 +194,7 @@ static bool do_open(struct thread *t)
 		_umad_enable_pkey(&file);
 	if (!one_in(t, 4) && !_umad_register(&file, &reg) && reg.api == 2)
 		file.hlen = UMAD_HDR_NEW;
-	t->mix->hlen[slot - SLOT_BASE] = file.hlen;
+	t->stress->hlen[slot - SLOT_BASE] = file.hlen;
 	dup3(file.fd, slot, O_CLOEXEC);
 	umad_close(&file);
 	return true;
@@ -211,7 +211,7 @@ static bool do_dup(struct thread *t)
 
 	if (from == to)
 		return !close(dup(from));
-	t->mix->hlen[to - SLOT_BASE] = t->mix->hlen[from - SLOT_BASE];
+	t->stress->hlen[to - SLOT_BASE] = t->stress->hlen[from - SLOT_BASE];
 	return dup3(from, to, O_CLOEXEC) == to;
 }
 
@@ -225,7 +225,7 @@ static bool do_register(struct thread *t)
 		return false;
 	/* Right if it was the first one on this descriptor */
 	if (reg.api == 2 && one_in(t, 4))
-		t->mix->hlen[slot - SLOT_BASE] = UMAD_HDR_NEW;
+		t->stress->hlen[slot - SLOT_BASE] = UMAD_HDR_NEW;
 	return true;
 }
 
@@ -249,18 +249,18 @@ static bool do_enable_pkey(struct thread *t)
  * about once in a dozen runs of this test, whatever umad does. A device of madsim
  * is asked nothing any more when it goes; over Soft-RoCE only timeouts are left.
  */
-static __u8 get_method(struct mix *mix)
+static __u8 get_method(struct stress *stress)
 {
-	return umad_device_is_rxe(mix->device.kind) ? MAD_SEND : MAD_GET;
+	return umad_device_is_rxe(stress->device.kind) ? MAD_SEND : MAD_GET;
 }
 
 /* To the own port: to an agent of somebody here, to the kernel, to nobody */
 static struct umad_msg any_msg(struct thread *t)
 {
-	const __u8 get = get_method(t->mix);
+	const __u8 get = get_method(t->stress);
 	const __u8 methods[] = { get, get, MAD_SEND, MAD_GET_RESP };
 	__u16 lid;
-	struct umad_port port = port_now(t->mix, &lid);
+	struct umad_port port = port_now(t->stress, &lid);
 	__u32 id = one_in(t, 16) ? any(t, 40) : one_in(t, 4) ? any(t, 3) : 0;
 	struct umad_msg msg = umad_msg(&port, id, methods[any(t, 4)],
 				       any(t, 256));
@@ -303,7 +303,7 @@ static bool do_write(struct thread *t)
 	struct umad_file file = slot_file(t, umad_slot(t));
 	struct umad_msg msg = any_msg(t);
 
-	if (t->mix->smi && one_in(t, 4))
+	if (t->stress->smi && one_in(t, 4))
 		make_smp(t, &msg);
 	return _umad_write(&file, &msg) > 0;
 }
@@ -347,7 +347,7 @@ static bool do_read(struct thread *t)
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 	bool good;
 
-	if (!crowd(t->mix) && one_in(t, 2))
+	if (!crowd(t->stress) && one_in(t, 2))
 		poll(&pfd, 1, TIMEOUT_MS);
 	tick(t, true);
 	good = read(pfd.fd, buf, one_in(t, 4) ? any(t, sizeof(buf)) :
@@ -424,13 +424,13 @@ static bool do_sysfs(struct thread *t)
 
 	return !umad_sysfs_read(text, sizeof(text),
 				"/sys/class/infiniband_mad/%s%d/%s",
-				t->mix->smi && one_in(t, 2) ? "issm" : "umad",
+				t->stress->smi && one_in(t, 2) ? "issm" : "umad",
 				any(t, 3), attr[any(t, 4)]);
 }
 
 static bool do_netlink(struct thread *t)
 {
-	struct umad_port port = port_now(t->mix, NULL);
+	struct umad_port port = port_now(t->stress, NULL);
 	__u32 num = port.port, index;
 	struct nl_request req;
 
@@ -463,7 +463,7 @@ static bool do_fork(struct thread *t)
 
 static bool do_issm_open(struct thread *t)
 {
-	struct umad_port port = port_now(t->mix, NULL);
+	struct umad_port port = port_now(t->stress, NULL);
 	bool block = one_in(t, 2);
 	char path[64];
 	int fd;
@@ -497,7 +497,7 @@ static void client_close(struct client *c)
 
 static bool client_open(struct thread *t)
 {
-	struct umad_port port = port_now(t->mix, NULL);
+	struct umad_port port = port_now(t->stress, NULL);
 	struct client *c = &t->client;
 	struct umad_reg reg = umad_reg_send_only(1 + any(t, 2));
 
@@ -525,7 +525,7 @@ static bool client_send(struct thread *t)
 	msg.hdr.id = c->id;
 	msg.hdr.timeout_ms = TIMEOUT_MS;
 	msg.mad.mgmt_class = MAD_CLASS_VENDOR1;
-	msg.mad.method = any(t, 4) ? get_method(t->mix) : MAD_SEND;
+	msg.mad.method = any(t, 4) ? get_method(t->stress) : MAD_SEND;
 	msg.mad.tid = htobe64(c->tid);
 	if (_umad_write(&c->file, &msg) < 0)
 		return false;
@@ -676,38 +676,38 @@ static int bring_up(struct umad_device *device, __u16 *lid)
 
 static bool do_unplug(struct thread *t)
 {
-	struct mix *mix = t->mix;
+	struct stress *stress = t->stress;
 	const char *what = "remove";
 	bool good = false;
 	__u16 lid;
 	int ret;
 
-	if (pthread_mutex_trylock(&mix->unplug))
+	if (pthread_mutex_trylock(&stress->unplug))
 		return false;
 
-	mix->away = true;
-	ret = umad_device_remove(&mix->device);
+	stress->away = true;
+	ret = umad_device_remove(&stress->device);
 	if (!ret) {
 		umad_sleep_ms(any(t, 3));
 		what = "return";
-		ret = umad_device_return(&mix->device);
+		ret = umad_device_return(&stress->device);
 	}
 	if (!ret) {
 		what = "bring up";
-		ret = bring_up(&mix->device, &lid);
+		ret = bring_up(&stress->device, &lid);
 	}
 	if (!ret) {
-		pthread_rwlock_wrlock(&mix->lock);
-		mix->port = mix->device.port;
-		mix->lid = lid;
-		pthread_rwlock_unlock(&mix->lock);
+		pthread_rwlock_wrlock(&stress->lock);
+		stress->port = stress->device.port;
+		stress->lid = lid;
+		pthread_rwlock_unlock(&stress->lock);
 		good = true;
 	} else {
 		snprintf(t->why, sizeof(t->why), "cannot %s the device: %s", what,
 			 ret < 0 ? strerror(-ret) : "refused");
 	}
-	mix->away = false;
-	pthread_mutex_unlock(&mix->unplug);
+	stress->away = false;
+	pthread_mutex_unlock(&stress->unplug);
 	return good;
 }
 
@@ -757,7 +757,7 @@ static const struct op *any_op(struct thread *t)
 static void *thread_run(void *arg)
 {
 	struct thread *t = arg;
-	struct mix *mix = t->mix;
+	struct stress *stress = t->stress;
 	struct sigevent event = {
 		.sigev_notify = SIGEV_THREAD_ID,
 		.sigev_signo = SIGALRM,
@@ -771,18 +771,18 @@ static void *thread_run(void *arg)
 		snprintf(t->why, sizeof(t->why), "timer: %s", strerror(errno));
 
 	/* Without a device most operations fail: do not spend them on that */
-	while (!t->why[0] && (left = mix->away ? 1 : mix->left--) > 0) {
+	while (!t->why[0] && (left = stress->away ? 1 : stress->left--) > 0) {
 		do
 			op = any_op(t);
-		while ((op->smi && !mix->smi) || (crowd(mix) && !op->hot));
+		while ((op->smi && !stress->smi) || (crowd(stress) && !op->hot));
 		if (left % UNPLUG_EVERY == 0)
 			op = UNPLUG;
 		t->since = umad_now_ms();
 		t->doing = op - ops;
-		mix->done[op - ops]++;
+		stress->done[op - ops]++;
 		if (op->run(t))
-			mix->good[op - ops]++;
-		if (mix->away)
+			stress->good[op - ops]++;
+		if (stress->away)
 			umad_sleep_ms(2);
 	}
 	t->since = umad_now_ms();
@@ -806,13 +806,13 @@ static void show_stack(struct __test_metadata *_metadata, const struct thread *t
 	       STUCK_MS / 1000, text);
 }
 
-static bool all_done(struct __test_metadata *_metadata, struct mix *mix, bool *stuck)
+static bool all_done(struct __test_metadata *_metadata, struct stress *stress, bool *stuck)
 {
 	bool done = true;
 	int i;
 
 	for (i = 0; i < THREADS; i++) {
-		struct thread *t = &mix->thread[i];
+		struct thread *t = &stress->thread[i];
 
 		if (t->doing == IDLE)
 			continue;
@@ -886,7 +886,7 @@ static struct counted counted(const struct umad_port *port)
 /* A client has the port for itself, which counts the same as it has in its books */
 static void client_alone(struct __test_metadata *_metadata, struct thread *t)
 {
-	const struct umad_port *port = &t->mix->port;
+	const struct umad_port *port = &t->stress->port;
 	struct counted before = counted(port), after;
 	struct client *c = &t->client;
 	int i;
@@ -916,74 +916,74 @@ static void on_tick(int sig)
 	(void)sig;
 }
 
-FIXTURE(mix)
+FIXTURE(stress)
 {
-	struct mix *mix;
+	struct stress *stress;
 };
 
-FIXTURE_VARIANT(mix)
+FIXTURE_VARIANT(stress)
 {
 	enum umad_device_kind kind;
 	unsigned int slots;
 };
 
-FIXTURE_VARIANT_ADD(mix, rxe)
+FIXTURE_VARIANT_ADD(stress, rxe)
 {
 	.kind = UMAD_RXE,
 	.slots = UMAD_SLOTS,
 };
 
-FIXTURE_VARIANT_ADD(mix, madsim)
+FIXTURE_VARIANT_ADD(stress, madsim)
 {
 	.kind = UMAD_MADSIM,
 	.slots = UMAD_SLOTS,
 };
 
-FIXTURE_VARIANT_ADD(mix, madsim_crowd)
+FIXTURE_VARIANT_ADD(stress, madsim_crowd)
 {
 	.kind = UMAD_MADSIM,
 	.slots = 1,
 };
 
-FIXTURE_VARIANT_ADD(mix, madsim_netns)
+FIXTURE_VARIANT_ADD(stress, madsim_netns)
 {
 	.kind = UMAD_MADSIM_NETNS,
 	.slots = UMAD_SLOTS,
 };
 
-FIXTURE_SETUP(mix)
+FIXTURE_SETUP(stress)
 {
-	struct mix *mix;
+	struct stress *stress;
 
-	mix = calloc(1, sizeof(*mix));
-	ASSERT_NE(NULL, mix);
-	self->mix = mix;
-	pthread_rwlock_init(&mix->lock, NULL);
-	pthread_mutex_init(&mix->unplug, NULL);
-	mix->smi = variant->kind != UMAD_RXE;
-	mix->slots = variant->slots;
+	stress = calloc(1, sizeof(*stress));
+	ASSERT_NE(NULL, stress);
+	self->stress = stress;
+	pthread_rwlock_init(&stress->lock, NULL);
+	pthread_mutex_init(&stress->unplug, NULL);
+	stress->smi = variant->kind != UMAD_RXE;
+	stress->slots = variant->slots;
 	if (umad_reference())
 		SKIP(return, "the kernel does not survive this with the reference");
 	if (!umad_device_possible(variant->kind))
 		SKIP(return, UMAD_NO_FABRICS);
-	ASSERT_EQ(0, umad_device_make(&mix->device, variant->kind));
-	ASSERT_EQ(0, bring_up(&mix->device, &mix->lid));
-	mix->port = mix->device.port;
+	ASSERT_EQ(0, umad_device_make(&stress->device, variant->kind));
+	ASSERT_EQ(0, bring_up(&stress->device, &stress->lid));
+	stress->port = stress->device.port;
 }
 
-FIXTURE_TEARDOWN(mix)
+FIXTURE_TEARDOWN(stress)
 {
 	if (umad_reference())
 		return;
-	umad_device_free(&self->mix->device);
-	free(self->mix);
+	umad_device_free(&self->stress->device);
+	free(self->stress);
 }
 
-TEST_F_TIMEOUT(mix, everything, 1200)
+TEST_F_TIMEOUT(stress, everything, 1200)
 {
 	struct sigaction act = { .sa_handler = on_tick };
-	long seed = number("UMAD_MIX_SEED", SEED);
-	struct mix *mix = self->mix;
+	long seed = number("UMAD_STRESS_SEED", SEED);
+	struct stress *stress = self->stress;
 	unsigned long sent = 0, answered = 0, timed_out = 0, lost = 0, done = 0;
 	struct umad_border border;
 	bool stuck = false, empty;
@@ -993,14 +993,14 @@ TEST_F_TIMEOUT(mix, everything, 1200)
 
 	sigaction(SIGALRM, &act, NULL);
 	umad_border(&border, PROT_NONE);
-	mix->left = number("UMAD_MIX_OPS", OPS);
+	stress->left = number("UMAD_STRESS_OPS", OPS);
 	for (i = 0; i < UMAD_SLOTS; i++)
-		mix->hlen[i] = UMAD_HDR_OLD;
+		stress->hlen[i] = UMAD_HDR_OLD;
 	for (i = 0; i < THREADS; i++) {
-		struct thread *t = &mix->thread[i];
+		struct thread *t = &stress->thread[i];
 
 		*t = (struct thread){
-			.mix = mix,
+			.stress = stress,
 			.seed = seed * 1000 + i,
 			.client.file.fd = -1,
 			.border = border.base + border.page,
@@ -1010,12 +1010,12 @@ TEST_F_TIMEOUT(mix, everything, 1200)
 		ASSERT_EQ(0, pthread_create(&t->thread, NULL, thread_run, t));
 	}
 
-	while (!all_done(_metadata, mix, &stuck) && !stuck)
+	while (!all_done(_metadata, stress, &stuck) && !stuck)
 		umad_sleep_ms(20);
 	ASSERT_FALSE(stuck);
 
 	for (i = 0; i < THREADS; i++) {
-		struct thread *t = &mix->thread[i];
+		struct thread *t = &stress->thread[i];
 
 		pthread_join(t->thread, NULL);
 		EXPECT_STREQ("", t->why);
@@ -1027,27 +1027,27 @@ TEST_F_TIMEOUT(mix, everything, 1200)
 	for (i = 0; i < SLOTS; i++)
 		close(SLOT_BASE + i);
 	end = umad_now_ms() + UMAD_SOON_MS;
-	while (!(empty = port_is_empty(&mix->port, said, sizeof(said))) &&
+	while (!(empty = port_is_empty(&stress->port, said, sizeof(said))) &&
 	       umad_now_ms() < end)
 		umad_sleep_ms(5);
 	EXPECT_TRUE(empty) TH_LOG("all is closed, and the port still has %s", said);
-	client_alone(_metadata, &mix->thread[0]);
+	client_alone(_metadata, &stress->thread[0]);
 
 	/* Everything there was to do has been done, and not always in vain */
 	for (i = 0; i < NUM_OPS; i++) {
-		done += mix->done[i];
+		done += stress->done[i];
 		TH_LOG("%-14s %8lu, of which %lu succeeded", ops[i].name,
-		       mix->done[i], mix->good[i]);
-		if (mix->done[i] >= OFTEN)
-			EXPECT_NE(0, mix->good[i])
+		       stress->done[i], stress->good[i]);
+		if (stress->done[i] >= OFTEN)
+			EXPECT_NE(0, stress->good[i])
 				TH_LOG("%s never succeeded", ops[i].name);
 	}
 	TH_LOG("seed %ld, %lu operations", seed, done);
 	TH_LOG("%lu requests = %lu answered + %lu timed out + %lu lost with agent or device",
 	       sent, answered, timed_out, lost);
-	EXPECT_NE(0, mix->good[UNPLUG - ops]);
-	if (!crowd(mix)) {
-		EXPECT_EQ(get_method(mix) == MAD_GET, answered != 0);
+	EXPECT_NE(0, stress->good[UNPLUG - ops]);
+	if (!crowd(stress)) {
+		EXPECT_EQ(get_method(stress) == MAD_GET, answered != 0);
 		EXPECT_NE(0, timed_out);
 	}
 }
