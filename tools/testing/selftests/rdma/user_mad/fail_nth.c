@@ -34,7 +34,7 @@ static int fault_put(const char *dir, const char *name, const char *value)
 	char path[128];
 
 	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", dir, name);
-	return umad_fabric_put(path, value);
+	return umad_sysfs_write(path, value);
 }
 
 static int fault_put_all(const char *name, const char *value)
@@ -956,14 +956,14 @@ TEST_F_TIMEOUT(fabric, by_lid, SWEEP_TIMEOUT)
 	cid = umad_register(&client, &reg);
 	client.hlen = UMAD_HDR_NEW;
 	umad_open(&self->fabric.host[1], O_RDWR | O_NONBLOCK, &server);
-	reg = umad_reg_vendor(2, pair_methods);
+	reg = umad_reg_vendor(2, umad_get_set_send);
 	umad_register(&server, &reg);
 	server.hlen = UMAD_HDR_NEW;
 
 	while (fault_next(&fault)) {
 		msg = umad_msg(&self->fabric.host[1], cid, MAD_GET, fault.nth);
 		msg.hdr.grh_present = 0;
-		msg.hdr.lid = htobe16(self->fabric.lid[1]);
+		msg.hdr.lid = htobe16(self->fabric.host[1].lid);
 		msg.hdr.timeout_ms = 10;
 		ret = fault_in(&fault, _umad_write(&client, &msg));
 		fault_expect(&fault, ret < 0 ? errno : 0, 0);
@@ -984,7 +984,7 @@ TEST_F_TIMEOUT(fabric, by_lid, SWEEP_TIMEOUT)
 
 static int live(const char *value)
 {
-	return umad_fabric_put(UMAD_FABRIC_LIVE, value) ? errno : 0;
+	return umad_sysfs_write(UMAD_FABRIC_LIVE, value) ? errno : 0;
 }
 
 TEST_F_TIMEOUT(fabric, device_add, SWEEP_TIMEOUT)
@@ -1020,7 +1020,7 @@ TEST_F_TIMEOUT(fabric, device_remove, SWEEP_TIMEOUT)
 	while (fault_next(&fault)) {
 		ASSERT_EQ(0, umad_fabric_port("h1", 1, &port));
 		umad_open(&port, O_RDWR | O_NONBLOCK, &file);
-		reg = umad_reg_vendor(2, pair_methods);
+		reg = umad_reg_vendor(2, umad_get_set_send);
 		umad_register(&file, &reg);
 		EXPECT_EQ(0, fault_in(&fault, live("0")));
 		EXPECT_EQ(-1, _umad_read(&file, &msg));

@@ -344,8 +344,7 @@ static void answer(void)
 
 int main(int argc, char **argv)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET |
-					      1ULL << MAD_SEND);
+	struct umad_reg reg = umad_reg_vendor(2, umad_get_send);
 	bool first;
 
 	if (argc != 3 || inet_pton(AF_INET6, argv[1], peer) != 1 ||
