@@ -47,20 +47,22 @@ kcsan)
 	race 20 "${rare[@]/#/-v}"
 	race 100 "${rare[@]/#/-V}"
 	rmmod ib_madsim
-	ktap_nested selftests $run "$programs" mix
+	ktap_nested selftests $run "$programs" stress
 	sed 's/^/# /' $counters
 	ktap "KCSAN is on" grep -qx 'enabled: 1' $counters
 	ktap "a hundred thousand accesses were watched" \
 		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
 	ktap "no race was seen" no_race ;;
 debug|rt)
-	ktap_plan $([ "$which" = debug ] && echo 3 || echo 2)
-	ktap_nested selftests env UMAD_MIX_OPS=600 \
-		$run "$programs" two_threads mix issm fatal stall
+	ktap_plan $([ "$which" = debug ] && echo 4 || echo 2)
+	ktap_nested selftests env UMAD_STRESS_OPS=600 \
+		$run "$programs" two_threads stress issm fatal stall stall_register
 	# Soft-RoCE takes many seconds for each removal in such a kernel, and with
 	# PREEMPT_RT others take more than a test waits for, too
 	if [ "$which" = debug ]; then
-		ktap_nested removal "$programs/removal" -v madsim -v netns -v rmmod
+		for program in removal removal_stall; do
+			ktap_nested $program "$programs/$program" -v madsim -v netns -v rmmod
+		done
 	fi
 	# It switches itself off with its first report
 	ktap "lockdep is on" \

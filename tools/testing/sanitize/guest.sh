@@ -35,7 +35,8 @@ for suite in "${suites[@]}"; do
 	ktap_nested "${suite##*/}" cat "$suite/results"
 done
 ktap_nested selftests selftests/rdma/user_mad/run.sh -n "$programs"
-ktap_nested fail_nth selftests/rdma/user_mad/run.sh -n "$programs" fail_nth
+ktap_nested fail_nth selftests/rdma/user_mad/run.sh -n "$programs" fail_nth_agent \
+	fail_nth_port fail_nth_recv fail_nth_send
 ktap "leaks of the selftests" "$AFTER_EACH" leaks
 rmmod ib_madsim
 ktap_nested madsim madsim/run.sh

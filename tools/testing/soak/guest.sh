@@ -5,7 +5,7 @@
 #
 #	guest.sh SECONDS PROGRAMS
 #
-# PROGRAMS is the folder of soak and of the selftest mix; ib_umad is loaded,
+# PROGRAMS is the folder of soak and of the selftest stress; ib_umad is loaded,
 # and MADSIM_MODULE names our madsim.
 #
 #	H1 and H3	subnet managers, which sweep, die and come back; askers
@@ -13,7 +13,7 @@
 #			of order, what H4 sends gets lost
 #	H5		an asker whose cgroup cannot pay for all that it asked for
 #	H6		comes and goes
-#	elsewhere	the selftest mix, over more of madsim, seed by seed
+#	elsewhere	the selftest stress, over more of madsim, seed by seed
 
 . "$(dirname "$0")/../madsim/lib.sh"
 
@@ -21,7 +21,7 @@
 seconds=$1
 programs=$2
 soak=$programs/soak
-for program in "$soak" "$programs/mix"; do
+for program in "$soak" "$programs/stress"; do
 	[ -x "$program" ] || bail "$program is missing: tools/testing/soak/run builds it"
 done
 
@@ -141,9 +141,9 @@ mixes()
 {
 	local seed=1
 	while [ -e "$go" ]; do
-		UMAD_MIX_SEED=$seed UMAD_MIX_OPS=2000 "$programs/mix" -V rxe >"$tmp/mix.log" 2>&1 ||
-			cat "$tmp/mix.log" >>"$tmp/mix.failed"
-		count mix
+		UMAD_STRESS_SEED=$seed UMAD_STRESS_OPS=2000 "$programs/stress" -V rxe >"$tmp/stress.log" 2>&1 ||
+			cat "$tmp/stress.log" >>"$tmp/stress.failed"
+		count stress
 		seed=$((seed + 1))
 	done
 }
@@ -216,12 +216,12 @@ check "greedy: the port has counted the same" counted
 check "many: some requests timed out" grep -q '[1-9][0-9]* timed out' "$tmp/many.asked"
 check "greedy: what was acknowledged was delivered" grep -qx '0 dropped' "$tmp/greedy.asked"
 wait "${others[@]}"
-for name in unplug visit manager issm stuck mix; do
+for name in unplug visit manager issm stuck stress; do
 	echo "# $name: $(times $name) times"
 	check "$name: more than once" at_least 2 $name
 done
-[ ! -e "$tmp/mix.failed" ] || grep -v succeeded "$tmp/mix.failed" | sed 's/^/# /'
-check "no mix failed" fails test -e "$tmp/mix.failed"
+[ ! -e "$tmp/stress.failed" ] || grep -v succeeded "$tmp/stress.failed" | sed 's/^/# /'
+check "no stress failed" fails test -e "$tmp/stress.failed"
 alive()
 {
 	cat "$tmp"/serve?

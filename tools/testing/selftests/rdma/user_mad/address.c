@@ -5,7 +5,7 @@
  */
 
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
+#include "lib/subnet.h"
 
 #define REASON "an address handle is made for every send"
 
@@ -17,12 +17,8 @@ FIXTURE(address)
 
 FIXTURE_SETUP(address)
 {
-	self->sm.file.fd = -1;
 	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
 }
 
@@ -75,25 +71,24 @@ static bool renewed(struct umad_sm *sm, const struct umad_path *path, __u16 lid)
 
 TEST_F(address, one_handle_for_one_destination)
 {
-	EXPECT_FIXED(kept(&self->sm, self->fabric.lid[1], self->fabric.lid[2]), REASON);
+	EXPECT_FIXED(kept(&self->sm, self->fabric.host[1].lid, self->fabric.host[2].lid), REASON);
 
 	/* Refused once, and nothing is left of it */
-	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[2], false));
-	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.host[2].lid, false));
+	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.host[1].lid, false));
 }
 
 /* One handle an agent: the other one's does not help, and is not disturbed */
 TEST_F(address, a_handle_for_each_agent)
 {
-	const struct umad_path here = {};
 	bool undisturbed = false;
 	int i;
 
 	for (i = 0; i < TRIES && !undisturbed; i++) {
-		ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
-		ASSERT_TRUE(renewed(&self->sm, &here, 0));
-		ASSERT_EQ(0, ask(&self->sm, &here, 0, false));
-		undisturbed = !ask(&self->sm, NULL, self->fabric.lid[1], true);
+		ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.host[1].lid, false));
+		ASSERT_TRUE(renewed(&self->sm, &umad_here, 0));
+		ASSERT_EQ(0, ask(&self->sm, &umad_here, 0, false));
+		undisturbed = !ask(&self->sm, NULL, self->fabric.host[1].lid, true);
 	}
 	EXPECT_FIXED(undisturbed, REASON);
 }
@@ -113,10 +108,10 @@ TEST_F(address, a_handle_for_each_path)
 		tries = TRIES;
 		do {
 			ASSERT_GT(tries--, 0);
-			ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
-			ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[2], false));
+			ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.host[1].lid, false));
+			ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.host[2].lid, false));
 			umad_fabric_fault("h1 fail create_ah 6");
-			msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[i < 2 ? 2 : 1],
+			msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[i < 2 ? 2 : 1].lid,
 					   MAD_SEND, SMP_NODE_DESC, 0, NULL);
 			msg.hdr.timeout_ms = 0;
 			msg.hdr.sl = other[i].sl;
@@ -128,16 +123,14 @@ TEST_F(address, a_handle_for_each_path)
 
 TEST_F(address, no_handle_is_used_after_an_event)
 {
-	const struct umad_path here = {};
-
-	EXPECT_FIXED(kept(&self->sm, self->fabric.lid[1], self->fabric.lid[2]), REASON);
-	ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+	EXPECT_FIXED(kept(&self->sm, self->fabric.host[1].lid, self->fabric.host[2].lid), REASON);
+	ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.host[1].lid, false));
 
 	/* Another subnet manager */
-	ASSERT_EQ(0, umad_sm_set_port(&self->sm, &here, 1, self->fabric.lid[0], 0,
-				      self->fabric.lid[2], PORT_NO_CHANGE));
-	EXPECT_TRUE(renewed(&self->sm, NULL, self->fabric.lid[1]));
-	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.lid[1], false));
+	ASSERT_EQ(0, umad_sm_set_port(&self->sm, &umad_here, 1, self->fabric.host[0].lid, 0,
+				      self->fabric.host[2].lid, PORT_NO_CHANGE));
+	EXPECT_TRUE(renewed(&self->sm, NULL, self->fabric.host[1].lid));
+	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.host[1].lid, false));
 }
 
 /* Many sends at once hold one handle, and the agent may go before they end */
@@ -147,7 +140,7 @@ TEST_F(address, handle_outlives_its_agent)
 	int i;
 
 	for (i = 0; i < 100; i++) {
-		msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[1] + 100, MAD_GET,
+		msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid + 100, MAD_GET,
 				   SMP_NODE_DESC, 0, NULL);
 		msg.hdr.timeout_ms = 3600 * 1000;
 		ASSERT_LT(0, _umad_write(&self->sm.file, &msg));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Agents: REGISTER_AGENT, REGISTER_AGENT2, UNREGISTER_AGENT, ENABLE_PKEY, and
- * which of the two header layouts a descriptor speaks.
+ * Agents: REGISTER_AGENT, REGISTER_AGENT2 and UNREGISTER_AGENT.
  */
 #include "kselftest_harness.h"
 #include "lib/utils.h"
@@ -25,8 +24,6 @@ umad_abi_variant(agent, v2_new);
 
 FIXTURE_SETUP(agent)
 {
-	self->file.fd = -1;
-	self->other.fd = -1;
 	umad_port(&self->port);
 	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
 		      &self->file);
@@ -461,12 +458,9 @@ TEST_F(agent, unregister_bad_pointer)
 	umad_register(&self->file, &reg);
 	umad_border(&border, PROT_NONE);
 	memset(border.base, 0, border.page);
-	for (i = 0; i < 4; i++) {
-		errno = 0;
-		EXPECT_EQ(-1, ioctl(self->file.fd, IB_USER_MAD_UNREGISTER_AGENT,
-				    umad_before(&border, i)));
-		EXPECT_EQ(EFAULT, errno);
-	}
+	for (i = 0; i < 4; i++)
+		umad_err(EFAULT, ioctl(self->file.fd, IB_USER_MAD_UNREGISTER_AGENT,
+				       umad_before(&border, i)));
 
 	/* The agent is still there; and the id is only read */
 	umad_border_free(&border);
@@ -486,14 +480,10 @@ TEST_F(agent, register_bad_pointer)
 	umad_border(&border, PROT_NONE);
 	for (i = 0; i < size; i++) {
 		memcpy(umad_before(&border, i), req, i);
-		errno = 0;
-		EXPECT_EQ(-1, ioctl(self->file.fd, umad_reg_cmd(&reg),
-				    umad_before(&border, i)));
-		EXPECT_EQ(EFAULT, errno);
+		umad_err(EFAULT, ioctl(self->file.fd, umad_reg_cmd(&reg),
+				       umad_before(&border, i)));
 	}
-	errno = 0;
-	EXPECT_EQ(-1, ioctl(self->file.fd, umad_reg_cmd(&reg), NULL));
-	EXPECT_EQ(EFAULT, errno);
+	umad_err(EFAULT, ioctl(self->file.fd, umad_reg_cmd(&reg), NULL));
 	umad_border_free(&border);
 
 	expect_free(self, &reg);
@@ -510,10 +500,8 @@ TEST_F(agent, register_read_only)
 	umad_reg_encode(&reg, umad_before(&border, 0));
 	ASSERT_EQ(0, mprotect(umad_before(&border, 0), border.page, PROT_READ));
 
-	errno = 0;
-	EXPECT_EQ(-1, ioctl(self->file.fd, umad_reg_cmd(&reg),
-			    umad_before(&border, 0)));
-	EXPECT_EQ(EFAULT, errno);
+	umad_err(EFAULT, ioctl(self->file.fd, umad_reg_cmd(&reg), umad_before(&border,
+									      0)));
 	umad_border_free(&border);
 
 	expect_free(self, &reg);
@@ -533,10 +521,8 @@ TEST_F(agent, flags_unknown_read_only)
 	umad_reg_encode(&reg, umad_before(&border, 0));
 	ASSERT_EQ(0, mprotect(umad_before(&border, 0), border.page, PROT_READ));
 
-	errno = 0;
-	EXPECT_EQ(-1, ioctl(self->file.fd, umad_reg_cmd(&reg),
-			    umad_before(&border, 0)));
-	EXPECT_EQ(EFAULT, errno);
+	umad_err(EFAULT, ioctl(self->file.fd, umad_reg_cmd(&reg), umad_before(&border,
+									      0)));
 	umad_border_free(&border);
 	umad_expect_no_agents(&self->file);
 }
@@ -577,17 +563,11 @@ TEST_F(agent, ioctl_unknown)
 	for (nr = 0; nr < 256; nr++) {
 		if (nr >= 1 && nr <= 4)
 			continue;
-		errno = 0;
-		EXPECT_EQ(-1, ioctl(self->file.fd, _IO(RDMA_IOCTL_MAGIC, nr),
-				    arg));
-		EXPECT_EQ(ENOTTY, errno);
+		umad_err(ENOTTY, ioctl(self->file.fd, _IO(RDMA_IOCTL_MAGIC, nr), arg));
 	}
 	/* Right number, wrong size or magic */
-	EXPECT_EQ(-1, ioctl(self->file.fd, _IO(RDMA_IOCTL_MAGIC, 1), arg));
-	EXPECT_EQ(ENOTTY, errno);
-	errno = 0;
-	EXPECT_EQ(-1, ioctl(self->file.fd, _IO('T', 3), arg));
-	EXPECT_EQ(ENOTTY, errno);
+	umad_err(ENOTTY, ioctl(self->file.fd, _IO(RDMA_IOCTL_MAGIC, 1), arg));
+	umad_err(ENOTTY, ioctl(self->file.fd, _IO('T', 3), arg));
 	umad_expect_no_agents(&self->file);
 }
 
@@ -638,153 +618,6 @@ TEST_F(agent, fork_shares_agents)
 	umad_err_register(EINVAL, &self->other, &again);
 	umad_unregister(&self->file, 0);
 	expect_free(self, &reg);
-}
-
-/* ENABLE_PKEY and the layouts */
-
-FIXTURE(layout)
-{
-	struct umad_port port;
-	struct umad_file file;
-	struct umad_file server;
-	__u32 sid;
-};
-
-FIXTURE_SETUP(layout)
-{
-	struct umad_abi abi = { .api = 1, .hlen = UMAD_HDR_NEW };
-	struct umad_reg reg;
-
-	umad_port(&self->port);
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file);
-	umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &self->server);
-	reg = umad_reg_vendor(1, 1ULL << MAD_SEND);
-	self->sid = umad_register(&self->server, &reg);
-}
-
-FIXTURE_TEARDOWN(layout)
-{
-	umad_close(&self->file);
-	umad_close(&self->server);
-}
-
-/* What the descriptor writes and reads back shows the layout it speaks */
-#define expect_layout(self, agent, size) do {				\
-	struct umad_msg __msg, __got;					\
-	__u8 __buf[UMAD_HDR_NEW + MAD_SIZE];				\
-									\
-	(self)->file.hlen = size;					\
-	__msg = umad_msg(&(self)->port, agent, MAD_SEND, 0x1234);	\
-	__msg.hdr.timeout_ms = 1;					\
-	umad_write(&(self)->file, &__msg);				\
-	umad_read(&(self)->server, &__got);				\
-	EXPECT_EQ(0, memcmp(__got.mad.data, __msg.mad.data, 216));	\
-	ASSERT_TRUE(umad_readable(&(self)->file, UMAD_SOON_MS));	\
-	EXPECT_EQ((ssize_t)(size) + MAD_HDR,				\
-		  read((self)->file.fd, __buf, sizeof(__buf)));		\
-	EXPECT_EQ(MAD_CLASS_VENDOR2, __buf[(size) + 1]);		\
-} while (0)
-
-TEST_F(layout, v1_first_is_old)
-{
-	struct umad_reg reg = umad_reg_send_only(1);
-
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
-
-	/* ... for the life of the descriptor */
-	reg = umad_reg_send_only(2);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
-	umad_err_enable_pkey(EINVAL, &self->file);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
-
-	umad_unregister(&self->file, 0);
-	umad_unregister(&self->file, 1);
-	umad_err_enable_pkey(EINVAL, &self->file);
-	reg = umad_reg_send_only(2);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
-}
-
-TEST_F(layout, v2_first_is_new)
-{
-	struct umad_reg reg = umad_reg_send_only(2);
-
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
-	reg = umad_reg_send_only(1);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
-	umad_err_enable_pkey(EINVAL, &self->file);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
-}
-
-TEST_F(layout, enable_pkey_is_new)
-{
-	struct umad_reg reg = umad_reg_send_only(1);
-
-	/* Twice before use is fine, whatever the argument */
-	umad_enable_pkey(&self->file);
-	umad_enable_pkey(&self->file);
-	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_ENABLE_PKEY, ~0UL));
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
-	umad_err_enable_pkey(EINVAL, &self->file);
-	reg = umad_reg_send_only(2);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
-}
-
-/* A refused registration does not use the descriptor */
-TEST_F(layout, refused_v1_decides_nothing)
-{
-	struct umad_reg reg = umad_reg_send_only(1);
-
-	reg.qpn = 2;
-	umad_err_register(EINVAL, &self->file, &reg);
-	EXPECT_EQ(-1, ioctl(self->file.fd, IB_USER_MAD_REGISTER_AGENT, NULL));
-	EXPECT_EQ(EFAULT, errno);
-	umad_enable_pkey(&self->file);
-
-	reg = umad_reg_send_only(1);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
-}
-
-TEST_F(layout, refused_v2_decides_nothing)
-{
-	struct umad_reg reg = umad_reg_send_only(2);
-
-	reg.flags = 2;
-	umad_err_register(EINVAL, &self->file, &reg);
-	reg = umad_reg_send_only(1);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
-}
-
-/* Before it is used a descriptor speaks the old layout */
-TEST_F(layout, unused_is_old)
-{
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE] = { 0 };
-
-	errno = 0;
-	EXPECT_EQ(-1, read(self->file.fd, buf, UMAD_HDR_OLD));
-	EXPECT_EQ(EAGAIN, errno);
-	EXPECT_EQ(-1, read(self->file.fd, buf, UMAD_HDR_OLD - 1));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, write(self->file.fd, buf, UMAD_HDR_OLD + MAD_RMPP_HDR));
-	EXPECT_EQ(EIO, errno);
-	EXPECT_EQ(-1, write(self->file.fd, buf,
-			    UMAD_HDR_OLD + MAD_RMPP_HDR - 1));
-	EXPECT_EQ(EINVAL, errno);
-
-	umad_enable_pkey(&self->file);
-	EXPECT_EQ(-1, read(self->file.fd, buf, UMAD_HDR_NEW - 1));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, write(self->file.fd, buf,
-			    UMAD_HDR_NEW + MAD_RMPP_HDR - 1));
-	EXPECT_EQ(EINVAL, errno);
 }
 
 TEST_HARNESS_MAIN

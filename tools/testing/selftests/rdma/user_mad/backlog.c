@@ -7,26 +7,14 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include "kselftest_harness.h"
-#include "lib/cgroup.h"
-#include "lib/device.h"
-#include "lib/stall.h"
-
-#define SMP_SM_INFO	0x20
-#define STATUS_D_BIT	0x8000
-#define CLASS_CM	0x07
+#include "lib/statistics.h"
+#include "lib/subnet.h"
 
 #define MANY		16384
 #define NEVER_MS	600000
 
-/* How long it may take until it counts as hanging */
-#define END_MS		(4 * UMAD_SOON_MS)
-
-static const struct umad_path here = { 0 };
-static const struct umad_path to_switch = { 1, { 1 } };
-static const struct umad_path to_second = { 2, { 1, 2 } };
 /* The switch has no cable there */
 static const struct umad_path to_nobody = { 2, { 1, 3 } };
 
@@ -47,8 +35,6 @@ static int smp_window(void)
 		return 0;
 	return (queue < 512 ? queue : 512) / 4;
 }
-
-#define MAX_SENDS	"/sys/module/ib_umad/parameters/max_sends"
 
 #define UMAD_NO_BACKLOG	"the MAD layer of this kernel holds nothing back"
 
@@ -97,12 +83,7 @@ FIXTURE(backlog)
 
 FIXTURE_SETUP(backlog)
 {
-	self->server.fd = -1;
-	self->sm.file.fd = -1;
-	self->limit[0] = 0;
-	umad_sysfs_read(self->limit, sizeof(self->limit), MAX_SENDS);
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
+	umad_sysfs_read(self->limit, sizeof(self->limit), UMAD_MAX_SENDS);
 	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
 	umad_fabric_start(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
@@ -114,7 +95,7 @@ FIXTURE_TEARDOWN(backlog)
 	umad_sm_close(&self->sm);
 	umad_close(&self->server);
 	if (self->limit[0])
-		EXPECT_EQ(0, umad_fabric_put(MAX_SENDS, self->limit));
+		EXPECT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, self->limit));
 	umad_fabric_stop();
 }
 
@@ -182,11 +163,11 @@ static const struct umad_path *path_of(__u32 i)
 {
 	switch (i % 64) {
 	case 1:
-		return &here;
+		return &umad_here;
 	case 9: case 25: case 41: case 57:
-		return &to_second;
+		return &umad_to_second;
 	default:
-		return i % 8 ? &to_switch : &to_nobody;
+		return i % 8 ? &umad_to_next : &to_nobody;
 	}
 }
 
@@ -267,14 +248,14 @@ TEST_F(backlog, waiting_counts_as_outstanding)
 	if (!self->limit[0])
 		SKIP(return, "there is no limit");
 	snprintf(text, sizeof(text), "%d", self->window + 10);
-	ASSERT_EQ(0, umad_fabric_put(MAX_SENDS, text));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, text));
 	for (i = 0; i < self->window + 10; i++)
 		send_to(self, &to_nobody, i, NEVER_MS, 0);
 	EXPECT_EQ(i, umad_fdinfo(&self->sm.file, "umad-outstanding"));
 	msg = request(self, &to_nobody, i, SMP_NODE_INFO, NEVER_MS, 0);
 	umad_err_write(ENOBUFS, &self->sm.file, &msg);
 	/* Its transaction ID is taken, too */
-	ASSERT_EQ(0, umad_fabric_put(MAX_SENDS, self->limit));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, self->limit));
 	msg.mad.tid = htobe64(i - 1);
 	umad_err_write(EINVAL, &self->sm.file, &msg);
 	umad_unregister(&self->sm.file, self->sm.directed);
@@ -284,18 +265,14 @@ TEST_F(backlog, waiting_counts_as_outstanding)
 /* The agent goes while answers come, each of which makes room for another */
 TEST_F_TIMEOUT(backlog, unregister_while_responses_come, UMAD_HANGS)
 {
-	struct umad_reg reg = {
-		.api = 1,
-		.mgmt_class = MAD_CLASS_SM_DIRECTED,
-		.class_version = 1,
-	};
+	struct umad_reg reg = umad_reg_smp(1, MAD_CLASS_SM_DIRECTED, 0);
 	const int count = 512;
 	int round, i, answered = 0, twice = 0;
 
 	umad_fabric_fault("h1 1 delay_ms 1\nh1 1 delay permille 300");
 	for (round = 0; round < 20; round++) {
 		for (i = 0; i < count; i++)
-			send_to(self, i % 4 ? &to_switch : &to_second, i, NEVER_MS, 0);
+			send_to(self, i % 4 ? &umad_to_next : &umad_to_second, i, NEVER_MS, 0);
 		umad_sleep_ms(round);
 		umad_unregister(&self->sm.file, self->sm.directed);
 		while (take_one(self, count, 0))
@@ -315,21 +292,13 @@ TEST_F_TIMEOUT(backlog, unregister_while_responses_come, UMAD_HANGS)
 
 /* A server that answers when it is told to */
 
-#define open_server(self) do {						\
-	struct umad_reg __reg = {					\
-		.api = 2,						\
-		.mgmt_class = MAD_CLASS_SM_DIRECTED,			\
-		.class_version = 1,					\
-		.methods = { 1ULL << MAD_GET },				\
-	};								\
-									\
-	umad_open(&(self)->fabric.host[1], O_RDWR | O_NONBLOCK, &(self)->server); \
-	umad_enable_pkey(&(self)->server);				\
-	umad_register(&(self)->server, &__reg);				\
-} while (0)
+#define open_server(self)						\
+	umad_open_agent(&(self)->fabric.host[1], &umad_abi_new,		\
+			umad_reg_smp(2, MAD_CLASS_SM_DIRECTED, 1ULL << MAD_GET), \
+			&(self)->server)
 
 #define ask_server(self, tid, timeout_ms, retries) do {			\
-	struct umad_msg __msg = request(self, &to_second, tid, SMP_SM_INFO, \
+	struct umad_msg __msg = request(self, &umad_to_second, tid, SMP_SM_INFO, \
 					timeout_ms, retries);		\
 									\
 	umad_write(&(self)->sm.file, &__msg);				\
@@ -338,7 +307,7 @@ TEST_F_TIMEOUT(backlog, unregister_while_responses_come, UMAD_HANGS)
 static void make_answer(struct umad_msg *msg)
 {
 	msg->mad.method = MAD_GET_RESP;
-	msg->mad.status = htobe16(STATUS_D_BIT);
+	msg->mad.status = htobe16(SMP_D_BIT);
 }
 
 /* The MAD layer may drop what it has no buffer for, but never that much */
@@ -574,69 +543,25 @@ FIXTURE_VARIANT(wire)
 	int part;		/* of the port's receive queue; 0: no limit */
 };
 
-FIXTURE_VARIANT_ADD(wire, directed)
-{
-	.agent = MAD_CLASS_SM_DIRECTED,
-	.request = MAD_CLASS_SM_DIRECTED,
-	.version = 1,
-	.part = 4,
-};
+#define wire_variant(name, agent_, request_, version_, part_)		\
+	FIXTURE_VARIANT_ADD(wire, name) {				\
+		.agent = agent_, .request = request_,			\
+		.version = version_, .part = part_			\
+	}
 
-FIXTURE_VARIANT_ADD(wire, by_lid)
-{
-	.agent = MAD_CLASS_SM_LID,
-	.request = MAD_CLASS_SM_LID,
-	.version = 1,
-	.part = 4,
-};
-
-FIXTURE_VARIANT_ADD(wire, sa)
-{
-	.agent = MAD_CLASS_SA,
-	.request = MAD_CLASS_SA,
-	.version = 2,
-	.part = 32,
-};
-
-FIXTURE_VARIANT_ADD(wire, cm)
-{
-	.agent = CLASS_CM,
-	.request = CLASS_CM,
-	.version = 2,
-	.part = 4,
-};
-
-FIXTURE_VARIANT_ADD(wire, send_only)
-{
-	.agent = 0,
-	.request = MAD_CLASS_SA,
-	.version = 2,
-	.part = 4,
-};
-
+wire_variant(directed, MAD_CLASS_SM_DIRECTED, MAD_CLASS_SM_DIRECTED, 1, 4);
+wire_variant(by_lid, MAD_CLASS_SM_LID, MAD_CLASS_SM_LID, 1, 4);
+wire_variant(sa, MAD_CLASS_SA, MAD_CLASS_SA, 2, 32);
+wire_variant(cm, MAD_CLASS_CM, MAD_CLASS_CM, 2, 4);
+wire_variant(send_only, 0, MAD_CLASS_SA, 2, 4);
 /* Neither what other classes send, nor what is sent by agents of others */
-FIXTURE_VARIANT_ADD(wire, other_request)
-{
-	.agent = 0,
-	.request = MAD_CLASS_VENDOR2,
-	.version = 1,
-};
-
-FIXTURE_VARIANT_ADD(wire, other_agent)
-{
-	.agent = MAD_CLASS_VENDOR1,
-	.request = MAD_CLASS_SA,
-	.version = 2,
-};
+wire_variant(other_request, 0, MAD_CLASS_VENDOR2, 1, 0);
+wire_variant(other_agent, MAD_CLASS_VENDOR1, MAD_CLASS_SA, 2, 0);
 
 FIXTURE_SETUP(wire)
 {
-	self->file.fd = -1;
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 2 };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_open(&self->fabric.host[0], O_RDWR | O_NONBLOCK, &self->file);
 	umad_enable_pkey(&self->file);
 }
@@ -654,7 +579,7 @@ TEST_F_TIMEOUT(wire, requests_on_the_wire_at_a_time, UMAD_HANGS)
 	long queue = parameter("ib_core", "recv_queue_size", 512);
 	const int count = 600;
 	struct umad_msg msg;
-	struct umad_smp *smp_of = (struct umad_smp *)&msg.mad;
+	struct umad_smp *smp_of = umad_smp_of(&msg);
 	long each = count;
 	int agent, i;
 
@@ -675,11 +600,9 @@ TEST_F_TIMEOUT(wire, requests_on_the_wire_at_a_time, UMAD_HANGS)
 		__u32 id = umad_register(&self->file, &reg);
 
 		for (i = 0; i < count; i++) {
-			msg = umad_msg(&self->fabric.host[0], id, MAD_GET, i);
-			msg.hdr.grh_present = 0;
+			msg = umad_msg(&self->fabric.host[1], id, MAD_GET, i);
 			msg.hdr.qpn = htobe32(!smp);
 			msg.hdr.timeout_ms = NEVER_MS;
-			msg.hdr.lid = htobe16(self->fabric.lid[1]);
 			msg.mad.mgmt_class = variant->request;
 			msg.mad.class_version = variant->version;
 			if (variant->request == MAD_CLASS_SM_DIRECTED) {
@@ -698,290 +621,6 @@ TEST_F_TIMEOUT(wire, requests_on_the_wire_at_a_time, UMAD_HANGS)
 	}
 	umad_expect_empty(&self->file);
 	TH_LOG("%ld of %d", each, count);
-}
-
-/*
- * The end of it all, with requests on the wire and many more in line. They are
- * a child's in a memory cgroup, and never answered.
- */
-enum end {
-	UNREGISTER,
-	CLOSE,
-	KILL,
-	REMOVE,
-};
-
-FIXTURE(end)
-{
-	struct umad_device device;
-	struct umad_cgroup group;
-	struct umad_call removal;
-	pid_t child;
-	int to_child[2];
-	int from_child[2];
-};
-
-FIXTURE_VARIANT(end)
-{
-	enum end end;
-	enum umad_device_kind kind;
-};
-
-FIXTURE_VARIANT_ADD(end, unregister)
-{
-	.end = UNREGISTER,
-	.kind = UMAD_MADSIM,
-};
-
-FIXTURE_VARIANT_ADD(end, close)
-{
-	.end = CLOSE,
-	.kind = UMAD_MADSIM,
-};
-
-FIXTURE_VARIANT_ADD(end, killed)
-{
-	.end = KILL,
-	.kind = UMAD_MADSIM,
-};
-
-FIXTURE_VARIANT_ADD(end, unplugged)
-{
-	.end = REMOVE,
-	.kind = UMAD_MADSIM,
-};
-
-FIXTURE_VARIANT_ADD(end, netns)
-{
-	.end = REMOVE,
-	.kind = UMAD_MADSIM_NETNS,
-};
-
-FIXTURE_VARIANT_ADD(end, rmmod)
-{
-	.end = REMOVE,
-	.kind = UMAD_MADSIM_RMMOD,
-};
-
-FIXTURE_SETUP(end)
-{
-	self->child = 0;
-	self->group.path[0] = 0;
-	if (!umad_device_possible(variant->kind))
-		SKIP(return, UMAD_NO_DEVICE(variant->kind));
-	ASSERT_EQ(0, umad_device_make(&self->device, variant->kind));
-	umad_cgroup_make(&self->group);
-	if (umad_cgroup_charged(&self->group) < 0)
-		SKIP(return, UMAD_NO_CGROUP);
-	ASSERT_EQ(0, pipe(self->to_child));
-	ASSERT_EQ(0, pipe(self->from_child));
-}
-
-FIXTURE_TEARDOWN(end)
-{
-	if (self->child > 0) {
-		kill(self->child, SIGKILL);
-		waitpid(self->child, NULL, 0);
-	}
-	if (self->group.path[0])
-		umad_cgroup_remove(&self->group);
-	umad_device_free(&self->device);
-}
-
-/* What the child is told to do, and what it answers */
-enum order {
-	DO_FILL,
-	DO_UNREGISTER,
-	DO_CLOSE,
-	DO_LOOK,
-};
-
-struct report {
-	int err;		/* of what was done */
-	int read_err;		/* of a read() thereafter */
-	long ms;		/* that it took */
-	long outstanding;
-};
-
-static struct report obey(struct umad_sm *sm, enum order order)
-{
-	/* A channel adapter does not forward */
-	static const struct umad_path nowhere = { 2, { 1, 1 } };
-	struct report report = { 0 };
-	struct umad_msg msg;
-	int ret = 0, i;
-
-	report.ms = umad_now_ms();
-	errno = 0;
-	switch (order) {
-	case DO_FILL:
-		for (i = 0; ret >= 0 && i < MANY; i++) {
-			msg = umad_smp_msg(sm, &nowhere, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
-			msg.hdr.timeout_ms = NEVER_MS;
-			ret = _umad_write(&sm->file, &msg);
-		}
-		break;
-	case DO_UNREGISTER:
-		ret = _umad_unregister(&sm->file, sm->directed);
-		break;
-	case DO_CLOSE:
-		ret = close(sm->file.fd);
-		break;
-	case DO_LOOK:
-		break;
-	}
-	report.err = ret < 0 ? errno : 0;
-	report.ms = umad_now_ms() - report.ms;
-	report.outstanding = umad_fdinfo(&sm->file, "umad-outstanding");
-	report.read_err = _umad_read(&sm->file, &msg) < 0 ? errno : 0;
-	return report;
-}
-
-static void in_group(FIXTURE_DATA(end) *self)
-{
-	struct report report = { 0 };
-	struct umad_sm sm;
-	enum order order;
-
-	/* So that we see the end of the one who tells us */
-	close(self->to_child[1]);
-	close(self->from_child[0]);
-	if (umad_cgroup_join(&self->group) || _umad_sm_open(&self->device.port, &sm))
-		_exit(1);
-	while (write(self->from_child[1], &report, sizeof(report)) > 0 &&
-	       read(self->to_child[0], &order, sizeof(order)) > 0)
-		report = obey(&sm, order);
-	_exit(0);
-}
-
-#define report_of_child(self) ({					\
-	struct pollfd __pfd = {						\
-		.fd = (self)->from_child[0],				\
-		.events = POLLIN,					\
-	};								\
-	struct report __report;						\
-									\
-	ASSERT_EQ(1, poll(&__pfd, 1, END_MS))				\
-		TH_LOG("it hangs");					\
-	ASSERT_EQ((ssize_t)sizeof(__report),				\
-		  read(__pfd.fd, &__report, sizeof(__report)))		\
-		TH_LOG("the child has died");				\
-	__report;							\
-})
-
-#define tell_child(self, what) ({					\
-	enum order __order = what;					\
-									\
-	ASSERT_EQ((ssize_t)sizeof(__order),				\
-		  write((self)->to_child[1], &__order, sizeof(__order))); \
-	report_of_child(self);						\
-})
-
-#define kill_child(self) do {						\
-	long long __end = umad_now_ms() + END_MS;			\
-	pid_t __pid;							\
-									\
-	ASSERT_EQ(0, kill((self)->child, SIGKILL));			\
-	while (!(__pid = waitpid((self)->child, NULL, WNOHANG))) {	\
-		ASSERT_GT(__end, umad_now_ms())				\
-			TH_LOG("it cannot be killed");			\
-		umad_sleep_ms(1);					\
-	}								\
-	EXPECT_EQ((self)->child, __pid);				\
-	(self)->child = 0;						\
-} while (0)
-
-static long removing(struct umad_call *call)
-{
-	return umad_device_remove(call->arg);
-}
-
-/* Others are not disturbed */
-static int ask_peer(const struct umad_port *port)
-{
-	static const struct umad_path peer = { 1, { 1 } };
-	__u8 data[64] = { 0 };
-	struct umad_sm sm;
-	int status;
-
-	if (_umad_sm_open(port, &sm))
-		return -1;
-	status = umad_smp(&sm, &peer, 0, MAD_GET, SMP_NODE_INFO, 0, data);
-	umad_sm_close(&sm);
-	return status;
-}
-
-TEST_F_TIMEOUT(end, many_outstanding_are_given_back, UMAD_HANGS)
-{
-	long noise = (64 * sysconf(_SC_NPROCESSORS_ONLN) + 64) * sysconf(_SC_PAGESIZE);
-	struct report report;
-	long long deadline;
-	long before, with, after, ms;
-
-	self->child = fork();
-	ASSERT_LE(0, self->child);
-	if (!self->child)
-		in_group(self);
-	close(self->from_child[1]);
-	report_of_child(self);
-	before = umad_cgroup_charged(&self->group);
-
-	report = tell_child(self, DO_FILL);
-	ASSERT_EQ(0, report.err)
-		TH_LOG("write: %s", strerror(report.err));
-	EXPECT_EQ(EAGAIN, report.read_err);
-	with = umad_cgroup_charged(&self->group) - before;
-	if (!umad_reference()) {
-		EXPECT_EQ(MANY, report.outstanding);
-		EXPECT_LT(900, with / MANY);
-	}
-	EXPECT_EQ(0, ask_peer(&self->device.port));
-
-	ms = umad_now_ms();
-	switch (variant->end) {
-	case UNREGISTER:
-		report = tell_child(self, DO_UNREGISTER);
-		EXPECT_EQ(0, report.err);
-		EXPECT_EQ(EAGAIN, report.read_err);
-		break;
-	case CLOSE:
-		report = tell_child(self, DO_CLOSE);
-		EXPECT_EQ(0, report.err);
-		break;
-	case KILL:
-		kill_child(self);
-		break;
-	case REMOVE:
-		self->removal = (struct umad_call){
-			.op = UMAD_CALL_FN,
-			.fn = removing,
-			.arg = &self->device,
-		};
-		umad_call_start(&self->removal);
-		ASSERT_TRUE(umad_call_returned(&self->removal, END_MS))
-			TH_LOG("the removal hangs");
-		EXPECT_EQ(0, self->removal.ret);
-		break;
-	}
-	ms = umad_now_ms() - ms;
-	if (variant->end == REMOVE) {
-		report = tell_child(self, DO_LOOK);
-		EXPECT_EQ(EIO, report.read_err);
-	}
-	if (!umad_reference() && (variant->end == UNREGISTER || variant->end == REMOVE))
-		EXPECT_EQ(0, report.outstanding);
-
-	/* Nothing is left that was charged, but for what CPUs have charged ahead */
-	deadline = umad_now_ms() + UMAD_SOON_MS;
-	while ((after = umad_cgroup_charged(&self->group) - before) > noise &&
-	       umad_now_ms() < deadline)
-		umad_sleep_ms(10);
-	TH_LOG("%ld ms, %ld bytes charged for each, %ld KiB after", ms, with / MANY, after / 1024);
-	EXPECT_GE(noise, after);
-	if (variant->end == REMOVE)
-		kill_child(self);
-	if (variant->end != REMOVE)
-		EXPECT_EQ(0, ask_peer(&self->device.port));
 }
 
 TEST_HARNESS_MAIN

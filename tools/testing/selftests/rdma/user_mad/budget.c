@@ -7,9 +7,9 @@
  */
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
-#include "lib/fabric.h"
 #include "lib/long.h"
 #include "lib/statistics.h"
+#include "lib/subnet.h"
 #include "lib/trace.h"
 
 #define MB		(1024 * 1024L)
@@ -30,7 +30,6 @@ FIXTURE(budget)
 	struct umad_fabric fabric;
 	struct umad_port port;
 	struct umad_cgroup group;
-	struct umad_cgroup root;
 	struct umad_file file[2];	/* of the group */
 	struct umad_file peer;
 	__u32 id[2];
@@ -39,45 +38,31 @@ FIXTURE(budget)
 	struct umad_statistics before;
 };
 
+/* The first takes Send, the second Set */
+#define open_file(self, which) do {					\
+	struct umad_reg __reg;						\
+									\
+	umad_cgroup_open(&(self)->group, &(self)->port, &(self)->file[which]); \
+	__reg = umad_reg_rmpp(2, (which) ? 1ULL << MAD_SET : 1ULL << MAD_SEND); \
+	(self)->id[which] = umad_register(&(self)->file[which], &__reg);	\
+} while (0)
+
 /* Nobody is in the group when it is set up */
 FIXTURE_SETUP(budget)
 {
-	struct umad_reg reg;
 	int i;
 
-	self->file[0].fd = -1;
-	self->file[1].fd = -1;
-	self->peer.fd = -1;
-	self->msg = (struct umad_long){};
 	if (umad_reference())
 		SKIP(return, "the reference has no budget");
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 2, .opa = true };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	self->port = self->fabric.host[0];
 	umad_long_alloc(&self->msg, MOST + MB);
 	umad_cgroup_make(&self->group);
-	if (umad_cgroup_charged(&self->group) < 0)
-		SKIP(return, UMAD_NO_CGROUP);
-	self->root = (struct umad_cgroup){ "/sys/fs/cgroup" };
-
-	ASSERT_EQ(0, umad_cgroup_join(&self->group));
 	for (i = 0; i < 2; i++)
-		umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file[i]);
-	ASSERT_EQ(0, umad_cgroup_join(&self->root));
-	for (i = 0; i < 2; i++) {
-		umad_enable_pkey(&self->file[i]);
-		reg = umad_reg_vendor(2, i ? 1ULL << MAD_SET : 1ULL << MAD_SEND);
-		reg.rmpp_version = 1;
-		self->id[i] = umad_register(&self->file[i], &reg);
-	}
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->peer);
-	umad_enable_pkey(&self->peer);
-	reg = umad_reg_vendor(2, 1ULL << MAD_GET);
-	reg.rmpp_version = 1;
-	self->peer_id = umad_register(&self->peer, &reg);
+		open_file(self, i);
+	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
+					umad_reg_rmpp(2, 1ULL << MAD_GET), &self->peer);
 	self->before = umad_statistics(&self->port);
 }
 
@@ -88,18 +73,13 @@ FIXTURE_TEARDOWN(budget)
 	umad_close(&self->peer);
 	umad_cgroup_remove(&self->group);
 	umad_long_free(&self->msg);
-	if (self->fabric.hosts)
-		umad_fabric_stop();
+	umad_fabric_stop();
 }
 
 /* From the port to itself */
 static struct umad_msg message(FIXTURE_DATA(budget) *self, __u8 method, __u64 tid)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->peer_id, method, tid);
-
-	msg.hdr.grh_present = 0;
-	msg.hdr.lid = htobe16(self->fabric.lid[0]);
-	return msg;
+	return umad_msg(&self->port, self->peer_id, method, tid);
 }
 
 /* To the first of the group's descriptors, or by Set to the second one */
@@ -146,11 +126,6 @@ static long not_there(const struct umad_file *file)
 		       tid, &(self)->msg);				\
 } while (0)
 
-/* Not one page more may be charged to it, and nothing of it can be reclaimed */
-#define fill_group(self)						\
-	ASSERT_EQ(0, umad_cgroup_limit(&(self)->group,			\
-				       umad_cgroup_charged(&(self)->group)))
-
 /* MADs for the first descriptor, not faster than they can be received */
 #define send_plain(self, count) do {					\
 	struct umad_msg __msg;						\
@@ -170,7 +145,7 @@ static long not_there(const struct umad_file *file)
 /* A message that nobody reads for a moment costs no other one */
 TEST_F_TIMEOUT(budget, any_length_while_there_is_some, UMAD_HANGS)
 {
-	fill_group(self);
+	umad_cgroup_fill(&self->group);
 	ASSERT_TRUE(send_long(self, 1, 1, MB));
 	ASSERT_TRUE(send_long(self, 0, 2, MOST))
 		TH_LOG("a message was acknowledged and dropped");
@@ -184,7 +159,7 @@ TEST_F_TIMEOUT(budget, behind_many_mads, UMAD_HANGS)
 {
 	int i;
 
-	fill_group(self);
+	umad_cgroup_fill(&self->group);
 	send_plain(self, PLAIN);
 	for (i = 0; i < 100; i++)
 		ASSERT_TRUE(send_long(self, 1, 1 + i, SHORT))
@@ -201,11 +176,11 @@ TEST_F_TIMEOUT(budget, sends, UMAD_HANGS)
 	struct umad_msg msg, got;
 	int i;
 
-	fill_group(self);
+	umad_cgroup_fill(&self->group);
 	for (i = 0; i < PLAIN; i++) {
 		msg = message(self, 0x10, i);
 		msg.hdr.id = self->id[0];
-		msg.hdr.lid = htobe16(0x1234);
+		umad_msg_to_nobody(&msg);
 		msg.hdr.timeout_ms = i % 2 ? 600000 : 1;
 		umad_write(&self->file[0], &msg);
 	}
@@ -219,7 +194,7 @@ TEST_F_TIMEOUT(budget, sends, UMAD_HANGS)
 	for (i = 0; i < 10 * PLAIN; i++) {
 		msg = message(self, 0x10, 0x100000 + i);
 		msg.hdr.id = self->id[0];
-		msg.hdr.lid = htobe16(0x1234);
+		umad_msg_to_nobody(&msg);
 		msg.hdr.timeout_ms = 600000;
 		if (_umad_write(&self->file[0], &msg) < 0)
 			break;
@@ -268,13 +243,9 @@ TEST_F_TIMEOUT(budget, spent, UMAD_HANGS)
 /* It is the group's. Another one has its own */
 TEST_F_TIMEOUT(budget, of_another_group, UMAD_HANGS)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SET);
-
 	umad_close(&self->file[1]);
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file[1]);
-	umad_enable_pkey(&self->file[1]);
-	reg.rmpp_version = 1;
-	self->id[1] = umad_register(&self->file[1], &reg);
+	self->id[1] = umad_open_agent(&self->port, &umad_abi_new,
+				      umad_reg_rmpp(2, 1ULL << MAD_SET), &self->file[1]);
 
 	ASSERT_TRUE(send_long(self, 0, 1, MOST));
 	ASSERT_TRUE(send_long(self, 1, 2, MOST));
@@ -285,20 +256,13 @@ TEST_F_TIMEOUT(budget, of_another_group, UMAD_HANGS)
 /* What is not read ends with its descriptor, and takes nothing of it any more */
 TEST_F_TIMEOUT(budget, given_back_by_close, UMAD_HANGS)
 {
-	struct umad_reg reg;
 	int i;
 
 	for (i = 0; i < 3; i++) {
 		ASSERT_TRUE(send_long(self, 0, 1 + i, MOST));
 		ASSERT_FALSE(send_long(self, 1, 10 + i, SHORT));
 		umad_close(&self->file[0]);
-		ASSERT_EQ(0, umad_cgroup_join(&self->group));
-		umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file[0]);
-		ASSERT_EQ(0, umad_cgroup_join(&self->root));
-		umad_enable_pkey(&self->file[0]);
-		reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
-		reg.rmpp_version = 1;
-		self->id[0] = umad_register(&self->file[0], &reg);
+		open_file(self, 0);
 	}
 	ASSERT_TRUE(send_long(self, 1, 20, SHORT));
 	read_long(self, 1, 20, SHORT);
@@ -329,7 +293,7 @@ TEST_F_TIMEOUT(budget, spent_for_mads, UMAD_HANGS)
 {
 	long dropped;
 
-	fill_group(self);
+	umad_cgroup_fill(&self->group);
 	ASSERT_TRUE(send_long(self, 1, 1, MOST));
 	send_plain(self, PLAIN);
 	dropped = umad_fdinfo(&self->file[0], "umad-dropped");
@@ -354,7 +318,7 @@ TEST_F_TIMEOUT(budget, single_mads, UMAD_HANGS)
 	size_t len = UMAD_HDR_NEW + 300;
 	int i;
 
-	fill_group(self);
+	umad_cgroup_fill(&self->group);
 	for (i = 0; i < SINGLE; i++) {
 		msg = message(self, MAD_SEND, i);
 		msg.mad.base_version = OPA_VERSION;
@@ -381,7 +345,7 @@ TEST_F_TIMEOUT(budget, room_for_mads_again, UMAD_HANGS)
 {
 	long dropped;
 
-	fill_group(self);
+	umad_cgroup_fill(&self->group);
 	ASSERT_TRUE(send_long(self, 1, 1, MOST));
 	send_plain(self, PLAIN);
 	dropped = umad_fdinfo(&self->file[0], "umad-dropped");

@@ -11,7 +11,7 @@
 
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
-#include "lib/fabric.h"
+#include "lib/subnet.h"
 
 #define SENDS		4096
 #define UNREAD		8192
@@ -42,18 +42,11 @@ FIXTURE(charge)
 
 FIXTURE_VARIANT(charge)
 {
-	bool madsim;
+	enum umad_device_kind kind;
 };
 
-FIXTURE_VARIANT_ADD(charge, rxe)
-{
-	.madsim = false,
-};
-
-FIXTURE_VARIANT_ADD(charge, madsim)
-{
-	.madsim = true,
-};
+umad_device_variant(charge, rxe, UMAD_RXE);
+umad_device_variant(charge, madsim, UMAD_MADSIM);
 
 /* The value of a line "name value" or "name: value kB", in its unit */
 static long line_value(const char *path, const char *name)
@@ -79,18 +72,7 @@ static long slab(void)
 
 FIXTURE_SETUP(charge)
 {
-	self->child = 0;
-	self->group.path[0] = 0;
-	if (variant->madsim) {
-		if (!umad_have_fabrics())
-			SKIP(return, UMAD_NO_FABRICS);
-		self->fabric = (struct umad_fabric){ .hosts = 2 };
-		umad_fabric_start(&self->fabric);
-		umad_fabric_up(&self->fabric);
-		self->port = self->fabric.host[0];
-	} else {
-		umad_port(&self->port);
-	}
+	umad_subnet_port(variant->kind, &self->fabric, &self->port);
 	umad_cgroup_make(&self->group);
 	ASSERT_EQ(0, pipe(self->to_child));
 	ASSERT_EQ(0, pipe(self->from_child));
@@ -103,8 +85,7 @@ FIXTURE_TEARDOWN(charge)
 		waitpid(self->child, NULL, 0);
 	}
 	umad_cgroup_remove(&self->group);
-	if (variant->madsim && umad_have_fabrics())
-		umad_fabric_stop();
+	umad_fabric_stop();
 }
 
 /* To ourselves, or where nobody answers */
@@ -113,12 +94,8 @@ static struct umad_msg message(FIXTURE_DATA(charge) *self, __u32 id,
 {
 	struct umad_msg msg = umad_msg(&self->port, id, method, tid);
 
-	if (self->fabric.hosts) {
-		msg.hdr.grh_present = 0;
-		msg.hdr.lid = htobe16(to_nobody ? 0x1234 : self->fabric.lid[0]);
-	} else if (to_nobody) {
+	if (to_nobody)
 		umad_msg_to_nobody(&msg);
-	}
 	return msg;
 }
 
@@ -240,13 +217,9 @@ static long child_fdinfo(FIXTURE_DATA(charge) *self, const char *name)
 	}								\
 } while (0)
 
-#define open_neighbour(self, file) ({					\
-	struct umad_reg __reg = umad_reg_vendor(2, 1ULL << MAD_SET);	\
-									\
-	umad_open(&(self)->port, O_RDWR, file);				\
-	umad_enable_pkey(file);						\
-	umad_register(file, &__reg);					\
-})
+#define open_neighbour(self, file)					\
+	umad_open_agent(&(self)->port, &umad_abi_new,			\
+			umad_reg_vendor(2, 1ULL << MAD_SET), file)
 
 /* How much @slab may seem to be */
 static long at_most(long slab)
@@ -256,7 +229,7 @@ static long at_most(long slab)
 
 TEST_F_TIMEOUT(charge, outstanding_sends, UMAD_HANGS)
 {
-	long limit = at_most(variant->madsim ? SEND_SLAB_IB : SEND_SLAB_ROCE);
+	long limit = at_most(variant->kind == UMAD_MADSIM ? SEND_SLAB_IB : SEND_SLAB_ROCE);
 	long memory, all;
 
 	start_child(self);

@@ -4,7 +4,6 @@
  * and none for what did not. Those of read and write are in trace.c.
  */
 #include "kselftest_harness.h"
-#include "lib/device.h"
 #include "lib/issm.h"
 #include "lib/trace.h"
 
@@ -21,30 +20,22 @@ FIXTURE(events)
 
 FIXTURE_SETUP(events)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
-
-	self->file.fd = -1;
 	if (umad_reference())
 		SKIP(return, NO_EVENTS);
-	if (!umad_device_possible(UMAD_MADSIM))
-		SKIP(return, UMAD_NO_DEVICE(UMAD_MADSIM));
-	ASSERT_EQ(0, umad_device_make(&self->device, UMAD_MADSIM));
-	umad_fabric_up(&self->device.fabric);
+	umad_device(&self->device, UMAD_MADSIM);
+	ASSERT_EQ(0, umad_device_up(&self->device));
 	self->port = &self->device.port;
-	umad_open(self->port, O_RDWR | O_NONBLOCK, &self->file);
-	umad_enable_pkey(&self->file);
-	self->id = umad_register(&self->file, &reg);
+	self->id = umad_open_agent(self->port, &umad_abi_new,
+				   umad_reg_vendor(2, 1ULL << MAD_SEND), &self->file);
 	ASSERT_EQ(0, umad_tracing_start(&self->tracing))
 		TH_LOG("tracefs: %s", strerror(errno));
 }
 
 FIXTURE_TEARDOWN(events)
 {
-	if (self->port)
-		umad_tracing_stop(&self->tracing);
+	umad_tracing_stop(&self->tracing);
 	umad_close(&self->file);
-	if (self->device.port.name[0])
-		umad_device_free(&self->device);
+	umad_device_free(&self->device);
 }
 
 /* Exactly one event since the last time, with this text behind the device's index */
@@ -75,11 +66,10 @@ FIXTURE_TEARDOWN(events)
 
 TEST_F(events, agents)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	struct umad_reg reg = umad_reg_rmpp(2, 1ULL << MAD_GET);
 	struct umad_reg again;
 	char want[128];
 
-	reg.rmpp_version = 1;
 	reg.flags = IB_USER_MAD_USER_RMPP;
 	again = reg;
 	umad_register(&self->file, &reg);
@@ -114,11 +104,7 @@ TEST_F(events, agents)
 
 static struct umad_msg message(FIXTURE_DATA(events) *self, __u8 method, __u64 tid)
 {
-	struct umad_msg msg = umad_msg(self->port, self->id, method, tid);
-
-	msg.hdr.grh_present = 0;
-	msg.hdr.lid = htobe16(self->device.fabric.lid[0]);
-	return msg;
+	return umad_msg(self->port, self->id, method, tid);
 }
 
 TEST_F(events, timeout)
@@ -126,7 +112,7 @@ TEST_F(events, timeout)
 	struct umad_msg msg = message(self, MAD_GET, 0x1122334455667788), got;
 	char want[128];
 
-	msg.hdr.lid = htobe16(0x1234);
+	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = 1;
 	msg.mad.attr_id = htobe16(0x99);
 	umad_write(&self->file, &msg);
@@ -157,11 +143,7 @@ TEST_F(events, drop)
 
 	/* A group that user space cannot be told of */
 	msg = message(self, MAD_SEND, 0x77);
-	msg.hdr.grh_present = 1;
-	memset(msg.hdr.gid, 0, sizeof(msg.hdr.gid));
-	msg.hdr.gid[0] = 0xff;
-	msg.hdr.gid[1] = 0x12;
-	msg.hdr.gid[15] = 1;
+	umad_msg_to_group(&msg);
 	umad_write(&self->file, &msg);
 	snprintf(want, sizeof(want),
 		 ":1 id %u reason address class 0x%02x method 0x03 attr_id 0x%04x tid 0x%016llx",

@@ -5,11 +5,8 @@
  */
 
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
+#include "lib/subnet.h"
 
-#define METHOD_TRAP		0x05
-#define METHOD_TRAP_REPRESS	0x07
-#define SMP_NOTICE		0x02
 #define TRAP_BAD_MKEY		256
 
 #define MCAST_LID		0xc005
@@ -18,12 +15,9 @@
 /* Every kind of fabric comes up and carries MADs of QP0 and QP1 */
 FIXTURE(fabric)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_fabric fabric;
 	struct umad_sm sm;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
 };
 
 FIXTURE_VARIANT(fabric)
@@ -31,60 +25,30 @@ FIXTURE_VARIANT(fabric)
 	struct umad_fabric fabric;
 };
 
-FIXTURE_VARIANT_ADD(fabric, pair)
-{
-	.fabric = { .hosts = 2 },
-};
+#define fabric_variant(name, ...)					\
+	FIXTURE_VARIANT_ADD(fabric, name) { .fabric = { __VA_ARGS__ } }
 
-FIXTURE_VARIANT_ADD(fabric, star)
-{
-	.fabric = { .hosts = 3, .star = true },
-};
-
-FIXTURE_VARIANT_ADD(fabric, lmc)
-{
-	.fabric = { .hosts = 2, .star = true, .lmc = 3 },
-};
-
-FIXTURE_VARIANT_ADD(fabric, switch_device)
-{
-	.fabric = { .hosts = 2, .star = true, .switch_device = true },
-};
-
-FIXTURE_VARIANT_ADD(fabric, opa)
-{
-	.fabric = { .hosts = 2, .star = true, .opa = true },
-};
+fabric_variant(pair, .hosts = 2);
+fabric_variant(star, .hosts = 3, .star = true);
+fabric_variant(lmc, .hosts = 2, .star = true, .lmc = 3);
+fabric_variant(switch_device, .hosts = 2, .star = true, .switch_device = true);
+fabric_variant(opa, .hosts = 2, .star = true, .opa = true);
 
 FIXTURE_SETUP(fabric)
 {
-	struct umad_reg reg;
-
 	self->fabric = variant->fabric;
-	self->client.fd = -1;
-	self->server.fd = -1;
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
-	if (variant->fabric.switch_device && !umad_switch_is_safe())
-		SKIP(return, UMAD_NO_SWITCH);
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
 
-	umad_open(&self->fabric.host[0], O_RDWR | O_NONBLOCK, &self->client);
-	umad_enable_pkey(&self->client);
-	reg = umad_reg_send_only(1);
-	self->cid = umad_register(&self->client, &reg);
-	umad_open(&self->fabric.host[1], O_RDWR | O_NONBLOCK, &self->server);
-	umad_enable_pkey(&self->server);
-	reg = umad_reg_vendor(1, 1ULL << MAD_GET | 1ULL << MAD_SEND);
-	self->sid = umad_register(&self->server, &reg);
+	self->cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new,
+				    umad_reg_send_only(1), &self->client);
+	self->sid = umad_open_agent(&self->fabric.host[1], &umad_abi_new,
+				    umad_reg_vendor(1, umad_get_send), &self->server);
 }
 
 FIXTURE_TEARDOWN(fabric)
 {
-	umad_close(&self->client);
-	umad_close(&self->server);
+	umad_close_both(self);
 	umad_sm_close(&self->sm);
 	umad_fabric_stop();
 }
@@ -93,13 +57,13 @@ TEST_F(fabric, smp_by_lid)
 {
 	char desc[64];
 
-	ASSERT_EQ(0, umad_smp(&self->sm, NULL, self->fabric.lid[1], MAD_GET, SMP_NODE_DESC, 0,
+	ASSERT_EQ(0, umad_smp(&self->sm, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_DESC, 0,
 			      memset(desc, 0, sizeof(desc))))
 		TH_LOG("%s", strerror(errno));
 	EXPECT_STREQ("h2", desc);
 	if (!self->fabric.star)
 		return;
-	ASSERT_EQ(0, umad_smp(&self->sm, NULL, self->fabric.sw_lid, MAD_GET, SMP_NODE_DESC, 0,
+	ASSERT_EQ(0, umad_smp(&self->sm, NULL, self->fabric.sw.lid, MAD_GET, SMP_NODE_DESC, 0,
 			      memset(desc, 0, sizeof(desc))))
 		TH_LOG("%s", strerror(errno));
 	EXPECT_STREQ("s1", desc);
@@ -108,17 +72,15 @@ TEST_F(fabric, smp_by_lid)
 /* A request by LID, and the received header as it is for the answer */
 TEST_F(fabric, gmp_by_lid)
 {
-	struct umad_msg msg = umad_msg(&self->fabric.host[0], self->cid, MAD_GET, 77), got;
+	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, 77), got;
 
-	msg.hdr.grh_present = 0;
 	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	msg.hdr.lid = htobe16(self->fabric.lid[1]);
 	umad_write(&self->client, &msg);
 
 	umad_read(&self->server, &got);
 	EXPECT_EQ(self->sid, got.hdr.id);
 	EXPECT_EQ(1, be32toh(got.hdr.qpn));
-	EXPECT_EQ(self->fabric.lid[0], be16toh(got.hdr.lid));
+	EXPECT_EQ(self->fabric.host[0].lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(0, got.hdr.grh_present);
 	EXPECT_EQ(0, memcmp(got.mad.data, msg.mad.data, sizeof(msg.mad.data)));
 
@@ -128,7 +90,7 @@ TEST_F(fabric, gmp_by_lid)
 
 	umad_read(&self->client, &got);
 	EXPECT_EQ(self->cid, got.hdr.id);
-	EXPECT_EQ(self->fabric.lid[1], be16toh(got.hdr.lid));
+	EXPECT_EQ(self->fabric.host[1].lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(77, (__u32)be64toh(got.mad.tid));
 	EXPECT_EQ((__u8)~msg.mad.data[0], got.mad.data[0]);
 	EXPECT_EQ(0, memcmp(got.mad.data + 1, msg.mad.data + 1, sizeof(msg.mad.data) - 1));
@@ -148,23 +110,17 @@ FIXTURE(multicast)
 
 FIXTURE_SETUP(multicast)
 {
-	struct umad_reg reg;
+	const struct umad_port *port;
 	int i;
 
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
-	if (!umad_switch_is_safe())
-		SKIP(return, UMAD_NO_SWITCH);
 	self->fabric = (struct umad_fabric){ .hosts = 4, .star = true, .switch_device = true };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
 	for (i = 0; i < MCAST_PORTS; i++) {
-		umad_open(i ? &self->fabric.host[i - 1] : &self->fabric.sw, O_RDWR | O_NONBLOCK,
-			  &self->file[i]);
-		umad_enable_pkey(&self->file[i]);
-		reg = umad_reg_vendor(1, 1ULL << MAD_SEND);
-		self->id[i] = umad_register(&self->file[i], &reg);
+		port = i ? &self->fabric.host[i - 1] : &self->fabric.sw;
+		self->id[i] = umad_open_agent(port, &umad_abi_new,
+					      umad_reg_vendor(1, 1ULL << MAD_SEND),
+					      &self->file[i]);
 	}
 }
 
@@ -184,7 +140,7 @@ static int mcast_members(FIXTURE_DATA(multicast) *self, __u16 ports)
 	__be16 block[32] = {};
 
 	block[MCAST_LID & 31] = htobe16(ports);
-	return umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_SET, SMP_MCAST_FWD, 0, block);
+	return umad_smp(&self->sm, &umad_to_next, 0, MAD_SET, SMP_MCAST_FWD, 0, block);
 }
 
 /*
@@ -194,12 +150,11 @@ static int mcast_members(FIXTURE_DATA(multicast) *self, __u16 ports)
 #define mcast_reaches(self, from, to_lid, to_qpn, to) do {		\
 	struct umad_msg __msg = umad_msg(&(self)->fabric.host[0], (self)->id[from], \
 					 MAD_SEND, ++(self)->tid), __got; \
-	__u16 __from = (from) ? (self)->fabric.lid[(from) - 1] : (self)->fabric.sw_lid; \
+	__u16 __from = (from) ? (self)->fabric.host[(from) - 1].lid : (self)->fabric.sw.lid; \
 	int __i;							\
 									\
 	__msg.hdr.lid = htobe16(to_lid);				\
 	__msg.hdr.qpn = htobe32(to_qpn);				\
-	__msg.hdr.grh_present = 0;					\
 	umad_write(&(self)->file[from], &__msg);			\
 	for (__i = 0; __i < MCAST_PORTS; __i++) {			\
 		if (!((to) & 1 << __i))					\
@@ -266,23 +221,12 @@ static const __u64 the_key = 0x1122334455667788ULL;
 
 FIXTURE_SETUP(mkey)
 {
-	struct umad_reg reg = {
-		.api = 1,
-		.mgmt_class = MAD_CLASS_SM_LID,
-		.class_version = 1,
-		.methods = { 1ULL << METHOD_TRAP },
-	};
-
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 2 };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
 	umad_sm_open(&self->fabric.host[0], &self->stranger);
-	umad_open(&self->fabric.host[0], O_RDWR | O_NONBLOCK, &self->traps);
-	umad_enable_pkey(&self->traps);
-	umad_register(&self->traps, &reg);
+	umad_open_agent(&self->fabric.host[0], &umad_abi_new,
+			umad_reg_smp(1, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP), &self->traps);
 	self->path = umad_fabric_path(&self->fabric, 1);
 }
 
@@ -325,7 +269,7 @@ static int mkey_get(FIXTURE_DATA(mkey) *self, struct umad_sm *sm, struct umad_po
 									\
 	__msg = umad_smp_msg(&(self)->stranger, &(self)->path, 0, MAD_SET, \
 			     SMP_PKEY_TABLE, 0, NULL);			\
-	((struct umad_smp *)&__msg.mad)->mkey = htobe64(0xbad);		\
+	umad_smp_of(&__msg)->mkey = htobe64(0xbad);			\
 	__msg.hdr.timeout_ms = UMAD_QUIET_MS;				\
 	umad_write(&(self)->stranger.file, &__msg);			\
 	umad_read_timeout(&(self)->stranger.file, &__got);		\
@@ -354,8 +298,7 @@ TEST_F(mkey, levels)
 	/* 2: nothing is answered */
 	ASSERT_EQ(0, mkey_set(self, 2, 0));
 	self->stranger.mkey = the_key + 1;
-	EXPECT_EQ(-1, mkey_get(self, &self->stranger, &info));
-	EXPECT_EQ(ETIMEDOUT, errno);
+	umad_err(ETIMEDOUT, mkey_get(self, &self->stranger, &info));
 	mkey_intrude(self);
 	ASSERT_EQ(0, mkey_get(self, &self->sm, &info));
 	EXPECT_EQ(4, be16toh(info.mkey_violations));
@@ -397,15 +340,15 @@ TEST_F(mkey, lease)
 TEST_F(mkey, trap)
 {
 	struct umad_msg got;
-	const __u8 *data = ((struct umad_smp *)&got.mad)->data;
+	const __u8 *data = umad_smp_of(&got)->data;
 	const __u8 *details = data + 10;
-	__u16 lid = self->fabric.lid[1];
+	__u16 lid = self->fabric.host[1].lid;
 
 	ASSERT_EQ(0, mkey_set(self, 1, 0));
 	EXPECT_FALSE(umad_readable(&self->traps, 0));
 	mkey_intrude(self);
 	umad_read(&self->traps, &got);
-	EXPECT_EQ(METHOD_TRAP, got.mad.method);
+	EXPECT_EQ(MAD_TRAP, got.mad.method);
 	EXPECT_EQ(SMP_NOTICE, be16toh(got.mad.attr_id));
 	EXPECT_EQ(lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(0x82, data[0]);
@@ -420,7 +363,7 @@ TEST_F(mkey, trap)
 	EXPECT_EQ(1, details[24]);
 
 	/* It is repeated until somebody with the key has heard it */
-	got = umad_smp_msg(&self->sm, NULL, lid, METHOD_TRAP_REPRESS, SMP_NOTICE, 0, data);
+	got = umad_smp_msg(&self->sm, NULL, lid, MAD_TRAP_REPRESS, SMP_NOTICE, 0, data);
 	got.hdr.timeout_ms = 0;
 	umad_write(&self->sm.file, &got);
 	umad_sleep_ms(UMAD_QUIET_MS);
@@ -483,15 +426,9 @@ FIXTURE_SETUP(opa)
 		.class_version = OPA_BASE_VERSION,
 	};
 
-	self->server.fd = -1;
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true, .opa = true };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
-	umad_open(&self->fabric.host[0], O_RDWR | O_NONBLOCK, &self->file);
-	umad_enable_pkey(&self->file);
-	self->id = umad_register(&self->file, &reg);
+	umad_subnet(&self->fabric);
+	self->id = umad_open_agent(&self->fabric.host[0], &umad_abi_new, reg, &self->file);
 }
 
 FIXTURE_TEARDOWN(opa)
@@ -554,14 +491,10 @@ TEST_F(opa, gmp_of_2_kib)
 	struct opa_msg msg, got;
 	unsigned int i;
 
-	umad_open(&self->fabric.host[1], O_RDWR | O_NONBLOCK, &self->server);
-	umad_enable_pkey(&self->server);
-	umad_register(&self->server, &reg);
+	umad_open_agent(&self->fabric.host[1], &umad_abi_new, reg, &self->server);
 	reg = umad_reg_send_only(2);
 
 	small = umad_msg(&self->fabric.host[1], umad_register(&self->file, &reg), MAD_SEND, 3);
-	small.hdr.grh_present = 0;
-	small.hdr.lid = htobe16(self->fabric.lid[1]);
 	small.mad.base_version = OPA_BASE_VERSION;
 	msg.hdr = small.hdr;
 	for (i = 0; i < OPA_MAD_SIZE; i++)
@@ -576,7 +509,7 @@ TEST_F(opa, gmp_of_2_kib)
 	ASSERT_EQ((ssize_t)sizeof(got), read(self->server.fd, &got, sizeof(got)))
 		TH_LOG("read: %s", strerror(errno));
 	EXPECT_EQ(sizeof(got), got.hdr.length);
-	EXPECT_EQ(self->fabric.lid[0], be16toh(got.hdr.lid));
+	EXPECT_EQ(self->fabric.host[0].lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(0, memcmp(msg.mad + MAD_HDR, got.mad + MAD_HDR, OPA_MAD_SIZE - MAD_HDR));
 }
 

@@ -5,9 +5,9 @@
  * by a record if somebody waits for it.
  */
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
 #include "lib/rmpp.h"
 #include "lib/statistics.h"
+#include "lib/subnet.h"
 
 FIXTURE(failures)
 {
@@ -21,29 +21,18 @@ FIXTURE(failures)
 
 FIXTURE_SETUP(failures)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 0);
+	struct umad_reg reg = umad_reg_rmpp(2, 0);
 
-	self->client.fd = -1;
-	self->server.fd = -1;
 	if (umad_reference())
 		SKIP(return, UMAD_NO_STATISTICS);
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 2 };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	self->port = &self->fabric.host[0];
 
-	umad_open(self->port, O_RDWR | O_NONBLOCK, &self->client);
-	umad_enable_pkey(&self->client);
-	reg.rmpp_version = 1;
-	self->cid = umad_register(&self->client, &reg);
-
-	umad_open(&self->fabric.host[1], O_RDWR | O_NONBLOCK, &self->server);
-	umad_enable_pkey(&self->server);
+	self->cid = umad_open_agent(self->port, &umad_abi_new, reg, &self->client);
 	reg.flags = IB_USER_MAD_USER_RMPP;
-	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
-	umad_register(&self->server, &reg);
+	reg.methods[0] = umad_get_send;
+	umad_open_agent(&self->fabric.host[1], &umad_abi_new, reg, &self->server);
 	self->before = umad_statistics(self->port);
 }
 
@@ -51,8 +40,7 @@ FIXTURE_TEARDOWN(failures)
 {
 	umad_close(&self->client);
 	umad_close(&self->server);
-	if (self->fabric.hosts)
-		umad_fabric_stop();
+	umad_fabric_stop();
 }
 
 #define expect_changes(self, changes)					\
@@ -66,10 +54,8 @@ FIXTURE_TEARDOWN(failures)
 static struct umad_msg message(FIXTURE_DATA(failures) *self, __u8 method, int tid,
 			       int ms)
 {
-	struct umad_msg msg = umad_msg(self->port, self->cid, method, tid);
+	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, method, tid);
 
-	msg.hdr.grh_present = 0;
-	msg.hdr.lid = htobe16(self->fabric.lid[1]);
 	msg.hdr.timeout_ms = ms;
 	return msg;
 }
@@ -141,7 +127,7 @@ TEST_F_TIMEOUT(failures, message_that_nobody_acknowledges, UMAD_HANGS)
 {
 	struct umad_msg head = message(self, MAD_SEND, 3, 0);
 
-	head.hdr.lid = htobe16(0x1234);
+	umad_msg_to_nobody(&head);
 	write_segments(self, &head);
 	expect_changes(self, "rmpp_sent+1 outstanding+1");
 	expect_late_changes(self, "timeouts+1 outstanding-1 unread+1");

@@ -6,7 +6,7 @@
  */
 
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
+#include "lib/subnet.h"
 
 #define PKEYS		32
 #define GIDS		8
@@ -15,13 +15,9 @@
 /* Two hosts that answer to eight LIDs each, a client and a server */
 FIXTURE(gmp)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_fabric fabric;
 	struct umad_sm sm;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
-	__u64 tid;
 };
 
 FIXTURE_VARIANT(gmp)
@@ -34,27 +30,20 @@ umad_abi_variant(gmp, v2_new);
 
 FIXTURE_SETUP(gmp)
 {
-	struct umad_reg reg;
-
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true, .lmc = LMC };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
 
-	umad_open_abi(&self->fabric.host[0], &variant->abi, O_RDWR | O_NONBLOCK, &self->client);
-	reg = umad_reg_send_only(variant->abi.api);
-	self->cid = umad_register(&self->client, &reg);
-	umad_open_abi(&self->fabric.host[1], &variant->abi, O_RDWR | O_NONBLOCK, &self->server);
-	reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET | 1ULL << MAD_SEND);
-	self->sid = umad_register(&self->server, &reg);
+	self->cid = umad_open_agent(&self->fabric.host[0], &variant->abi,
+				    umad_reg_send_only(variant->abi.api), &self->client);
+	self->sid = umad_open_agent(&self->fabric.host[1], &variant->abi,
+				    umad_reg_vendor(variant->abi.api, umad_get_send),
+				    &self->server);
 }
 
 FIXTURE_TEARDOWN(gmp)
 {
-	umad_close(&self->client);
-	umad_close(&self->server);
+	umad_close_both(self);
 	umad_sm_close(&self->sm);
 	umad_fabric_stop();
 }
@@ -63,9 +52,7 @@ static struct umad_msg gmp_msg(FIXTURE_DATA(gmp) *self)
 {
 	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, ++self->tid);
 
-	msg.hdr.grh_present = 0;
 	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	msg.hdr.lid = htobe16(self->fabric.lid[1]);
 	return msg;
 }
 
@@ -115,12 +102,12 @@ TEST_F(gmp, path_bits_choose_the_lid)
 
 		/* From one of the sender's LIDs to one of the receiver's */
 		msg = gmp_msg(self);
-		msg.hdr.lid = htobe16(self->fabric.lid[1] + i);
+		msg.hdr.lid = htobe16(self->fabric.host[1].lid + i);
 		msg.hdr.path_bits = back;
 		gmp_exchange(self, &msg, &seen, &answer);
-		EXPECT_EQ(self->fabric.lid[0] + back, be16toh(seen.hdr.lid));
+		EXPECT_EQ(self->fabric.host[0].lid + back, be16toh(seen.hdr.lid));
 		EXPECT_EQ(i, seen.hdr.path_bits);
-		EXPECT_EQ(self->fabric.lid[1] + i, be16toh(answer.hdr.lid));
+		EXPECT_EQ(self->fabric.host[1].lid + i, be16toh(answer.hdr.lid));
 		EXPECT_EQ(back, answer.hdr.path_bits);
 		EXPECT_EQ(0, seen.hdr.grh_present);
 		EXPECT_EQ(0, answer.hdr.grh_present);
@@ -137,11 +124,7 @@ TEST_F(gmp, addressed_to_a_group)
 {
 	struct umad_msg msg = gmp_msg(self);
 
-	msg.hdr.grh_present = 1;
-	memset(msg.hdr.gid, 0, sizeof(msg.hdr.gid));
-	msg.hdr.gid[0] = 0xff;
-	msg.hdr.gid[1] = 0x12;
-	msg.hdr.gid[15] = 1;
+	umad_msg_to_group(&msg);
 	gmp_lost(self, &msg);
 	EXPECT_FIXED(umad_fdinfo(&self->server, "umad-dropped") == 1,
 		     "drops are not counted");
@@ -154,11 +137,11 @@ TEST_F(gmp, response_comes_from_the_lid_that_was_asked)
 	unsigned int i;
 
 	for (i = 0; i < 1 << LMC; i++) {
-		msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[1] + i, MAD_GET,
+		msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid + i, MAD_GET,
 				   SMP_NODE_DESC, 0, NULL);
 		msg.hdr.path_bits = 5;
 		ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg));
-		EXPECT_EQ(self->fabric.lid[1] + i, be16toh(msg.hdr.lid));
+		EXPECT_EQ(self->fabric.host[1].lid + i, be16toh(msg.hdr.lid));
 		EXPECT_EQ(5, msg.hdr.path_bits);
 	}
 }
@@ -184,12 +167,12 @@ TEST_F(gmp, to_a_lid_of_its_own_port)
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
 	__u32 id = umad_register(&self->client, &reg);
 
-	msg.hdr.lid = htobe16(self->fabric.lid[0] + 2);
+	msg.hdr.lid = htobe16(self->fabric.host[0].lid + 2);
 	msg.hdr.timeout_ms = 0;
 	umad_write(&self->client, &msg);
 	umad_read(&self->client, &seen);
 	EXPECT_EQ(id, seen.hdr.id);
-	EXPECT_EQ(self->fabric.lid[0], be16toh(seen.hdr.lid));
+	EXPECT_EQ(self->fabric.host[0].lid, be16toh(seen.hdr.lid));
 	EXPECT_EQ(2, seen.hdr.path_bits);
 }
 
@@ -268,7 +251,8 @@ TEST_F(gmp, pkey_membership)
 	EXPECT_EQ(2, gmp_pkey_violations(self));
 
 	/* SMPs have no P_Key */
-	msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[1], MAD_GET, SMP_NODE_DESC, 0, NULL);
+	msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_DESC, 0,
+			   NULL);
 	msg.hdr.pkey_index = 9;
 	EXPECT_EQ(0, umad_smp_exchange(&self->sm, &msg));
 	EXPECT_EQ(0, msg.hdr.pkey_index);
@@ -337,10 +321,10 @@ TEST_F(gmp, nothing_left_of_another_mad)
 	want.id = self->sid;
 	want.length = self->server.hlen + MAD_SIZE;
 	want.qpn = htobe32(1);
-	want.lid = htobe16(self->fabric.lid[0]);
+	want.lid = htobe16(self->fabric.host[0].lid);
 	EXPECT_EQ(0, memcmp(&want, &seen.hdr, self->server.hlen));
 	want.id = self->cid;
-	want.lid = htobe16(self->fabric.lid[1]);
+	want.lid = htobe16(self->fabric.host[1].lid);
 	EXPECT_EQ(0, memcmp(&want, &answer.hdr, self->client.hlen));
 }
 

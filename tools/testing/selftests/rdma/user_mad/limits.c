@@ -2,22 +2,11 @@
 /* The limit of outstanding sends, and when there is room again */
 
 #include "kselftest_harness.h"
+#include "lib/statistics.h"
 #include "lib/vector.h"
 
-#define PARAM		"/sys/module/ib_umad/parameters/max_sends"
 #define DEFAULT		65536
 #define ROOM		8
-
-static int put_limit(const char *value)
-{
-	int fd = open(PARAM, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, value, strlen(value)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
 
 FIXTURE(limits)
 {
@@ -29,22 +18,17 @@ FIXTURE(limits)
 
 FIXTURE_SETUP(limits)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET | 1ULL << MAD_SEND);
-
-	self->file.fd = -1;
-	self->saved[0] = 0;
-	umad_sysfs_read(self->saved, sizeof(self->saved), PARAM);
+	umad_sysfs_read(self->saved, sizeof(self->saved), UMAD_MAX_SENDS);
 	umad_port(&self->port);
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file);
-	umad_enable_pkey(&self->file);
-	self->id = umad_register(&self->file, &reg);
+	self->id = umad_open_agent(&self->port, &umad_abi_new,
+				   umad_reg_vendor(2, umad_get_send), &self->file);
 }
 
 FIXTURE_TEARDOWN(limits)
 {
 	umad_close(&self->file);
 	if (self->saved[0])
-		EXPECT_EQ(0, put_limit(self->saved));
+		EXPECT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, self->saved));
 }
 
 /* The reference has none, and there is nothing more to test */
@@ -57,7 +41,7 @@ FIXTURE_TEARDOWN(limits)
 	char __text[16];						\
 									\
 	snprintf(__text, sizeof(__text), "%u", limit);			\
-	ASSERT_EQ(0, put_limit(__text));				\
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, __text));				\
 } while (0)
 
 static struct umad_msg to_nobody(FIXTURE_DATA(limits) *self, __u64 tid, int ms)
@@ -97,9 +81,9 @@ TEST_F(limits, bad_values)
 {
 	if (!have_limit(self))
 		return;
-	EXPECT_EQ(-EINVAL, put_limit("many"));
-	EXPECT_EQ(-EINVAL, put_limit("-1"));
-	EXPECT_EQ(-ERANGE, put_limit("4294967296"));
+	EXPECT_EQ(-EINVAL, umad_sysfs_write(UMAD_MAX_SENDS, "many"));
+	EXPECT_EQ(-EINVAL, umad_sysfs_write(UMAD_MAX_SENDS, "-1"));
+	EXPECT_EQ(-ERANGE, umad_sysfs_write(UMAD_MAX_SENDS, "4294967296"));
 }
 
 TEST_F(limits, refused_at_the_limit)

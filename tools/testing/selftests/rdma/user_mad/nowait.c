@@ -7,9 +7,9 @@
 
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
-#include "lib/fabric.h"
 #include "lib/long.h"
 #include "lib/statistics.h"
+#include "lib/subnet.h"
 
 #define LEN	600	/* some segments */
 
@@ -26,73 +26,40 @@ FIXTURE(nowait)
 
 FIXTURE_VARIANT(nowait)
 {
-	bool madsim;
+	enum umad_device_kind kind;
 };
 
-FIXTURE_VARIANT_ADD(nowait, rxe)
-{
-	.madsim = false,
-};
-
-FIXTURE_VARIANT_ADD(nowait, madsim)
-{
-	.madsim = true,
-};
+umad_device_variant(nowait, rxe, UMAD_RXE);
+umad_device_variant(nowait, madsim, UMAD_MADSIM);
 
 /* self->file is of a group in which nobody is */
 FIXTURE_SETUP(nowait)
 {
-	struct umad_cgroup root = { "/sys/fs/cgroup" };
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET | 1ULL << MAD_SEND);
+	struct umad_reg reg = umad_reg_rmpp(2, umad_get_send);
 
-	self->file.fd = -1;
-	self->max_sends[0] = 0;
 	if (umad_reference())
 		SKIP(return, "RWF_NOWAIT is refused");
-	if (variant->madsim) {
-		if (!umad_have_fabrics())
-			SKIP(return, UMAD_NO_FABRICS);
-		self->fabric = (struct umad_fabric){ .hosts = 2 };
-		umad_fabric_start(&self->fabric);
-		umad_fabric_up(&self->fabric);
-		self->port = self->fabric.host[0];
-	} else {
-		umad_port(&self->port);
-	}
+	umad_subnet_port(variant->kind, &self->fabric, &self->port);
 	ASSERT_EQ(0, umad_sysfs_read(self->max_sends, sizeof(self->max_sends),
 				     UMAD_MAX_SENDS));
 	umad_cgroup_make(&self->group);
-	if (umad_cgroup_charged(&self->group) < 0)
-		SKIP(return, UMAD_NO_CGROUP);
-	ASSERT_EQ(0, umad_cgroup_join(&self->group));
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file);
-	ASSERT_EQ(0, umad_cgroup_join(&root));
-	umad_enable_pkey(&self->file);
-	reg.rmpp_version = 1;
+	umad_cgroup_open(&self->group, &self->port, &self->file);
 	self->id = umad_register(&self->file, &reg);
 	self->before = umad_statistics(&self->port);
 }
 
 FIXTURE_TEARDOWN(nowait)
 {
-	if (self->max_sends[0])
-		umad_fabric_put(UMAD_MAX_SENDS, self->max_sends);
+	umad_sysfs_write(UMAD_MAX_SENDS, self->max_sends);
 	umad_close(&self->file);
 	umad_cgroup_remove(&self->group);
-	if (self->fabric.hosts)
-		umad_fabric_stop();
+	umad_fabric_stop();
 }
 
 /* To ourselves */
 static struct umad_msg message(FIXTURE_DATA(nowait) *self, __u8 method, int tid)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->id, method, tid);
-
-	if (self->fabric.hosts) {
-		msg.hdr.grh_present = 0;
-		msg.hdr.lid = htobe16(self->fabric.lid[0]);
-	}
-	return msg;
+	return umad_msg(&self->port, self->id, method, tid);
 }
 
 static ssize_t write_nowait(FIXTURE_DATA(nowait) *self, void *buf, size_t len)
@@ -103,9 +70,7 @@ static ssize_t write_nowait(FIXTURE_DATA(nowait) *self, void *buf, size_t len)
 }
 
 #define expect_again(self, buf, len) do {				\
-	errno = 0;							\
-	EXPECT_EQ(-1, write_nowait(self, buf, len));			\
-	EXPECT_EQ(EAGAIN, errno);					\
+	umad_err(EAGAIN, write_nowait(self, buf, len));			\
 	umad_expect_changes(&(self)->before, &(self)->port, "");	\
 	EXPECT_EQ(0, umad_fdinfo(&(self)->file, "umad-outstanding"));	\
 } while (0)
@@ -116,24 +81,22 @@ TEST_F(nowait, no_room)
 	struct umad_msg msg = message(self, MAD_SEND, 1);
 	long charged;
 
-	if (variant->madsim)
+	if (variant->kind == UMAD_MADSIM)
 		SKIP(return, UMAD_ROCE_ONLY);
-	ASSERT_EQ(0, umad_fabric_put(UMAD_MAX_SENDS, "0"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, "0"));
 	expect_again(self, &msg, sizeof(msg));
-	ASSERT_EQ(0, umad_fabric_put(UMAD_MAX_SENDS, self->max_sends));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, self->max_sends));
 
 	charged = umad_cgroup_charged(&self->group);
-	ASSERT_EQ(0, umad_cgroup_limit(&self->group, charged));
+	umad_cgroup_fill(&self->group);
 	expect_again(self, &msg, sizeof(msg));
 	EXPECT_EQ(charged, umad_cgroup_charged(&self->group));
 
 	/* Mistakes are mistakes */
 	msg.hdr.id = UMAD_MAX_AGENTS;
-	EXPECT_EQ(-1, write_nowait(self, &msg, sizeof(msg)));
-	EXPECT_EQ(EINVAL, errno);
+	umad_err(EINVAL, write_nowait(self, &msg, sizeof(msg)));
 	msg.hdr.id = 17;
-	EXPECT_EQ(-1, write_nowait(self, &msg, sizeof(msg)));
-	EXPECT_EQ(EIO, errno);
+	umad_err(EIO, write_nowait(self, &msg, sizeof(msg)));
 }
 
 /* What is cut into many MADs takes its time, wherever it goes */
@@ -167,7 +130,7 @@ TEST_F(nowait, long_message_in_a_vector)
 	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + LEN];
 	struct iovec iov[2] = { { &msg, sizeof(msg) }, { buf, sizeof(buf) } };
 
-	if (!variant->madsim)
+	if (variant->kind == UMAD_RXE)
 		SKIP(return, "on RoCE the first is refused");
 	umad_make_active(&head);
 	iov[1].iov_len = umad_long_pack(&self->file, &head, LEN, 3, buf);

@@ -4,8 +4,8 @@
  * to those of InfiniBand on the same descriptor.
  */
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
 #include "lib/long.h"
+#include "lib/subnet.h"
 
 #define OPA_SIZE	2048
 #define OPA_VERSION	0x80
@@ -13,12 +13,8 @@
 
 FIXTURE(opa)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_fabric fabric;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
-	__u32 tid;
 	struct umad_long msg;
 };
 
@@ -28,54 +24,28 @@ FIXTURE_VARIANT(opa)
 	__u8 rmpp_version;
 };
 
-FIXTURE_VARIANT_ADD(opa, plain)
-{
-	.abi = UMAD_ABI_v2_new,
-};
-
-FIXTURE_VARIANT_ADD(opa, rmpp)
-{
-	.abi = UMAD_ABI_v2_new,
-	.rmpp_version = 1,
-};
-
-FIXTURE_VARIANT_ADD(opa, rmpp_old)
-{
-	.abi = UMAD_ABI_v1_old,
-	.rmpp_version = 1,
-};
+FIXTURE_VARIANT_ADD(opa, plain) { .abi = UMAD_ABI_v2_new };
+FIXTURE_VARIANT_ADD(opa, rmpp) { .abi = UMAD_ABI_v2_new, .rmpp_version = 1 };
+FIXTURE_VARIANT_ADD(opa, rmpp_old) { .abi = UMAD_ABI_v1_old, .rmpp_version = 1 };
 
 FIXTURE_SETUP(opa)
 {
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
 
-	self->client.fd = -1;
-	self->server.fd = -1;
 	self->tid = 1;
-	self->msg = (struct umad_long){};
-	self->fabric = (struct umad_fabric){
-		.hosts = 2, .star = true, .opa = true,
-	};
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true, .opa = true };
+	umad_subnet(&self->fabric);
 	umad_long_alloc(&self->msg, (1 << 20) + 4096);
 
 	reg.rmpp_version = variant->rmpp_version;
-	umad_open_abi(&self->fabric.host[0], &variant->abi,
-		      O_RDWR | O_NONBLOCK, &self->client);
-	self->cid = umad_register(&self->client, &reg);
-	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
-	umad_open_abi(&self->fabric.host[1], &variant->abi,
-		      O_RDWR | O_NONBLOCK, &self->server);
-	self->sid = umad_register(&self->server, &reg);
+	self->cid = umad_open_agent(&self->fabric.host[0], &variant->abi, reg, &self->client);
+	reg.methods[0] = umad_get_send;
+	self->sid = umad_open_agent(&self->fabric.host[1], &variant->abi, reg, &self->server);
 }
 
 FIXTURE_TEARDOWN(opa)
 {
-	umad_close(&self->client);
-	umad_close(&self->server);
+	umad_close_both(self);
 	umad_long_free(&self->msg);
 	umad_fabric_stop();
 }
@@ -83,11 +53,9 @@ FIXTURE_TEARDOWN(opa)
 static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 base_version,
 				 __u8 method)
 {
-	struct umad_msg head = umad_msg(&self->fabric.host[0], self->cid,
+	struct umad_msg head = umad_msg(&self->fabric.host[1], self->cid,
 					method, self->tid++);
 
-	head.hdr.grh_present = 0;
-	head.hdr.lid = htobe16(self->fabric.lid[1]);
 	head.mad.base_version = base_version;
 	return head;
 }
@@ -110,19 +78,15 @@ static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 base_version,
 		       (head)->mad.base_version, &(self)->msg);		\
 	EXPECT_EQ((head)->mad.base_version,				\
 		  (self)->msg.in[(self)->server.hlen]);			\
-	expect_lid(self, (self)->fabric.lid[0]);			\
+	expect_lid(self, (self)->fabric.host[0].lid);			\
 } while (0)
 
 #define expect_message(self, version, len) do {				\
 	struct umad_msg __head = next_head(self, version, MAD_SEND);	\
 									\
 	__head.hdr.retries = 3;						\
-	umad_make_active(&__head);					\
-	umad_long_write(&(self)->client, &__head, len, (self)->tid,	\
-			&(self)->msg);					\
-	umad_long_read(&(self)->server, (self)->sid, &__head, len,	\
-		       (self)->tid, &(self)->msg);			\
-	expect_lid(self, (self)->fabric.lid[0]);			\
+	umad_long_arrives(self, &__head, len);				\
+	expect_lid(self, (self)->fabric.host[0].lid);			\
 } while (0)
 
 #define expect_refused(self, head, size) do {				\
@@ -130,9 +94,7 @@ static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 base_version,
 				    (size) - MAD_VENDOR_HDR, 1,		\
 				    (self)->msg.out);			\
 									\
-	errno = 0;							\
-	EXPECT_EQ(-1, write((self)->client.fd, (self)->msg.out, __n));	\
-	EXPECT_EQ(EINVAL, errno);					\
+	umad_err(EINVAL, write((self)->client.fd, (self)->msg.out, __n)); \
 } while (0)
 
 /* An agent without RMPP asks in vain */
@@ -193,14 +155,10 @@ TEST_F(opa, short_and_long_on_one_descriptor)
 
 	for (n = hlen + 24; n < hlen + OPA_SIZE; n += 111) {
 		memset(self->msg.in, 0xa5, OPA_SIZE + 128);
-		errno = 0;
-		EXPECT_EQ(-1, read(self->server.fd, self->msg.in, n));
-		EXPECT_EQ(EINVAL, errno);
+		umad_err(EINVAL, read(self->server.fd, self->msg.in, n));
 		EXPECT_EQ(0xa5, self->msg.in[0]);
 	}
-	errno = 0;
-	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + OPA_SIZE - 1));
-	EXPECT_EQ(EINVAL, errno);
+	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + OPA_SIZE - 1));
 	n = read(self->server.fd, self->msg.in, hlen + OPA_SIZE);
 	umad_long_expect(&self->server, self->sid, &opa,
 			 OPA_SIZE - MAD_VENDOR_HDR, OPA_VERSION, &self->msg,
@@ -213,9 +171,7 @@ TEST_F(opa, short_and_long_on_one_descriptor)
 			 MAD_SIZE - MAD_VENDOR_HDR, IB_VERSION, &self->msg,
 			 (ssize_t)n);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	errno = 0;
-	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
-	EXPECT_EQ(EINVAL, errno);
+	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
 	read_mad(self, &cut, 300);
 	umad_expect_empty(&self->server);
 }
@@ -235,7 +191,7 @@ TEST_F(opa, request_and_response)
 	size = umad_long_pack(&self->server, &got, 1500, 5, self->msg.out);
 	ASSERT_EQ((ssize_t)size, write(self->server.fd, self->msg.out, size));
 	umad_long_read(&self->client, self->cid, &got, 1500, 5, &self->msg);
-	expect_lid(self, self->fabric.lid[1]);
+	expect_lid(self, self->fabric.host[1].lid);
 	umad_expect_empty(&self->client);
 }
 
@@ -293,17 +249,11 @@ TEST_F(opa, first_segment_must_fit)
 	umad_long_write(&self->client, &head, len, 3, &self->msg);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 
-	errno = 0;
-	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
-	EXPECT_EQ(EINVAL, errno);
-	errno = 0;
-	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, hlen + OPA_SIZE - 1));
-	EXPECT_EQ(EINVAL, errno);
+	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
+	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + OPA_SIZE - 1));
 
 	memset(self->msg.in, 0xa5, whole);
-	errno = 0;
-	EXPECT_EQ(-1, read(self->server.fd, self->msg.in, whole - 1));
-	EXPECT_EQ(ENOSPC, errno);
+	umad_err(ENOSPC, read(self->server.fd, self->msg.in, whole - 1));
 	memcpy(&hdr, self->msg.in, hlen);
 	EXPECT_EQ(whole, hdr.length);
 	EXPECT_EQ((size_t)OPA_SIZE - MAD_VENDOR_HDR,

@@ -165,7 +165,7 @@ TEST_F_TIMEOUT(pair, close_beside_another, UMAD_HANGS)
 {
 	struct umad_reg fence = umad_reg_vendor(variant->abi.api,
 						1ULL << FENCE_METHOD);
-	struct umad_reg server = umad_reg_vendor(variant->abi.api, pair_methods);
+	struct umad_reg server = umad_reg_vendor(variant->abi.api, umad_get_set_send);
 	long ms = 0, switches = 0;
 	int much, n;
 

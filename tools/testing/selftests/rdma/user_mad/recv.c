@@ -91,8 +91,7 @@ TEST_F(pair, unasked_response)
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
 	struct umad_msg got;
 
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 	got.mad.method = MAD_SEND | MAD_RESP;
 	umad_write(&self->server, &got);
 	EXPECT_FALSE(umad_readable(&self->client, UMAD_QUIET_MS));
@@ -159,8 +158,7 @@ TEST_F(pair, timeout_tid)
 	struct umad_msg sent, got;
 
 	msg.hdr.timeout_ms = 1;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &sent);
+	pair_deliver(self, &msg, &sent);
 	umad_read_timeout(&self->client, &got);
 	EXPECT_EQ(sent.mad.tid, got.mad.tid);
 	EXPECT_EQ(self->cid, got.hdr.id);
@@ -220,8 +218,7 @@ TEST_F(pair, responded_does_not_time_out)
 	struct umad_msg got;
 
 	msg.hdr.timeout_ms = 300;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 	got.mad.method = MAD_GET_RESP;
 	umad_write(&self->server, &got);
 	umad_read(&self->client, &got);
@@ -298,14 +295,9 @@ TEST_F(pair, too_short_for_header)
 	size_t n;
 
 	/* Empty and non-blocking, EINVAL all the same */
-	for (n = 0; n < self->server.hlen; n++) {
-		errno = 0;
-		EXPECT_EQ(-1, read(self->server.fd, buf, n));
-		EXPECT_EQ(EINVAL, errno);
-	}
-	errno = 0;
-	EXPECT_EQ(-1, read(self->server.fd, buf, n));
-	EXPECT_EQ(EAGAIN, errno);
+	for (n = 0; n < self->server.hlen; n++)
+		umad_err(EINVAL, read(self->server.fd, buf, n));
+	umad_err(EAGAIN, read(self->server.fd, buf, n));
 }
 
 TEST_F(pair, too_short_for_mad)
@@ -353,21 +345,13 @@ TEST_F(pair, bad_pointer)
 
 	send_some(self, 2);
 	umad_border(&border, PROT_NONE);
-	for (i = 0; i < size; i++) {
-		errno = 0;
-		EXPECT_EQ(-1, read(self->server.fd, umad_before(&border, i),
-				   size));
-		EXPECT_EQ(EFAULT, errno);
-	}
+	for (i = 0; i < size; i++)
+		umad_err(EFAULT, read(self->server.fd, umad_before(&border, i), size));
 	umad_border_free(&border);
 
 	umad_border(&border, PROT_READ);
-	for (i = 0; i < size; i += 32) {
-		errno = 0;
-		EXPECT_EQ(-1, read(self->server.fd, umad_before(&border, i),
-				   size));
-		EXPECT_EQ(EFAULT, errno);
-	}
+	for (i = 0; i < size; i += 32)
+		umad_err(EFAULT, read(self->server.fd, umad_before(&border, i), size));
 	umad_border_free(&border);
 
 	umad_read(&self->server, &got);
@@ -388,12 +372,9 @@ TEST_F(pair, bad_pointer_for_timeout)
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
 	umad_border(&border, PROT_NONE);
-	for (i = 0; i < size; i++) {
-		errno = 0;
-		EXPECT_EQ(-1, read(self->client.fd, umad_before(&border, i),
-				   UMAD_HDR_NEW + MAD_SIZE));
-		EXPECT_EQ(EFAULT, errno);
-	}
+	for (i = 0; i < size; i++)
+		umad_err(EFAULT, read(self->client.fd, umad_before(&border, i),
+				      UMAD_HDR_NEW + MAD_SIZE));
 	/* The record needs no more room than it has bytes */
 	EXPECT_EQ((ssize_t)size, read(self->client.fd,
 				      umad_before(&border, size),
@@ -418,15 +399,9 @@ TEST_F(pair, positions_and_mappings)
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 
 	send_some(self, 1);
-	errno = 0;
-	EXPECT_EQ(-1, pread(self->server.fd, buf, sizeof(buf), 0));
-	EXPECT_EQ(ESPIPE, errno);
-	errno = 0;
-	EXPECT_EQ(-1, lseek(self->server.fd, 0, SEEK_SET));
-	EXPECT_EQ(ESPIPE, errno);
-	errno = 0;
-	EXPECT_EQ(-1, lseek(self->server.fd, 0, SEEK_CUR));
-	EXPECT_EQ(ESPIPE, errno);
+	umad_err(ESPIPE, pread(self->server.fd, buf, sizeof(buf), 0));
+	umad_err(ESPIPE, lseek(self->server.fd, 0, SEEK_SET));
+	umad_err(ESPIPE, lseek(self->server.fd, 0, SEEK_CUR));
 	errno = 0;
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED,
 				   self->server.fd, 0));

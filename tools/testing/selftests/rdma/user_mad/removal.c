@@ -9,134 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "kselftest_harness.h"
-#include "lib/device.h"
-#include "lib/stall.h"
-
-static const __u64 methods =
-	1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
-
-/* What each fixture is made of: a device, and a user of it with an agent */
-#define VICTIM								\
-	struct umad_device device;					\
-	struct umad_file file;						\
-	__u32 id;							\
-	struct umad_call removal
-
-#define victim_open(self, abi) do {					\
-	struct umad_reg __reg = umad_reg_vendor((abi)->api, methods);	\
-									\
-	umad_open_abi(&(self)->device.port, abi, O_RDWR | O_NONBLOCK,	\
-		      &(self)->file);					\
-	(self)->id = umad_register(&(self)->file, &__reg);		\
-} while (0)
-
-#define victim_setup(self, kind, abi) do {				\
-	(self)->file.fd = -1;						\
-	ASSERT_EQ(0, umad_device_make(&(self)->device, kind));		\
-	victim_open(self, abi);						\
-} while (0)
-
-#define victim_teardown(self) do {					\
-	umad_close(&(self)->file);					\
-	umad_device_free(&(self)->device);				\
-} while (0)
-
-static const struct umad_abi abi_new = { .api = 2, .hlen = UMAD_HDR_NEW };
-
-/* Every kind of device */
-FIXTURE(removal)
-{
-	VICTIM;
-};
-
-FIXTURE_VARIANT(removal)
-{
-	enum umad_device_kind kind;
-	struct umad_abi abi;
-};
-
-FIXTURE_VARIANT_ADD(removal, rxe)
-{
-	.kind = UMAD_RXE,
-	.abi = UMAD_ABI_v1_old,
-};
-
-FIXTURE_VARIANT_ADD(removal, madsim)
-{
-	.kind = UMAD_MADSIM,
-	.abi = UMAD_ABI_v2_new,
-};
-
-FIXTURE_VARIANT_ADD(removal, netns)
-{
-	.kind = UMAD_MADSIM_NETNS,
-	.abi = UMAD_ABI_v1_new,
-};
-
-FIXTURE_VARIANT_ADD(removal, rmmod)
-{
-	.kind = UMAD_MADSIM_RMMOD,
-	.abi = UMAD_ABI_v2_old,
-};
-
-FIXTURE_SETUP(removal)
-{
-	if (!umad_device_possible(variant->kind))
-		SKIP(return, UMAD_NO_DEVICE(variant->kind));
-	victim_setup(self, variant->kind, &variant->abi);
-}
-
-FIXTURE_TEARDOWN(removal)
-{
-	victim_teardown(self);
-}
-
-/* A request that stays outstanding until somebody ends it */
-static struct umad_msg __unanswered(const struct umad_device *device, __u32 id,
-				    __u64 tid)
-{
-	struct umad_msg msg = umad_msg(&device->port, id, MAD_GET, tid);
-
-	msg.hdr.timeout_ms = 600000;
-	if (umad_device_is_rxe(device->kind)) {
-		umad_msg_to_nobody(&msg);
-	} else {
-		msg.hdr.grh_present = 0;
-		msg.hdr.lid = htobe16(0x1234);
-	}
-	return msg;
-}
-
-#define unanswered(self, tid)						\
-	__unanswered(&(self)->device, (self)->id, tid)
-
-static long removing(struct umad_call *call)
-{
-	return umad_device_remove(call->arg);
-}
-
-#define remove_start(self) do {						\
-	(self)->removal = (struct umad_call){				\
-		.op = UMAD_CALL_FN,					\
-		.fn = removing,						\
-		.arg = &(self)->device,					\
-	};								\
-	umad_call_start(&(self)->removal);				\
-} while (0)
-
-/* The device goes, with nobody in the way */
-#define remove_device(self) do {					\
-	bool __netns = (self)->device.kind == UMAD_MADSIM_NETNS;	\
-									\
-	remove_start(self);						\
-	ASSERT_TRUE(umad_call_returned(&(self)->removal, __netns ?	\
-				       UMAD_NETNS_MS : UMAD_SOON_MS))	\
-		TH_LOG("the removal hangs");				\
-	ASSERT_EQ(0, (self)->removal.ret);				\
-} while (0)
-
-#define return_device(self)						\
-	ASSERT_EQ(0, umad_device_return(&(self)->device))
+#include "lib/removal.h"
 
 #define expect_dead(file)						\
 	EXPECT_EQ(POLLERR, _umad_poll(file, 0) & ~POLLHUP)
@@ -271,18 +144,16 @@ TEST_F(removal, errno_of_each_call)
 	umad_err_write(EIO, &self->file, &msg);
 	umad_err_write(EIO, &fresh, &msg);
 	umad_err_write_len(EINVAL, &self->file, &msg, MAD_RMPP_HDR - 1);
-	reg = umad_reg_vendor(1, methods);
+	reg = umad_reg_vendor(1, umad_get_set_send);
 	umad_err_register(EPIPE, &self->file, &reg);
-	reg = umad_reg_vendor(2, methods);
+	reg = umad_reg_vendor(2, umad_get_set_send);
 	umad_err_register(EPIPE, &self->file, &reg);
 	reg = umad_reg_send_only(variant->abi.api);
 	umad_err_register(EPIPE, &fresh, &reg);
 	umad_err_unregister(EINVAL, &self->file, self->id);
 	umad_err_enable_pkey(EINVAL, &self->file);
 	EXPECT_EQ(0, _umad_enable_pkey(&fresh));
-	errno = 0;
-	EXPECT_EQ(-1, ioctl(self->file.fd, _IO(IB_IOCTL_MAGIC, 99)));
-	EXPECT_EQ(ENOTTY, errno);
+	umad_err(ENOTTY, ioctl(self->file.fd, _IO(IB_IOCTL_MAGIC, 99)));
 	umad_close(&fresh);
 	expect_dead(&self->file);
 }
@@ -341,10 +212,8 @@ TEST_F(removal, no_attributes)
 
 	remove_device(self);
 
-	EXPECT_EQ(-1, pread(ibdev, text, sizeof(text), 0));
-	EXPECT_EQ(ENODEV, errno);
-	EXPECT_EQ(-1, pread(port, text, sizeof(text), 0));
-	EXPECT_EQ(ENODEV, errno);
+	umad_err(ENODEV, pread(ibdev, text, sizeof(text), 0));
+	umad_err(ENODEV, pread(port, text, sizeof(text), 0));
 	close(ibdev);
 	close(port);
 }
@@ -385,185 +254,6 @@ TEST_F(removal, frees_unread_timeouts)
 	expect_dead(&self->file);
 }
 
-/* Stuck in a page fault when the device goes: nobody waits for that */
-
-#define expect_removal_beside(self, stall, call, why) ({		\
-	bool __passed;							\
-									\
-	ASSERT_TRUE(umad_stall_caught(stall));				\
-	remove_start(self);						\
-	__passed = umad_call_returned(&(self)->removal, umad_fixed_ms()); \
-	ASSERT_EQ(0, umad_stall_release(stall, NULL, 0));		\
-	umad_call_end(call);						\
-	umad_call_end(&(self)->removal);				\
-	EXPECT_EQ(0, (self)->removal.ret);				\
-	umad_stall_free(stall);						\
-	EXPECT_FIXED(__passed, why);					\
-	__passed;							\
-})
-
-TEST_F(removal, stalled_write)
-{
-	struct umad_msg msg = unanswered(self, 1);
-	size_t there = self->file.hlen + MAD_RMPP_HDR;
-	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	struct umad_stall stall;
-
-	umad_stall(&stall);
-	call.fd = self->file.fd;
-	call.buf = umad_stall_at(&stall, there);
-	call.len = self->file.hlen + MAD_SIZE;
-	umad_pack(&self->file, &msg, MAD_RMPP_HDR, call.buf);
-	umad_call_start(&call);
-	if (!expect_removal_beside(self, &stall, &call,
-				   "removal waits for a stalled write"))
-		return;
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EIO, call.err);
-}
-
-TEST_F(removal, stalled_long_write)
-{
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
-	struct umad_msg msg = unanswered(self, 1);
-	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	struct umad_stall stall;
-	size_t there;
-
-	umad_stall(&stall);
-	reg.rmpp_version = 1;
-	msg.hdr.id = umad_register(&self->file, &reg);
-	msg.mad.rmpp_version = 1;
-	msg.mad.rmpp_type = MAD_RMPP_DATA;
-	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE;
-	there = self->file.hlen + MAD_SIZE + 1000;
-	call.fd = self->file.fd;
-	call.buf = umad_stall_at(&stall, there);
-	call.len = there + 3000;
-	umad_pack(&self->file, &msg, MAD_SIZE, call.buf);
-	umad_call_start(&call);
-	if (!expect_removal_beside(self, &stall, &call,
-				   "removal waits for a stalled long write"))
-		return;
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EIO, call.err);
-}
-
-TEST_F(removal, stalled_read)
-{
-	struct umad_msg msg = unanswered(self, 1);
-	struct umad_call call = { .op = UMAD_CALL_READ };
-	struct umad_stall stall;
-	bool passed;
-
-	msg.hdr.timeout_ms = 1;
-	umad_write(&self->file, &msg);
-	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));
-	umad_stall(&stall);
-	call.fd = self->file.fd;
-	call.buf = umad_stall_at(&stall, 16);
-	call.len = self->file.hlen + MAD_SIZE;
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	remove_start(self);
-	passed = umad_call_returned(&self->removal, UMAD_SOON_MS);
-	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
-	umad_call_end(&call);
-	umad_call_end(&self->removal);
-	EXPECT_TRUE(passed);
-	/* It had its packet before the device went */
-	EXPECT_EQ((ssize_t)self->file.hlen + MAD_HDR, call.ret);
-	umad_stall_free(&stall);
-}
-
-/* @there: how much of the request can be read */
-#define start_register(self, variant, stall, call, there) do {		\
-	struct umad_reg __reg = umad_reg_send_only((variant)->abi.api);	\
-	__u8 __req[64];							\
-									\
-	umad_reg_encode(&__reg, __req);					\
-	umad_stall(stall);						\
-	memcpy(umad_stall_at(stall, there), __req, there);		\
-	*(call) = (struct umad_call){					\
-		.op = UMAD_CALL_IOCTL,					\
-		.fd = (self)->file.fd,					\
-		.cmd = umad_reg_cmd(&__reg),				\
-		.buf = umad_stall_at(stall, there),			\
-	};								\
-	umad_call_start(call);						\
-} while (0)
-
-TEST_F(removal, stalled_register)
-{
-	struct umad_call call;
-	struct umad_stall stall;
-
-	start_register(self, variant, &stall, &call, 8);
-	if (!expect_removal_beside(self, &stall, &call,
-				   "removal waits for a stalled registration"))
-		return;
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EPIPE, call.err);
-}
-
-/* Stuck where it stores the result */
-TEST_F(removal, stalled_register_result)
-{
-	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	struct umad_call call = { .op = UMAD_CALL_IOCTL };
-	struct umad_stall stall;
-	__u8 req[64];
-	bool passed;
-
-	umad_reg_encode(&reg, req);
-	umad_stall(&stall);
-	if (!stall.wp)
-		SKIP(return, UMAD_NO_WRITE_PROTECT);
-	ASSERT_EQ(0, umad_stall_release(&stall, req, sizeof(req)));
-	ASSERT_EQ(0, umad_stall_write_protect(&stall));
-	call.fd = self->file.fd;
-	call.cmd = umad_reg_cmd(&reg);
-	call.buf = umad_stall_at(&stall, 0);
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	remove_start(self);
-	passed = umad_call_returned(&self->removal, umad_fixed_ms());
-	ASSERT_EQ(0, umad_stall_allow_write(&stall));
-	umad_call_end(&call);
-	umad_call_end(&self->removal);
-	EXPECT_EQ(0, self->removal.ret);
-	umad_stall_free(&stall);
-	EXPECT_FIXED(passed && call.ret == -1 && call.err == EPIPE,
-		     "removal waits for a registration that stores its id");
-	umad_err_unregister(EINVAL, &self->file, 1);
-}
-
-TEST_F(removal, stalled_unregister)
-{
-	struct umad_call call = { .op = UMAD_CALL_IOCTL };
-	struct umad_stall stall;
-	bool passed;
-
-	umad_stall(&stall);
-	call.fd = self->file.fd;
-	call.cmd = IB_USER_MAD_UNREGISTER_AGENT;
-	call.buf = umad_stall_at(&stall, 0);
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	remove_start(self);
-	passed = umad_call_returned(&self->removal, UMAD_SOON_MS);
-	ASSERT_EQ(0, umad_stall_release(&stall, &self->id, sizeof(self->id)));
-	umad_call_end(&call);
-	umad_call_end(&self->removal);
-	EXPECT_TRUE(passed);
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EINVAL, call.err);
-	umad_stall_free(&stall);
-}
-
 /*
  * All at once: everybody goes on until told that the device is gone, and sees
  * no other answer than those that there are.
@@ -587,7 +277,7 @@ static bool busy_over(struct busy *busy, int err, int gone)
 static long busy_open(struct umad_call *call)
 {
 	struct busy *busy = call->arg;
-	struct umad_msg msg = __unanswered(busy->device, 0, 1);
+	struct umad_msg msg = umad_unanswered(busy->device, 0, 1);
 	struct umad_file file;
 	struct umad_reg reg;
 
@@ -628,7 +318,7 @@ static long busy_write(struct umad_call *call)
 	__u32 i;
 
 	for (i = 0;; i++) {
-		msg = __unanswered(busy->device, busy->id, i);
+		msg = umad_unanswered(busy->device, busy->id, i);
 		msg.hdr.timeout_ms = 1;
 		err = _umad_write(busy->file, &msg) < 0 ? errno : 0;
 		/* Before the device goes the interface, its GID, every route */
@@ -720,7 +410,6 @@ TEST_F_TIMEOUT(removal, new_device_is_another_one, UMAD_HANGS)
 
 	for (i = 0; i < 4; i++) {
 		old[i] = self->file;
-		self->file.fd = -1;
 		remove_device(self);
 		return_device(self);
 		victim_open(self, &variant->abi);
@@ -748,15 +437,13 @@ struct asker {
 	atomic_bool enough;
 };
 
-static const struct umad_path to_victim = { .hops = 1, .port = { 1 } };
-
 static long ask(struct umad_call *call)
 {
 	struct asker *asker = call->arg;
 	struct umad_msg msg;
 
 	while (!atomic_load(&asker->enough)) {
-		msg = umad_smp_msg(&asker->sm, &to_victim, 0, MAD_GET,
+		msg = umad_smp_msg(&asker->sm, &umad_to_next, 0, MAD_GET,
 				   SMP_NODE_INFO, 0, NULL);
 		msg.hdr.timeout_ms = 0;
 		_umad_write(&asker->sm.file, &msg);
@@ -791,7 +478,7 @@ TEST_F_TIMEOUT(removal, while_requests_arrive, UMAD_HANGS)
 
 	/* What came before may have left no room in the device's receive queue */
 	for (i = 0; i < 10; i++) {
-		if (!umad_smp(&asker.sm, &to_victim, 0, MAD_GET, SMP_NODE_INFO,
+		if (!umad_smp(&asker.sm, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO,
 			      0, data))
 			break;
 	}
@@ -836,7 +523,7 @@ FIXTURE(roce)
 
 FIXTURE_SETUP(roce)
 {
-	victim_setup(self, UMAD_RXE, &abi_new);
+	victim_setup(self, UMAD_RXE, &umad_abi_new);
 }
 
 FIXTURE_TEARDOWN(roce)
@@ -847,7 +534,7 @@ FIXTURE_TEARDOWN(roce)
 /* Half of a message has come, or half has gone, and the rest never does */
 TEST_F(roce, frees_half_a_message)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET);
+	struct umad_reg reg = umad_reg_rmpp(2, 1ULL << MAD_SET);
 	struct umad_file sender, receiver;
 	__u32 sid, rid;
 	__u8 *message;
@@ -855,22 +542,15 @@ TEST_F(roce, frees_half_a_message)
 	size_t len;
 
 	umad_unregister(&self->file, self->id);
-	umad_open(&self->device.port, O_RDWR | O_NONBLOCK, &receiver);
-	umad_enable_pkey(&receiver);
-	reg.rmpp_version = 1;
-	rid = umad_register(&receiver, &reg);
-	umad_open(&self->device.port, O_RDWR | O_NONBLOCK, &sender);
-	umad_enable_pkey(&sender);
-	reg = umad_reg_vendor(2, 1ULL << MAD_SET);
-	reg.rmpp_version = 1;
+	rid = umad_open_agent(&self->device.port, &umad_abi_new,
+			      umad_reg_rmpp(2, 1ULL << MAD_GET), &receiver);
 	reg.flags = IB_USER_MAD_USER_RMPP;
-	sid = umad_register(&sender, &reg);
+	sid = umad_open_agent(&self->device.port, &umad_abi_new, reg, &sender);
 
 	/* The kernel takes this for the first of many */
 	msg = umad_msg(&self->device.port, sid, MAD_GET, 1);
-	msg.mad.rmpp_version = 1;
-	msg.mad.rmpp_type = MAD_RMPP_DATA;
-	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE | 2;
+	umad_make_active(&msg);
+	msg.mad.rmpp_flags |= 2;
 	msg.mad.seg_num = htobe32(1);
 	umad_write(&sender, &msg);
 	/* Its acknowledgment comes to the sender, and no more than that */
@@ -883,9 +563,7 @@ TEST_F(roce, frees_half_a_message)
 	ASSERT_NE(NULL, message);
 	msg = umad_msg(&self->device.port, rid, MAD_SET, 2);
 	msg.hdr.timeout_ms = 600000;
-	msg.mad.rmpp_version = 1;
-	msg.mad.rmpp_type = MAD_RMPP_DATA;
-	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE;
+	umad_make_active(&msg);
 	umad_pack(&receiver, &msg, MAD_VENDOR_HDR, message);
 	EXPECT_EQ((ssize_t)len, write(receiver.fd, message, len));
 	free(message);
@@ -918,7 +596,7 @@ TEST_F(roce, frees_unread_mads)
 TEST_F_TIMEOUT(roce, network_interface_goes, UMAD_HANGS)
 {
 	self->device.kind = UMAD_RXE_NETDEV;
-	expect_busy(self, &abi_new, 3);
+	expect_busy(self, &umad_abi_new, 3);
 }
 
 TEST_HARNESS_MAIN

@@ -4,21 +4,20 @@
  * again, and agents that do their own.
  */
 #include "kselftest_harness.h"
-#include "lib/utils.h"
+#include "lib/long.h"
+#include "lib/subnet.h"
 
 #define CLASS_HDR	MAD_VENDOR_HDR
 #define SEG_DATA	(MAD_SIZE - CLASS_HDR)
 
+/* The first window is one segment, then 64 come with each acknowledgment */
+#define WINDOW		64
+
 FIXTURE(rmpp)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_port port;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
-	__u8 *out;
-	__u8 *in;
-	size_t max;
+	struct umad_long msg;
 };
 
 FIXTURE_VARIANT(rmpp)
@@ -33,88 +32,43 @@ umad_abi_variant(rmpp, v2_new);
 
 FIXTURE_SETUP(rmpp)
 {
-	struct umad_reg reg;
-
-	self->client.fd = -1;
-	self->server.fd = -1;
 	umad_port(&self->port);
-	self->max = 1 << 18;
-	self->out = calloc(1, self->max);
-	self->in = calloc(1, self->max);
-	ASSERT_TRUE(self->out && self->in);
-
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-		      &self->client);
-	reg = umad_reg_vendor(variant->abi.api, 0);
-	reg.rmpp_version = 1;
-	self->cid = umad_register(&self->client, &reg);
-
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-		      &self->server);
-	reg = umad_reg_vendor(variant->abi.api,
-			      1ULL << MAD_GET | 1ULL << MAD_SET |
-			      1ULL << MAD_SEND);
-	reg.rmpp_version = 1;
-	self->sid = umad_register(&self->server, &reg);
+	umad_long_alloc(&self->msg, 1 << 18);
+	self->cid = umad_open_agent(&self->port, &variant->abi,
+				    umad_reg_rmpp(variant->abi.api, 0), &self->client);
+	self->sid = umad_open_agent(&self->port, &variant->abi,
+				    umad_reg_rmpp(variant->abi.api, umad_get_set_send),
+				    &self->server);
 }
 
 FIXTURE_TEARDOWN(rmpp)
 {
-	umad_close(&self->client);
-	umad_close(&self->server);
-	free(self->out);
-	free(self->in);
+	umad_close_both(self);
+	umad_long_free(&self->msg);
 }
 
-static void make_active(struct umad_msg *msg)
+/* The transaction ID is what the data is made of, too */
+static struct umad_msg long_head(FIXTURE_DATA(rmpp) *self, __u32 xid)
 {
-	msg->mad.rmpp_version = 1;
-	msg->mad.rmpp_type = MAD_RMPP_DATA;
-	msg->mad.rmpp_flags = MAD_RMPP_ACTIVE;
-}
+	struct umad_msg head = umad_msg(&self->port, self->cid, MAD_SEND, xid);
 
-/* A message with @len bytes of data in self->out; returns its whole size */
-#define pack_long(self, file, msg, len) ({				\
-	size_t __i, __hdrs = (file)->hlen + CLASS_HDR;			\
-									\
-	ASSERT_LE(__hdrs + (len), (self)->max);				\
-	umad_pack(file, msg, CLASS_HDR, (self)->out);			\
-	for (__i = 0; __i < (size_t)(len); __i++)			\
-		(self)->out[__hdrs + __i] = __i * 7 + __i / SEG_DATA;	\
-	__hdrs + (len);							\
-})
+	umad_make_active(&head);
+	head.hdr.timeout_ms = 2000;
+	head.hdr.retries = 3;
+	return head;
+}
 
 #define send_long(self, xid, len) do {					\
-	struct umad_msg __msg = umad_msg(&(self)->port, (self)->cid,	\
-					 MAD_SEND, xid);		\
-	size_t __size;							\
+	struct umad_msg __head = long_head(self, xid);			\
 									\
-	make_active(&__msg);						\
-	__msg.hdr.timeout_ms = 2000;					\
-	__msg.hdr.retries = 3;						\
-	__size = pack_long(self, &(self)->client, &__msg, len);		\
-	ASSERT_EQ((ssize_t)__size,					\
-		  write((self)->client.fd, (self)->out, __size))	\
-		TH_LOG("write of %zu: %s", __size, strerror(errno));	\
+	umad_long_write(&(self)->client, &__head, len, xid, &(self)->msg); \
 } while (0)
 
-/* self->in must hold what self->out sent */
-#define expect_long(self, want, len) do {				\
-	size_t __hdrs = (self)->server.hlen + CLASS_HDR;		\
-	struct ib_user_mad_hdr __hdr;					\
-	struct mad __mad;						\
+#define read_long(self, xid, len) do {					\
+	struct umad_msg __head = long_head(self, xid);			\
 									\
-	memcpy(&__hdr, (self)->in, (self)->server.hlen);		\
-	memcpy(&__mad, (self)->in + (self)->server.hlen, CLASS_HDR);	\
-	EXPECT_EQ(0, __hdr.status);					\
-	EXPECT_EQ((self)->sid, __hdr.id);				\
-	EXPECT_EQ(__hdrs + (len), __hdr.length);			\
-	EXPECT_EQ(want, (__u32)be64toh(__mad.tid));			\
-	EXPECT_EQ(TEST_OUI, __mad.oui[0] << 16 | __mad.oui[1] << 8 |	\
-			    __mad.oui[2]);				\
-	EXPECT_EQ(0, memcmp((self)->in + __hdrs,			\
-			    (self)->out + (self)->client.hlen + CLASS_HDR, \
-			    len));					\
+	umad_long_read(&(self)->server, (self)->sid, &__head, len, xid, \
+		       &(self)->msg);					\
 } while (0)
 
 TEST_F(rmpp, long_message)
@@ -127,11 +81,7 @@ TEST_F(rmpp, long_message)
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		send_long(self, i, sizes[i]);
-		ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-		memset(self->in, 0, self->max);
-		ASSERT_EQ((ssize_t)(self->server.hlen + CLASS_HDR + sizes[i]),
-			  read(self->server.fd, self->in, self->max));
-		expect_long(self, i, sizes[i]);
+		read_long(self, i, sizes[i]);
 	}
 	umad_expect_empty(&self->server);
 }
@@ -140,15 +90,15 @@ TEST_F(rmpp, long_message)
 TEST_F(rmpp, one_segment)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	size_t at = self->server.hlen + CLASS_HDR;
 	ssize_t n;
 
 	send_long(self, 2, 100);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	n = read(self->server.fd, self->in, self->max);
-	ASSERT_LE((ssize_t)(self->server.hlen + CLASS_HDR + 100), n)
+	n = read(self->server.fd, self->msg.in, self->msg.max);
+	ASSERT_LE((ssize_t)at + 100, n)
 		TH_LOG("%zd: %s", n, strerror(errno));
-	EXPECT_EQ(0, memcmp(self->in + self->server.hlen + CLASS_HDR,
-			    self->out + self->client.hlen + CLASS_HDR, 100));
+	EXPECT_EQ(100, umad_pattern_same(self->msg.in + at, 100, 2));
 
 	/* Without the flag nothing is cut up */
 	umad_write(&self->client, &msg);
@@ -160,39 +110,33 @@ TEST_F(rmpp, enospc_tells_the_length)
 {
 	const size_t len = 5 * SEG_DATA + 17;
 	size_t whole = self->server.hlen + CLASS_HDR + len, n;
+	struct umad_msg head = long_head(self, 3);
 	struct ib_user_mad_hdr hdr;
+	ssize_t got;
 
 	send_long(self, 3, len);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 
 	for (n = self->server.hlen + MAD_SIZE; n < whole; n += 101) {
-		memset(self->in, 0xa5, self->max);
-		errno = 0;
-		EXPECT_EQ(-1, read(self->server.fd, self->in, n));
-		EXPECT_EQ(ENOSPC, errno);
-		memcpy(&hdr, self->in, self->server.hlen);
+		memset(self->msg.in, 0xa5, self->msg.max);
+		umad_err(ENOSPC, read(self->server.fd, self->msg.in, n));
+		memcpy(&hdr, self->msg.in, self->server.hlen);
 		EXPECT_EQ(whole, hdr.length);
 		EXPECT_EQ(self->sid, hdr.id);
-		EXPECT_EQ(0, memcmp(self->in + self->server.hlen + CLASS_HDR,
-				    self->out + self->client.hlen + CLASS_HDR,
-				    SEG_DATA));
-		EXPECT_EQ(0xa5, self->in[self->server.hlen + MAD_SIZE]);
+		EXPECT_EQ((size_t)SEG_DATA,
+			  umad_pattern_same(self->msg.in + self->server.hlen + CLASS_HDR,
+					    SEG_DATA, 3));
+		EXPECT_EQ(0xa5, self->msg.in[self->server.hlen + MAD_SIZE]);
 	}
-	errno = 0;
-	EXPECT_EQ(-1, read(self->server.fd, self->in, whole - 1));
-	EXPECT_EQ(ENOSPC, errno);
+	umad_err(ENOSPC, read(self->server.fd, self->msg.in, whole - 1));
 
 	/* Not even the first segment */
-	for (n = 0; n < self->server.hlen + MAD_SIZE; n += 7) {
-		errno = 0;
-		EXPECT_EQ(-1, read(self->server.fd, self->in, n));
-		EXPECT_EQ(EINVAL, errno);
-	}
+	for (n = 0; n < self->server.hlen + MAD_SIZE; n += 7)
+		umad_err(EINVAL, read(self->server.fd, self->msg.in, n));
 
 	/* Exactly enough */
-	memset(self->in, 0, self->max);
-	EXPECT_EQ((ssize_t)whole, read(self->server.fd, self->in, whole));
-	expect_long(self, 3, len);
+	got = read(self->server.fd, self->msg.in, whole);
+	umad_long_expect(&self->server, self->sid, &head, len, 3, &self->msg, got);
 	umad_expect_empty(&self->server);
 }
 
@@ -205,43 +149,30 @@ TEST_F(rmpp, read_bad_pointer)
 	send_long(self, 3, len);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 	umad_border(&border, PROT_NONE);
-	for (i = 0; i < whole; i += 13) {
-		errno = 0;
-		EXPECT_EQ(-1, read(self->server.fd, umad_before(&border, i),
-				   whole));
-		EXPECT_EQ(EFAULT, errno);
-	}
+	for (i = 0; i < whole; i += 13)
+		umad_err(EFAULT, read(self->server.fd, umad_before(&border, i), whole));
 	umad_border_free(&border);
-	EXPECT_EQ((ssize_t)whole, read(self->server.fd, self->in, whole));
-	expect_long(self, 3, len);
+	read_long(self, 3, len);
 }
 
 TEST_F(rmpp, write_bad_pointer)
 {
 	const size_t len = 4 * SEG_DATA;
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 4);
+	struct umad_msg head = long_head(self, 4);
 	struct umad_border border;
 	size_t size, i;
 
-	make_active(&msg);
-	msg.hdr.timeout_ms = 2000;
-	size = pack_long(self, &self->client, &msg, len);
+	size = umad_long_pack(&self->client, &head, len, 4, self->msg.out);
 	umad_border(&border, PROT_NONE);
 	for (i = 0; i < size; i += 13) {
-		memcpy(umad_before(&border, i), self->out, i);
-		errno = 0;
-		EXPECT_EQ(-1, write(self->client.fd, umad_before(&border, i),
-				    size));
-		EXPECT_EQ(EFAULT, errno);
+		memcpy(umad_before(&border, i), self->msg.out, i);
+		umad_err(EFAULT, write(self->client.fd, umad_before(&border, i), size));
 	}
 	umad_border_free(&border);
 
 	/* Neither sent nor outstanding */
 	send_long(self, 4, len);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	EXPECT_EQ((ssize_t)(self->server.hlen + CLASS_HDR + len),
-		  read(self->server.fd, self->in, self->max));
-	expect_long(self, 4, len);
+	read_long(self, 4, len);
 	umad_expect_empty(&self->server);
 }
 
@@ -250,23 +181,10 @@ TEST_F(rmpp, long_response)
 {
 	const size_t len = 3 * SEG_DATA + 1;
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
-	struct umad_msg got;
-	size_t size;
 
+	self->tid = 5;
 	msg.hdr.timeout_ms = 60000;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
-	got.mad.method = MAD_GET_RESP;
-	make_active(&got);
-	got.hdr.timeout_ms = 2000;
-	size = pack_long(self, &self->server, &got, len);
-	ASSERT_EQ((ssize_t)size, write(self->server.fd, self->out, size));
-
-	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	ASSERT_EQ((ssize_t)(self->client.hlen + CLASS_HDR + len),
-		  read(self->client.fd, self->in, self->max));
-	EXPECT_EQ(0, memcmp(self->in + self->client.hlen + CLASS_HDR,
-			    self->out + self->server.hlen + CLASS_HDR, len));
+	umad_long_response_arrives(self, &msg, len, 3);
 	EXPECT_FALSE(umad_readable(&self->client, 0));
 }
 
@@ -275,13 +193,11 @@ TEST_F(rmpp, long_request_times_out)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 6);
 	struct umad_msg got;
-	size_t size;
 
-	make_active(&msg);
+	umad_make_active(&msg);
 	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = 500;
-	size = pack_long(self, &self->client, &msg, 3 * SEG_DATA);
-	ASSERT_EQ((ssize_t)size, write(self->client.fd, self->out, size));
+	umad_long_write(&self->client, &msg, 3 * SEG_DATA, 6, &self->msg);
 	umad_err_write(EINVAL, &self->client, &msg);	/* outstanding */
 	umad_read_timeout(&self->client, &got);
 	EXPECT_EQ(6, (__u32)be64toh(got.mad.tid));
@@ -294,14 +210,10 @@ TEST_F(rmpp, too_long_without_active)
 	size_t size;
 
 	msg.hdr.timeout_ms = 2000;
-	size = pack_long(self, &self->client, &msg, SEG_DATA + 1);
-	errno = 0;
-	EXPECT_EQ(-1, write(self->client.fd, self->out, size));
-	EXPECT_EQ(EINVAL, errno);
+	size = umad_long_pack(&self->client, &msg, SEG_DATA + 1, 7, self->msg.out);
+	umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
 	send_long(self, 7, 2 * SEG_DATA);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	ASSERT_LT(0, read(self->server.fd, self->in, self->max));
-	expect_long(self, 7, 2 * SEG_DATA);
+	read_long(self, 7, 2 * SEG_DATA);
 }
 
 /* An agent that does its own RMPP sends and receives segments */
@@ -317,20 +229,16 @@ TEST_F(rmpp, user_rmpp_segments)
 	if (variant->abi.api == 1)
 		SKIP(return, "there are no flags in REGISTER_AGENT");
 
-	reg = umad_reg_vendor(2, 0);
-	reg.rmpp_version = 1;
+	reg = umad_reg_rmpp(2, 0);
 	reg.flags = IB_USER_MAD_USER_RMPP;
 	cid = umad_register(&self->client, &reg);
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &server);
-	reg = umad_reg_vendor(2, 1ULL << 0x10);
-	reg.rmpp_version = 1;
-	reg.flags = IB_USER_MAD_USER_RMPP;
-	sid = umad_register(&server, &reg);
+	reg.methods[0] = 1ULL << 0x10;
+	sid = umad_open_agent(&self->port, &variant->abi, reg, &server);
 
 	/* Segments of one message have one TID: no duplicates among them */
 	for (i = 0; i < 3; i++) {
 		msg = umad_msg(&self->port, cid, 0x10, 0x99);
-		make_active(&msg);
+		umad_make_active(&msg);
 		msg.mad.seg_num = htobe32(i + 1);
 		msg.hdr.timeout_ms = 60000;
 		umad_write(&self->client, &msg);
@@ -344,13 +252,184 @@ TEST_F(rmpp, user_rmpp_segments)
 
 	/* It is never cut up */
 	msg = umad_msg(&self->port, cid, 0x10, 0x99);
-	make_active(&msg);
-	size = pack_long(self, &self->client, &msg, SEG_DATA + 1);
-	errno = 0;
-	EXPECT_EQ(-1, write(self->client.fd, self->out, size));
-	EXPECT_EQ(EINVAL, errno);
+	umad_make_active(&msg);
+	size = umad_long_pack(&self->client, &msg, SEG_DATA + 1, 7, self->msg.out);
+	umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
 	umad_expect_empty(&server);
 	umad_close(&server);
+}
+
+/*
+ * Lengths: messages that end at and around every kind of segment boundary, of
+ * every class that has a header of its own, as request and as response.
+ */
+
+FIXTURE(lengths)
+{
+	UMAD_CLIENT_AND_SERVER;
+	struct umad_port port;
+	struct umad_long msg;
+};
+
+FIXTURE_VARIANT(lengths)
+{
+	struct umad_abi abi;
+	__u8 mgmt_class;
+	size_t large;	/* a second for a megabyte over Soft-RoCE: not for all */
+};
+
+#define lengths_variant(name, layout, class, large_)			\
+	FIXTURE_VARIANT_ADD(lengths, name) {				\
+		.abi = UMAD_ABI_##layout, .mgmt_class = class, .large = large_ \
+	}
+
+lengths_variant(vendor, v2_new, MAD_CLASS_VENDOR2, 1 << 20);
+lengths_variant(vendor_old, v1_old, MAD_CLASS_VENDOR2, 1 << 16);
+lengths_variant(sa, v2_new, MAD_CLASS_SA, 1 << 20);
+lengths_variant(sa_old, v1_old, MAD_CLASS_SA, 1 << 16);
+lengths_variant(devmgt, v2_new, MAD_CLASS_DEVMGT, 1 << 16);
+lengths_variant(devadm, v2_new, MAD_CLASS_DEVADM, 1 << 16);
+lengths_variant(bis, v2_new, MAD_CLASS_BIS, 1 << 20);
+
+FIXTURE_SETUP(lengths)
+{
+	struct umad_reg reg = umad_reg_rmpp(variant->abi.api, 0);
+
+	if (umad_shared_port())
+		SKIP(return, UMAD_SHARED);
+	self->tid = 1;
+	umad_long_alloc(&self->msg, variant->large + (1 << 16));
+	umad_port(&self->port);
+
+	reg.mgmt_class = variant->mgmt_class;
+	self->cid = umad_open_agent(&self->port, &variant->abi, reg, &self->client);
+	reg.methods[0] = umad_get_send;
+	if (variant->mgmt_class == MAD_CLASS_SA)
+		reg.class_version = 2;
+	self->sid = umad_open_agent(&self->port, &variant->abi, reg, &self->server);
+}
+
+FIXTURE_TEARDOWN(lengths)
+{
+	umad_close_both(self);
+	umad_long_free(&self->msg);
+}
+
+static struct umad_msg lengths_head(FIXTURE_DATA(lengths) *self,
+				    const FIXTURE_VARIANT(lengths) *variant, __u8 method)
+{
+	struct umad_msg head = umad_msg(&self->port, self->cid, method, self->tid++);
+
+	head.mad.mgmt_class = variant->mgmt_class;
+	if (variant->mgmt_class == MAD_CLASS_SA)
+		head.mad.class_version = 2;
+	return head;
+}
+
+/*
+ * @len bytes of data, as a message that wants no answer. Nothing is reported
+ * of it, so the kernel's two seconds for each acknowledgment apply.
+ */
+#define expect_sent(self, variant, len) do {				\
+	struct umad_msg __head = lengths_head(self, variant, MAD_SEND);	\
+									\
+	__head.hdr.retries = 3;						\
+	umad_long_arrives(self, &__head, len);				\
+} while (0)
+
+/* ... as the response to a request of one MAD */
+#define expect_answered(self, variant, len) do {			\
+	struct umad_msg __head = lengths_head(self, variant, MAD_GET);	\
+									\
+	__head.hdr.timeout_ms = 60000;					\
+	umad_long_response_arrives(self, &__head, len, 3);		\
+} while (0)
+
+static size_t seg_data(__u8 mgmt_class)
+{
+	return MAD_SIZE - umad_class_hdr(mgmt_class);
+}
+
+/* None, a few, and where the first segment ends */
+TEST_F(lengths, one_segment)
+{
+	size_t seg = seg_data(variant->mgmt_class), len;
+
+	for (len = 0; len < 4; len++)
+		expect_sent(self, variant, len);
+	for (len = seg - 3; len <= seg; len++)
+		expect_sent(self, variant, len);
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
+TEST_F(lengths, every_boundary)
+{
+	size_t seg = seg_data(variant->mgmt_class), n;
+
+	for (n = 1; n <= 8; n++) {
+		expect_sent(self, variant, n * seg - 1);
+		expect_sent(self, variant, n * seg);
+		expect_sent(self, variant, n * seg + 1);
+		expect_sent(self, variant, n * seg + seg / 2);
+	}
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
+TEST_F(lengths, window_boundaries)
+{
+	size_t seg = seg_data(variant->mgmt_class), n;
+
+	for (n = 1; n <= 1 + 2 * WINDOW; n += WINDOW) {
+		expect_sent(self, variant, n * seg - 1);
+		expect_sent(self, variant, n * seg);
+		expect_sent(self, variant, n * seg + 1);
+		expect_sent(self, variant, (n + 1) * seg);
+		expect_sent(self, variant, (n + 1) * seg + 1);
+	}
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
+TEST_F(lengths, responses)
+{
+	size_t seg = seg_data(variant->mgmt_class);
+
+	expect_answered(self, variant, 0);
+	expect_answered(self, variant, 1);
+	expect_answered(self, variant, seg - 1);
+	expect_answered(self, variant, seg);
+	expect_answered(self, variant, seg + 1);
+	expect_answered(self, variant, 2 * seg);
+	expect_answered(self, variant, (1 + WINDOW) * seg);
+	expect_answered(self, variant, (1 + WINDOW) * seg + 1);
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
+/* The end of a page is where a copy from user space may stop */
+TEST_F(lengths, page_boundaries)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t at = self->client.hlen + umad_class_hdr(variant->mgmt_class);
+	size_t n;
+
+	for (n = 1; n <= 3; n++) {
+		expect_sent(self, variant, n * page - at - 1);
+		expect_sent(self, variant, n * page - at);
+		expect_sent(self, variant, n * page - at + 1);
+	}
+}
+
+TEST_F_TIMEOUT(lengths, large, UMAD_HANGS)
+{
+	size_t at = self->client.hlen + umad_class_hdr(variant->mgmt_class);
+
+	expect_sent(self, variant, variant->large);
+	expect_answered(self, variant, variant->large - at);
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
 }
 
 TEST_HARNESS_MAIN

@@ -28,7 +28,6 @@ FIXTURE(rmpp_charge)
 {
 	struct umad_port port;
 	struct umad_cgroup group;
-	struct umad_cgroup root;
 	struct umad_file file;
 	struct umad_file peer;
 	__u32 id;
@@ -37,15 +36,11 @@ FIXTURE(rmpp_charge)
 	__u8 *shared;	/* charged to those outside */
 };
 
-static const struct umad_abi abi = { .api = 2, .hlen = UMAD_HDR_NEW };
-
 /* self->file is charged to the group, in which nobody is after that */
 FIXTURE_SETUP(rmpp_charge)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 0);
+	struct umad_reg reg = umad_reg_rmpp(2, 1ULL << MAD_SEND);
 
-	self->file.fd = -1;
-	self->peer.fd = -1;
 	umad_long_alloc(&self->msg, 5 * MB);
 	self->shared = mmap(NULL, TOO_LARGE + 4096, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -53,20 +48,11 @@ FIXTURE_SETUP(rmpp_charge)
 	memset(self->shared, 0, TOO_LARGE + 4096);
 	umad_port(&self->port);
 	umad_cgroup_make(&self->group);
-	if (umad_cgroup_charged(&self->group) < 0)
-		SKIP(return, UMAD_NO_CGROUP);
-	self->root = (struct umad_cgroup){ "/sys/fs/cgroup" };
 
-	ASSERT_EQ(0, umad_cgroup_join(&self->group));
-	umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &self->file);
-	ASSERT_EQ(0, umad_cgroup_join(&self->root));
-	reg.rmpp_version = 1;
-	reg.methods[0] = 1ULL << MAD_SEND;
+	umad_cgroup_open(&self->group, &self->port, &self->file);
 	self->id = umad_register(&self->file, &reg);
-
-	umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &self->peer);
-	reg.methods[0] = 1ULL << MAD_GET;
-	self->peer_id = umad_register(&self->peer, &reg);
+	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
+					umad_reg_rmpp(2, 1ULL << MAD_GET), &self->peer);
 }
 
 FIXTURE_TEARDOWN(rmpp_charge)
@@ -130,16 +116,14 @@ TEST_F(rmpp_charge, outstanding_message)
  */
 static int write_too_large(FIXTURE_DATA(rmpp_charge) *self)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 0);
+	struct umad_reg reg = umad_reg_rmpp(2, 0);
 	struct umad_file file;
 	struct umad_msg head;
 	size_t size;
 	int i;
 
-	reg.rmpp_version = 1;
 	if (umad_cgroup_join(&self->group) ||
-	    _umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &file) ||
-	    _umad_register(&file, &reg))
+	    _umad_open_agent(&self->port, &umad_abi_new, &reg, &file))
 		return 1;
 	head = next_head(self, reg.id, MAD_SEND, 1);
 	size = umad_long_pack(&file, &head, TOO_LARGE, 3, self->shared);
@@ -169,16 +153,14 @@ static int write_too_large(FIXTURE_DATA(rmpp_charge) *self)
 TEST_F_TIMEOUT(rmpp_charge, too_large_for_the_group, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, self->id, MAD_SEND, 1);
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
 	long before, after;
 	int status;
 	pid_t pid;
 
 	/* The receiver is not charged to the group this time */
 	umad_close(&self->file);
-	umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &self->file);
-	reg.rmpp_version = 1;
-	self->id = umad_register(&self->file, &reg);
+	self->id = umad_open_agent(&self->port, &umad_abi_new,
+				   umad_reg_rmpp(2, 1ULL << MAD_SEND), &self->file);
 
 	before = umad_cgroup_charged(&self->group);
 	pid = fork();
@@ -205,14 +187,13 @@ TEST_F_TIMEOUT(rmpp_charge, too_large_for_the_group, UMAD_HANGS)
 /* Sends that nobody answers, until there is no room for more */
 static int write_too_many(FIXTURE_DATA(rmpp_charge) *self)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 0);
+	struct umad_reg reg = umad_reg_rmpp(2, 0);
 	struct umad_file file;
 	struct umad_msg msg;
 	int i;
 
 	if (umad_cgroup_join(&self->group) ||
-	    _umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &file) ||
-	    _umad_register(&file, &reg))
+	    _umad_open_agent(&self->port, &umad_abi_new, &reg, &file))
 		return 1;
 	msg = umad_msg(&self->port, reg.id, 0x10, 1);
 	umad_msg_to_nobody(&msg);
@@ -330,17 +311,13 @@ TEST_F_TIMEOUT(rmpp_charge, many_beyond_the_limit, UMAD_HANGS)
 		SKIP(return, "the reference does not tell what is unread");
 
 	umad_unregister(&self->file, self->id);
-	ASSERT_EQ(0, umad_cgroup_join(&self->group));
-	for (i = 0; i < BEYOND_FILES; i++)
-		umad_open_abi(&self->port, &abi, O_RDWR | O_NONBLOCK, &file[i]);
-	ASSERT_EQ(0, umad_cgroup_join(&self->root));
 	for (i = 0; i < BEYOND_FILES; i++) {
+		umad_cgroup_open(&self->group, &self->port, &file[i]);
 		reg = umad_reg_vendor(2, 1ULL << (8 + i));
 		umad_register(&file[i], &reg);
 	}
 
-	ASSERT_EQ(0, umad_cgroup_limit(&self->group,
-				       umad_cgroup_charged(&self->group)));
+	umad_cgroup_fill(&self->group);
 	for (i = 0; i < BEYOND_FILES; i++) {
 		for (j = 0; j < BEYOND; j++) {
 			msg = umad_msg(&self->port, self->peer_id, 8 + i,

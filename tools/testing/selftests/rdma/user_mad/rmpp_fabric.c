@@ -4,8 +4,8 @@
  * segments, bring them twice, late or out of order.
  */
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
 #include "lib/long.h"
+#include "lib/subnet.h"
 
 /* What takes a minute elsewhere takes many with sanitizers */
 #define LONGEST		(umad_slow_kernel() ? 2 << 20 : 16 << 20)
@@ -13,12 +13,8 @@
 
 FIXTURE(rmpp_fabric)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_fabric fabric;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
-	__u32 tid;
 	struct umad_long msg;
 };
 
@@ -26,43 +22,30 @@ FIXTURE_SETUP(rmpp_fabric)
 {
 	struct umad_reg reg = umad_reg_sa();
 
-	self->client.fd = -1;
-	self->server.fd = -1;
 	self->tid = 1;
-	self->msg = (struct umad_long){};
 	self->fabric = (struct umad_fabric){ .hosts = 2 };
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_long_alloc(&self->msg, LONGEST + 4096);
 
-	umad_open(&self->fabric.host[0], O_RDWR | O_NONBLOCK, &self->client);
-	umad_enable_pkey(&self->client);
-	self->cid = umad_register(&self->client, &reg);
-	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
-	umad_open(&self->fabric.host[1], O_RDWR | O_NONBLOCK, &self->server);
-	umad_enable_pkey(&self->server);
-	self->sid = umad_register(&self->server, &reg);
+	self->cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new, reg, &self->client);
+	reg.methods[0] = umad_get_send;
+	self->sid = umad_open_agent(&self->fabric.host[1], &umad_abi_new, reg, &self->server);
 }
 
 FIXTURE_TEARDOWN(rmpp_fabric)
 {
-	umad_close(&self->client);
-	umad_close(&self->server);
+	umad_close_both(self);
 	umad_long_free(&self->msg);
 	umad_fabric_stop();
 }
 
 static struct umad_msg next_head(FIXTURE_DATA(rmpp_fabric) *self, __u8 method)
 {
-	struct umad_msg head = umad_msg(&self->fabric.host[0], self->cid,
+	struct umad_msg head = umad_msg(&self->fabric.host[1], self->cid,
 					method, self->tid++);
 
 	head.mad.mgmt_class = MAD_CLASS_SA;
 	head.mad.class_version = 2;
-	head.hdr.grh_present = 0;
-	head.hdr.lid = htobe16(self->fabric.lid[1]);
 	return head;
 }
 
@@ -74,27 +57,14 @@ static struct umad_msg next_head(FIXTURE_DATA(rmpp_fabric) *self, __u8 method)
 	struct umad_msg __head = next_head(self, MAD_SEND);		\
 									\
 	__head.hdr.retries = retries_;					\
-	umad_make_active(&__head);					\
-	umad_long_write(&(self)->client, &__head, len, (self)->tid,	\
-			&(self)->msg);					\
-	umad_long_read(&(self)->server, (self)->sid, &__head, len,	\
-		       (self)->tid, &(self)->msg);			\
+	umad_long_arrives(self, &__head, len);				\
 } while (0)
 
 #define expect_answered(self, len, retries_) do {			\
 	struct umad_msg __head = next_head(self, MAD_GET);		\
-	struct umad_msg __got;						\
 									\
 	__head.hdr.timeout_ms = UMAD_LONG_MS;				\
-	umad_write(&(self)->client, &__head);				\
-	umad_read(&(self)->server, &__got);				\
-	__got.mad.method = MAD_GET_RESP;				\
-	__got.hdr.retries = retries_;					\
-	umad_make_active(&__got);					\
-	umad_long_write(&(self)->server, &__got, len, (self)->tid,	\
-			&(self)->msg);					\
-	umad_long_read(&(self)->client, (self)->cid, &__got, len,	\
-		       (self)->tid, &(self)->msg);			\
+	umad_long_response_arrives(self, &__head, len, retries_);	\
 } while (0)
 
 TEST_F_TIMEOUT(rmpp_fabric, longest_request, UMAD_HANGS)
@@ -136,7 +106,7 @@ TEST_F_TIMEOUT(rmpp_fabric, to_and_fro, UMAD_HANGS)
 	back.mad.mgmt_class = MAD_CLASS_DEVMGT;
 	back.mad.class_version = 1;
 	back.hdr.id = from;
-	back.hdr.lid = htobe16(self->fabric.lid[0]);
+	back.hdr.lid = htobe16(self->fabric.host[0].lid);
 	umad_long_write(&self->client, &head, 500000, 1, &self->msg);
 	umad_long_write(&self->server, &back, 400000, 2, &other);
 	umad_long_read(&self->server, self->sid, &head, 500000, 1, &self->msg);
@@ -247,9 +217,7 @@ TEST_F(rmpp_fabric, total_loss)
 	umad_long_write(&self->client, &head, 5000, 1, &self->msg);
 	/* Its transaction is taken until then */
 	size = umad_long_pack(&self->client, &head, 5000, 1, self->msg.out);
-	errno = 0;
-	EXPECT_EQ(-1, write(self->client.fd, self->msg.out, size));
-	EXPECT_EQ(EINVAL, errno);
+	umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
 
 	umad_read_timeout(&self->client, &got);
 	EXPECT_LE(450, umad_now_ms() - start);
@@ -290,9 +258,7 @@ TEST_F(rmpp_fabric, no_omni_path)
 		size_t size = umad_long_pack(&self->client, &head, len, 1,
 					     self->msg.out);
 
-		errno = 0;
-		EXPECT_EQ(-1, write(self->client.fd, self->msg.out, size));
-		EXPECT_EQ(EINVAL, errno);
+		umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
 	}
 	umad_expect_empty(&self->server);
 }

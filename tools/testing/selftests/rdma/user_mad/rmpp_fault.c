@@ -14,6 +14,7 @@
 #include "kselftest_harness.h"
 #include "lib/long.h"
 #include "lib/stall.h"
+#include "lib/subnet.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define RACES		50
@@ -22,12 +23,8 @@
 
 FIXTURE(fault)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_port port;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
-	__u32 tid;
 	struct umad_long msg;
 };
 
@@ -41,29 +38,21 @@ umad_abi_variant(fault, v2_new);
 
 FIXTURE_SETUP(fault)
 {
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
+	int api = variant->abi.api;
 
-	self->client.fd = -1;
-	self->server.fd = -1;
 	self->tid = 1;
 	umad_long_alloc(&self->msg, 1 << 20);
 	umad_port(&self->port);
 
-	reg.rmpp_version = 1;
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-		      &self->client);
-	self->cid = umad_register(&self->client, &reg);
-
-	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-		      &self->server);
-	self->sid = umad_register(&self->server, &reg);
+	self->cid = umad_open_agent(&self->port, &variant->abi, umad_reg_rmpp(api, 0),
+				    &self->client);
+	self->sid = umad_open_agent(&self->port, &variant->abi,
+				    umad_reg_rmpp(api, umad_get_send), &self->server);
 }
 
 FIXTURE_TEARDOWN(fault)
 {
-	umad_close(&self->client);
-	umad_close(&self->server);
+	umad_close_both(self);
 	umad_long_free(&self->msg);
 }
 
@@ -311,9 +300,7 @@ TEST_F(fault, no_page_there)
 	/* The file ends before the mapping does: SIGBUS for us, EFAULT for it */
 	ASSERT_EQ(0, ftruncate(fd, size / 2));
 	head = next_head(self);
-	errno = 0;
-	EXPECT_EQ(-1, write(self->client.fd, map, size));
-	EXPECT_EQ(EFAULT, errno);
+	umad_err(EFAULT, write(self->client.fd, map, size));
 	munmap(map, size);
 	close(fd);
 	expect_nothing_sent(self, &head);

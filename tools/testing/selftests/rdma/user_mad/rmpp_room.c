@@ -8,8 +8,8 @@
 
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
-#include "lib/fabric.h"
 #include "lib/long.h"
+#include "lib/subnet.h"
 
 #define MB		(1024 * 1024L)
 #define OPA_VERSION	0x80
@@ -29,7 +29,6 @@ FIXTURE(rmpp_room)
 	struct umad_fabric fabric;
 	struct umad_port port;
 	struct umad_cgroup group;
-	struct umad_cgroup root;
 	pid_t child[2];
 	/* What the children count, in memory that is charged to others */
 	struct {
@@ -44,20 +43,14 @@ FIXTURE(rmpp_room)
 
 FIXTURE_SETUP(rmpp_room)
 {
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 2, .opa = true };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	self->port = self->fabric.host[0];
 	self->shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->shared);
 	memset(self->shared, 0, 4096);
 	umad_cgroup_make(&self->group);
-	if (umad_cgroup_charged(&self->group) < 0)
-		SKIP(return, UMAD_NO_CGROUP);
-	self->root = (struct umad_cgroup){ "/sys/fs/cgroup" };
 }
 
 FIXTURE_TEARDOWN(rmpp_room)
@@ -71,8 +64,7 @@ FIXTURE_TEARDOWN(rmpp_room)
 		waitpid(self->child[i], NULL, 0);
 	}
 	umad_cgroup_remove(&self->group);
-	if (self->fabric.hosts)
-		umad_fabric_stop();
+	umad_fabric_stop();
 }
 
 static int load(const int *flag)
@@ -142,23 +134,18 @@ static __u8 *zero_message(const struct umad_file *file, const struct umad_msg *h
 static int open_agent(FIXTURE_DATA(rmpp_room) *self, struct umad_file *file, __u64 methods,
 		      __u32 *id)
 {
-	struct umad_reg reg = umad_reg_vendor(2, methods);
+	struct umad_reg reg = umad_reg_rmpp(2, methods);
+	int ret = _umad_open_agent(&self->port, &umad_abi_new, &reg, file);
 
-	reg.rmpp_version = 1;
-	if (_umad_open(&self->port, O_RDWR | O_NONBLOCK, file) ||
-	    _umad_enable_pkey(file) || _umad_register(file, &reg))
-		return -1;
 	*id = reg.id;
-	return 0;
+	return ret;
 }
 
-/* To ourselves, or to where nobody is */
-static struct umad_msg next_head(FIXTURE_DATA(rmpp_room) *self, __u32 id, __u16 lid)
+/* To ourselves */
+static struct umad_msg next_head(FIXTURE_DATA(rmpp_room) *self, __u32 id)
 {
 	struct umad_msg head = umad_msg(&self->port, id, MAD_SEND, 1);
 
-	head.hdr.grh_present = 0;
-	head.hdr.lid = htobe16(lid ?: self->fabric.lid[0]);
 	head.hdr.retries = 3;
 	head.mad.base_version = OPA_VERSION;
 	umad_make_active(&head);
@@ -176,7 +163,8 @@ static void writer(FIXTURE_DATA(rmpp_room) *self)
 
 	if (umad_cgroup_join(&self->group) || open_agent(self, &file, 0, &id))
 		_exit(1);
-	head = next_head(self, id, 0x1234);
+	head = next_head(self, id);
+	umad_msg_to_nobody(&head);
 	buf = zero_message(&file, &head, size);
 	if (!buf)
 		_exit(2);
@@ -276,7 +264,7 @@ TEST_F_TIMEOUT(rmpp_room, reader_of_a_long_message, UMAD_HANGS)
 	__u32 id;
 
 	ASSERT_EQ(0, open_agent(self, &file, 0, &id));
-	head = next_head(self, id, 0);
+	head = next_head(self, id);
 	buf = zero_message(&file, &head, size);
 	ASSERT_TRUE(buf);
 
@@ -312,21 +300,18 @@ TEST_F_TIMEOUT(rmpp_room, longest_message, UMAD_HANGS)
 		SKIP(return, "the reference takes any length");
 	ASSERT_EQ(0, umad_cgroup_join(&self->group));
 	ASSERT_EQ(0, open_agent(self, &file, 0, &id));
-	ASSERT_EQ(0, umad_cgroup_join(&self->root));
-	head = next_head(self, id, 0x1234);
+	ASSERT_EQ(0, umad_cgroup_leave());
+	head = next_head(self, id);
+	umad_msg_to_nobody(&head);
 	buf = zero_message(&file, &head, UMAD_HDR_NEW + LONGEST + 1);
 	ASSERT_TRUE(buf);
 	memory = umad_cgroup_charged(&self->group);
 	ASSERT_EQ(0, umad_cgroup_limit(&self->group, memory + 4 * MB));
 
 	before = umad_cgroup_events(&self->group, "max");
-	errno = 0;
-	EXPECT_EQ(-1, write(file.fd, buf, UMAD_HDR_NEW + LONGEST + 1));
-	EXPECT_EQ(EINVAL, errno);
+	umad_err(EINVAL, write(file.fd, buf, UMAD_HDR_NEW + LONGEST + 1));
 	EXPECT_EQ(before, umad_cgroup_events(&self->group, "max"));
-	errno = 0;
-	EXPECT_EQ(-1, write(file.fd, buf, UMAD_HDR_NEW + LONGEST));
-	EXPECT_EQ(ENOMEM, errno);
+	umad_err(ENOMEM, write(file.fd, buf, UMAD_HDR_NEW + LONGEST));
 	EXPECT_GT(SLACK, umad_cgroup_charged(&self->group) - memory);
 	munmap(buf, UMAD_HDR_NEW + LONGEST + 1);
 	umad_close(&file);

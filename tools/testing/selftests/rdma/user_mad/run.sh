@@ -125,7 +125,7 @@ fits()
 {
 	case $UMAD_PORT:$1 in
 	:*)					;;
-	*:device|*:agent|*:send|*:recv|*:poll|*:rmpp|*:port) ;;
+	*:device|*:agent|*:layout|*:send|*:recv|*:poll|*:rmpp|*:port) ;;
 	*)					return 1 ;;
 	esac
 }

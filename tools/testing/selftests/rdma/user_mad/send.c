@@ -30,11 +30,8 @@ TEST_F(pair, too_short_for_any_class)
 
 	msg.mad.mgmt_class = MAD_CLASS_PERF;
 	umad_pack(&self->client, &msg, MAD_SIZE, buf);
-	for (n = 0; n < self->client.hlen + MAD_RMPP_HDR; n++) {
-		errno = 0;
-		EXPECT_EQ(-1, write(self->client.fd, buf, n));
-		EXPECT_EQ(EINVAL, errno);
-	}
+	for (n = 0; n < self->client.hlen + MAD_RMPP_HDR; n++)
+		umad_err(EINVAL, write(self->client.fd, buf, n));
 	EXPECT_EQ((ssize_t)n, write(self->client.fd, buf, n));
 	pair_expect_nothing_sent(self);
 }
@@ -98,12 +95,9 @@ TEST_F(pair, more_than_one_mad)
 
 	ASSERT_NE(NULL, buf);
 	umad_pack(&self->client, &msg, MAD_SIZE, buf);
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		errno = 0;
-		EXPECT_EQ(-1, write(self->client.fd, buf,
-				    self->client.hlen + sizes[i]));
-		EXPECT_EQ(EINVAL, errno);
-	}
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		umad_err(EINVAL, write(self->client.fd, buf,
+				       self->client.hlen + sizes[i]));
 	free(buf);
 	pair_expect_nothing_sent(self);
 }
@@ -152,14 +146,9 @@ TEST_F(pair, bad_pointer)
 	umad_border(&border, PROT_NONE);
 	for (i = 0; i < size; i++) {
 		memcpy(umad_before(&border, i), buf, i);
-		errno = 0;
-		EXPECT_EQ(-1, write(self->client.fd, umad_before(&border, i),
-				    size));
-		EXPECT_EQ(EFAULT, errno);
+		umad_err(EFAULT, write(self->client.fd, umad_before(&border, i), size));
 	}
-	errno = 0;
-	EXPECT_EQ(-1, write(self->client.fd, NULL, size));
-	EXPECT_EQ(EFAULT, errno);
+	umad_err(EFAULT, write(self->client.fd, NULL, size));
 
 	/* No transaction is left: the same one can be opened now */
 	memcpy(umad_before(&border, size), buf, size);
@@ -209,8 +198,7 @@ TEST_F(pair, duplicate_request)
 	struct umad_msg got;
 
 	msg.hdr.timeout_ms = LONG_MS;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 
 	umad_err_write(EINVAL, &self->client, &msg);
 	/* Whatever the method, the attribute, the upper bits of the TID */
@@ -231,8 +219,7 @@ TEST_F(pair, duplicate_request)
 	/* Other lower bits are another transaction */
 	msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1112);
 	msg.hdr.timeout_ms = LONG_MS;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 }
 
 TEST_F(pair, not_a_duplicate)
@@ -242,8 +229,7 @@ TEST_F(pair, not_a_duplicate)
 	struct umad_msg got;
 
 	msg.hdr.timeout_ms = LONG_MS;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 
 	/* Another class */
 	msg.mad.mgmt_class = MAD_CLASS_VENDOR2 + 1;
@@ -259,8 +245,7 @@ TEST_F(pair, not_a_duplicate)
 	umad_register(&self->client, &reg);
 	msg = umad_msg(&self->port, reg.id, MAD_SEND, 0x1111);
 	msg.hdr.timeout_ms = LONG_MS;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 	umad_err_write(EINVAL, &self->client, &msg);
 
 	/* Another descriptor */
@@ -364,12 +349,10 @@ TEST_F(pair, tid_is_free_after_unregister)
 	struct umad_msg got;
 
 	msg.hdr.timeout_ms = LONG_MS;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 	umad_unregister(&self->client, self->cid);
 	ASSERT_EQ(self->cid, umad_register(&self->client, &reg));
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 
 	/* What was given up is not reported */
 	umad_expect_empty(&self->client);
@@ -399,22 +382,19 @@ TEST_F(pair, tid_of_request)
 	struct umad_msg msg, got, again;
 
 	msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1122334455667788);
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 	EXPECT_EQ(0x55667788, (__u32)be64toh(got.mad.tid));
 	EXPECT_NE(0x11223344, be64toh(got.mad.tid) >> 32);
 
 	/* The upper half is the agent's: its own always, another's never */
 	msg = umad_msg(&self->port, self->cid, MAD_GET, ~0ULL);
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &again);
+	pair_deliver(self, &msg, &again);
 	EXPECT_EQ(~0U, (__u32)be64toh(again.mad.tid));
 	EXPECT_EQ(be64toh(got.mad.tid) >> 32, be64toh(again.mad.tid) >> 32);
 
 	umad_register(&self->client, &reg);
 	msg = umad_msg(&self->port, reg.id, MAD_SEND, 0x1122334455667788);
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &again);
+	pair_deliver(self, &msg, &again);
 	EXPECT_EQ(0x55667788, (__u32)be64toh(again.mad.tid));
 	EXPECT_NE(be64toh(got.mad.tid) >> 32, be64toh(again.mad.tid) >> 32);
 }
@@ -426,8 +406,7 @@ TEST_F(pair, tid_of_response)
 	__be64 tid;
 
 	msg.hdr.timeout_ms = LONG_MS;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &request);
+	pair_deliver(self, &msg, &request);
 	tid = request.mad.tid;
 	request.mad.method = MAD_GET_RESP;
 	umad_write(&self->server, &request);
@@ -584,8 +563,7 @@ TEST_F(pair, unroutable_leaves_nothing)
 	memset(msg.hdr.gid, 0, 16);
 	umad_err_write(ENETUNREACH, &self->client, &msg);
 	memcpy(msg.hdr.gid, self->port.gid, 16);
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 }
 
 TEST_F(pair, rmpp_agent_class_without_rmpp)
@@ -603,8 +581,7 @@ TEST_F(pair, rmpp_agent_class_without_rmpp)
 
 	/* ... and one with it is fine */
 	msg.mad.mgmt_class = MAD_CLASS_VENDOR2;
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 	umad_expect_empty(&self->server);
 }
 
@@ -659,8 +636,7 @@ TEST_F(pair, qkey_has_no_effect)
 	for (i = 0; i < ARRAY_SIZE(qkeys); i++) {
 		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
 		msg.hdr.qkey = htobe32(qkeys[i]);
-		umad_write(&self->client, &msg);
-		umad_read(&self->server, &got);
+		pair_deliver(self, &msg, &got);
 		EXPECT_EQ(0, got.hdr.qkey);
 	}
 }
@@ -671,9 +647,7 @@ TEST_F(pair, pwrite)
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 	size_t size = umad_pack(&self->client, &msg, MAD_SIZE, buf);
 
-	errno = 0;
-	EXPECT_EQ(-1, pwrite(self->client.fd, buf, size, 0));
-	EXPECT_EQ(ESPIPE, errno);
+	umad_err(ESPIPE, pwrite(self->client.fd, buf, size, 0));
 	pair_expect_nothing_sent(self);
 }
 

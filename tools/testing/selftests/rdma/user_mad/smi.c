@@ -5,56 +5,12 @@
  */
 
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
-#include "lib/stall.h"
+#include "lib/subnet.h"
 
-#define METHOD_TRAP		0x05
-#define METHOD_TRAP_REPRESS	0x07
-#define SMP_NOTICE		0x02
-#define SMP_SM_INFO		0x20
 #define STATUS_UNSUPPORTED	0x000c
-#define STATUS_D_BIT		0x8000
-#define CAP_IS_SM		0x2
 
 /* How soon a notice comes again, and a little more */
 #define TRAP_INTERVAL_MS	1300
-
-static const struct umad_path here = { 0 };
-static const struct umad_path to_switch = { 1, { 1 } };
-static const struct umad_path to_second = { 2, { 1, 2 } };
-
-static struct umad_smp *smp_of(struct umad_msg *msg)
-{
-	return (struct umad_smp *)&msg->mad;
-}
-
-static __u64 device_guid(const struct umad_port *port)
-{
-	__u64 guid = 0;
-	char text[64], *c;
-
-	if (umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/node_guid",
-			    port->ibdev))
-		return 0;
-	for (c = text; *c; c++)
-		if (*c != ':')
-			guid = guid << 4 | (*c <= '9' ? *c - '0' : *c - 'a' + 10);
-	return guid;
-}
-
-/* NodeInfo's node GUID and local port number */
-static __u64 info_guid(const struct umad_smp *smp)
-{
-	__be64 guid;
-
-	memcpy(&guid, smp->data + 12, sizeof(guid));
-	return be64toh(guid);
-}
-
-static int info_port(const struct umad_smp *smp)
-{
-	return smp->data[36];
-}
 
 /*
  * Three hosts and a switch. The first host's QP0 is also used by the descriptor
@@ -78,32 +34,18 @@ FIXTURE_VARIANT(smi)
 umad_abi_variant(smi, v1_old);
 umad_abi_variant(smi, v2_new);
 
-static struct umad_reg reg_smp(const struct umad_abi *abi, __u8 mgmt_class, __u64 methods)
-{
-	return (struct umad_reg){
-		.api = abi->api,
-		.mgmt_class = mgmt_class,
-		.class_version = 1,
-		.methods = { methods },
-	};
-}
-
 FIXTURE_SETUP(smi)
 {
 	struct umad_reg reg;
 
-	self->second.fd = -1;
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
 
-	umad_open_abi(&self->fabric.host[0], &variant->abi, O_RDWR | O_NONBLOCK, &self->file);
-	reg = reg_smp(&variant->abi, MAD_CLASS_SM_DIRECTED, 0);
-	self->directed = umad_register(&self->file, &reg);
-	reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 0);
+	self->directed = umad_open_agent(&self->fabric.host[0], &variant->abi,
+					 umad_reg_smp(variant->abi.api, MAD_CLASS_SM_DIRECTED, 0),
+					 &self->file);
+	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 0);
 	self->by_lid = umad_register(&self->file, &reg);
 }
 
@@ -150,33 +92,33 @@ static struct umad_msg smi_msg(FIXTURE_DATA(smi) *self, const struct umad_path *
 
 TEST_F(smi, own_node)
 {
-	struct umad_msg msg = smi_msg(self, &here, 0, MAD_GET, SMP_NODE_INFO), got;
-	struct umad_smp *smp = smp_of(&got);
+	struct umad_msg msg = smi_msg(self, &umad_here, 0, MAD_GET, SMP_NODE_INFO), got;
+	struct umad_smp *smp = umad_smp_of(&got);
 
 	smi_ask(self, &msg, &got);
 	EXPECT_EQ(LID_PERMISSIVE, be16toh(got.hdr.lid));
-	EXPECT_EQ(STATUS_D_BIT, be16toh(smp->status));
+	EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
 	EXPECT_EQ(0, smp->hop_cnt);
-	EXPECT_EQ(device_guid(&self->fabric.host[0]), info_guid(smp));
-	EXPECT_EQ(1, info_port(smp));
+	EXPECT_EQ(umad_node_guid(&self->fabric.host[0]), umad_info_guid(smp));
+	EXPECT_EQ(1, umad_info_port(smp));
 	umad_expect_empty(&self->file);
 }
 
 TEST_F(smi, one_hop)
 {
-	struct umad_msg msg = smi_msg(self, &to_switch, 0, MAD_GET, SMP_NODE_INFO), got;
-	struct umad_smp *smp = smp_of(&got);
+	struct umad_msg msg = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO), got;
+	struct umad_smp *smp = umad_smp_of(&got);
 
 	smi_ask(self, &msg, &got);
 	EXPECT_EQ(LID_PERMISSIVE, be16toh(got.hdr.lid));
-	EXPECT_EQ(STATUS_D_BIT, be16toh(smp->status));
+	EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
 	EXPECT_EQ(0, smp->hop_ptr);
 	EXPECT_EQ(1, smp->hop_cnt);
 	EXPECT_EQ(1, smp->initial_path[1]);
 	EXPECT_EQ(1, smp->return_path[1]);
 	/* NodeType: a switch; asked by its port 1 */
 	EXPECT_EQ(2, smp->data[2]);
-	EXPECT_EQ(1, info_port(smp));
+	EXPECT_EQ(1, umad_info_port(smp));
 	umad_expect_empty(&self->file);
 }
 
@@ -187,20 +129,20 @@ TEST_F(smi, through_a_switch)
 
 	for (i = 1; i < self->fabric.hosts; i++) {
 		struct umad_msg msg, got;
-		struct umad_smp *smp = smp_of(&got);
+		struct umad_smp *smp = umad_smp_of(&got);
 
 		path.port[1] = i + 1;
 		msg = smi_msg(self, &path, 0, MAD_GET, SMP_NODE_INFO);
 		smi_ask(self, &msg, &got);
 		EXPECT_EQ(LID_PERMISSIVE, be16toh(got.hdr.lid));
-		EXPECT_EQ(STATUS_D_BIT, be16toh(smp->status));
+		EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
 		EXPECT_EQ(0, smp->hop_ptr);
 		EXPECT_EQ(2, smp->hop_cnt);
-		EXPECT_EQ(0, memcmp(smp->initial_path, smp_of(&msg)->initial_path, 64));
+		EXPECT_EQ(0, memcmp(smp->initial_path, umad_smp_of(&msg)->initial_path, 64));
 		/* In by port 1 of the switch, in by port 1 of the host */
 		EXPECT_EQ(1, smp->return_path[1]);
 		EXPECT_EQ(1, smp->return_path[2]);
-		EXPECT_EQ(device_guid(&self->fabric.host[i]), info_guid(smp));
+		EXPECT_EQ(umad_node_guid(&self->fabric.host[i]), umad_info_guid(smp));
 	}
 	umad_expect_empty(&self->file);
 }
@@ -212,26 +154,26 @@ TEST_F(smi, back_to_oneself)
 	struct umad_msg msg = smi_msg(self, &path, 0, MAD_GET, SMP_NODE_INFO), got;
 
 	smi_ask(self, &msg, &got);
-	EXPECT_EQ(device_guid(&self->fabric.host[0]), info_guid(smp_of(&got)));
+	EXPECT_EQ(umad_node_guid(&self->fabric.host[0]), umad_info_guid(umad_smp_of(&got)));
 }
 
 TEST_F(smi, by_lid)
 {
 	struct umad_msg msg, got;
-	struct umad_smp *smp = smp_of(&got);
+	struct umad_smp *smp = umad_smp_of(&got);
 	int i;
 
 	for (i = 0; i < self->fabric.hosts; i++) {
-		msg = smi_msg(self, NULL, self->fabric.lid[i], MAD_GET, SMP_NODE_INFO);
+		msg = smi_msg(self, NULL, self->fabric.host[i].lid, MAD_GET, SMP_NODE_INFO);
 		smi_ask(self, &msg, &got);
-		EXPECT_EQ(self->fabric.lid[i], be16toh(got.hdr.lid));
+		EXPECT_EQ(self->fabric.host[i].lid, be16toh(got.hdr.lid));
 		EXPECT_EQ(0, be16toh(smp->status));
-		EXPECT_EQ(device_guid(&self->fabric.host[i]), info_guid(smp));
+		EXPECT_EQ(umad_node_guid(&self->fabric.host[i]), umad_info_guid(smp));
 	}
 
-	msg = smi_msg(self, NULL, self->fabric.sw_lid, MAD_GET, SMP_NODE_INFO);
+	msg = smi_msg(self, NULL, self->fabric.sw.lid, MAD_GET, SMP_NODE_INFO);
 	smi_ask(self, &msg, &got);
-	EXPECT_EQ(self->fabric.sw_lid, be16toh(got.hdr.lid));
+	EXPECT_EQ(self->fabric.sw.lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(2, smp->data[2]);
 	umad_expect_empty(&self->file);
 }
@@ -241,47 +183,47 @@ TEST_F(smi, combined_route)
 {
 	static const struct umad_path path = { 1, { 3 } };
 	struct umad_msg msg = smi_msg(self, &path, 0, MAD_GET, SMP_NODE_INFO), got;
-	struct umad_smp *smp = smp_of(&got);
+	struct umad_smp *smp = umad_smp_of(&got);
 
-	msg.hdr.lid = htobe16(self->fabric.sw_lid);
-	smp_of(&msg)->dr_slid = htobe16(self->fabric.lid[0]);
+	msg.hdr.lid = htobe16(self->fabric.sw.lid);
+	umad_smp_of(&msg)->dr_slid = htobe16(self->fabric.host[0].lid);
 	smi_ask(self, &msg, &got);
-	EXPECT_EQ(self->fabric.sw_lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(STATUS_D_BIT, be16toh(smp->status));
-	EXPECT_EQ(device_guid(&self->fabric.host[2]), info_guid(smp));
+	EXPECT_EQ(self->fabric.sw.lid, be16toh(got.hdr.lid));
+	EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
+	EXPECT_EQ(umad_node_guid(&self->fabric.host[2]), umad_info_guid(smp));
 }
 
 /* Written by Set, read back by Get over the other kind of route */
 TEST_F(smi, set_is_seen_by_get)
 {
-	struct umad_msg msg = smi_msg(self, &to_second, 0, MAD_SET, SMP_GUID_INFO), got;
+	struct umad_msg msg = smi_msg(self, &umad_to_second, 0, MAD_SET, SMP_GUID_INFO), got;
 	__u8 block[64], own[8];
 
-	umad_smp_get(&self->sm, &to_second, SMP_GUID_INFO, 0, memset(block, 0, 64));
+	umad_smp_get(&self->sm, &umad_to_second, SMP_GUID_INFO, 0, memset(block, 0, 64));
 	memcpy(own, block, 8);
 	memset(block + 8, 0x42, 16);
 	/* The first GUID is the port's own and stays */
 	memset(block, 0x11, 8);
-	memcpy(smp_of(&msg)->data, block, 64);
+	memcpy(umad_smp_of(&msg)->data, block, 64);
 	smi_ask(self, &msg, &got);
-	EXPECT_EQ(STATUS_D_BIT, be16toh(smp_of(&got)->status));
+	EXPECT_EQ(SMP_D_BIT, be16toh(umad_smp_of(&got)->status));
 
-	msg = smi_msg(self, NULL, self->fabric.lid[1], MAD_GET, SMP_GUID_INFO);
+	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, SMP_GUID_INFO);
 	smi_ask(self, &msg, &got);
-	EXPECT_EQ(0, memcmp(own, smp_of(&got)->data, 8));
-	EXPECT_EQ(0, memcmp(block + 8, smp_of(&got)->data + 8, 56));
+	EXPECT_EQ(0, memcmp(own, umad_smp_of(&got)->data, 8));
+	EXPECT_EQ(0, memcmp(block + 8, umad_smp_of(&got)->data + 8, 56));
 }
 
 TEST_F(smi, status_of_the_response)
 {
-	struct umad_msg msg = smi_msg(self, &to_second, 0, MAD_GET, 0x7777), got;
+	struct umad_msg msg = smi_msg(self, &umad_to_second, 0, MAD_GET, 0x7777), got;
 
 	smi_ask(self, &msg, &got);
-	EXPECT_EQ(STATUS_D_BIT | STATUS_UNSUPPORTED, be16toh(smp_of(&got)->status));
+	EXPECT_EQ(SMP_D_BIT | STATUS_UNSUPPORTED, be16toh(umad_smp_of(&got)->status));
 
-	msg = smi_msg(self, NULL, self->fabric.lid[1], MAD_GET, 0x7777);
+	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, 0x7777);
 	smi_ask(self, &msg, &got);
-	EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(smp_of(&got)->status));
+	EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(umad_smp_of(&got)->status));
 }
 
 /* Nobody at the end of the route: what was written comes back */
@@ -322,9 +264,9 @@ TEST_F(smi, times_out_where_nobody_is)
 
 	/* A link that is down */
 	umad_fabric_fault("h2 1 link down");
-	msg = smi_msg(self, &to_second, 0, MAD_GET, SMP_NODE_INFO);
+	msg = smi_msg(self, &umad_to_second, 0, MAD_GET, SMP_NODE_INFO);
 	smi_times_out(self, &msg);
-	msg = smi_msg(self, NULL, self->fabric.lid[1], MAD_GET, SMP_NODE_INFO);
+	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_INFO);
 	smi_times_out(self, &msg);
 	umad_expect_empty(&self->file);
 }
@@ -335,7 +277,7 @@ TEST_F(smi, times_out_where_nobody_is)
  */
 TEST_F(smi, served_by_nobody)
 {
-	struct umad_msg msg = smi_msg(self, &here, 0, MAD_GET, SMP_SM_INFO), got;
+	struct umad_msg msg = smi_msg(self, &umad_here, 0, MAD_GET, SMP_SM_INFO), got;
 	bool over;
 
 	msg.hdr.timeout_ms = 600000;
@@ -353,7 +295,7 @@ TEST_F(smi, served_by_nobody)
 /* Nothing is expected to come of it, and nothing does */
 TEST_F(smi, served_by_nobody_without_timeout)
 {
-	struct umad_msg msg = smi_msg(self, &here, 0, MAD_GET, SMP_SM_INFO);
+	struct umad_msg msg = smi_msg(self, &umad_here, 0, MAD_GET, SMP_SM_INFO);
 
 	msg.hdr.timeout_ms = 0;
 	umad_write(&self->file, &msg);
@@ -363,25 +305,25 @@ TEST_F(smi, served_by_nobody_without_timeout)
 /* Routes that cannot begin are refused, and leave nothing outstanding */
 TEST_F(smi, refused_routes)
 {
-	struct umad_msg msg = smi_msg(self, &to_switch, 0, MAD_GET, SMP_NODE_INFO), got;
+	struct umad_msg msg = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO), got;
 	struct umad_msg bad;
 
 	/* Not by the port of this device */
 	bad = msg;
-	smp_of(&bad)->initial_path[1] = 2;
+	umad_smp_of(&bad)->initial_path[1] = 2;
 	umad_err_write(EINVAL, &self->file, &bad);
 	/* More hops than a path has room for */
 	bad = msg;
-	smp_of(&bad)->hop_cnt = 64;
+	umad_smp_of(&bad)->hop_cnt = 64;
 	umad_err_write(EINVAL, &self->file, &bad);
 	/* Beyond the end of its way */
 	bad = msg;
-	smp_of(&bad)->hop_ptr = 3;
+	umad_smp_of(&bad)->hop_ptr = 3;
 	umad_err_write(EINVAL, &self->file, &bad);
 
 	umad_expect_empty(&self->file);
 	smi_ask(self, &msg, &got);
-	EXPECT_EQ(2, smp_of(&got)->data[2]);
+	EXPECT_EQ(2, umad_smp_of(&got)->data[2]);
 }
 
 /*
@@ -409,7 +351,7 @@ static int refused(FIXTURE_DATA(smi) *self, struct umad_msg *msg,
 /* An errno of the driver comes out of write(), and the send is forgotten */
 TEST_F(smi, refused_by_the_device)
 {
-	struct umad_msg msg = smi_msg(self, &to_switch, 0, MAD_GET, SMP_NODE_INFO), got;
+	struct umad_msg msg = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO), got;
 
 	EXPECT_EQ(ENOMEM, refused(self, &msg, "h1 fail create_ah 12"));
 	EXPECT_EQ(EIO, refused(self, &msg, "h1 fail post_send 5"));
@@ -420,7 +362,7 @@ TEST_F(smi, refused_by_the_device)
 /* What the device did not take may be for the address: that is not used again */
 TEST_F(smi, refused_address)
 {
-	struct umad_msg msg = smi_msg(self, &to_switch, 0, MAD_GET, SMP_NODE_INFO), got;
+	struct umad_msg msg = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO), got;
 	bool anew = false;
 	int i;
 
@@ -444,8 +386,8 @@ TEST_F(smi, duplicate_by_another_route)
 {
 	static const struct umad_path nowhere = { 2, { 1, 99 } };
 	struct umad_msg msg = smi_msg(self, &nowhere, 0, MAD_GET, SMP_NODE_INFO);
-	struct umad_msg other = smi_msg(self, &to_switch, 0, MAD_GET, SMP_NODE_INFO);
-	struct umad_msg lid = smi_msg(self, NULL, self->fabric.lid[1], MAD_GET, SMP_NODE_INFO);
+	struct umad_msg other = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO);
+	struct umad_msg lid = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_INFO);
 	struct umad_msg got;
 
 	msg.hdr.timeout_ms = 300;
@@ -484,7 +426,7 @@ TEST_F(smi, what_can_be_registered)
 	__u32 id;
 
 	for (i = 0; i < ARRAY_SIZE(row); i++) {
-		reg = reg_smp(&variant->abi, row[i].mgmt_class, 0);
+		reg = umad_reg_smp(variant->abi.api, row[i].mgmt_class, 0);
 		reg.qpn = row[i].qpn;
 		reg.rmpp_version = row[i].rmpp_version;
 		if (row[i].err) {
@@ -503,7 +445,7 @@ TEST_F(smi, what_can_be_registered)
 /* A method of an SMP class belongs to one agent of a port */
 TEST_F(smi, method_belongs_to_one_agent)
 {
-	struct umad_reg reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << METHOD_TRAP);
+	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
 	__u32 id;
 
 	id = umad_register(&self->file, &reg);
@@ -515,15 +457,14 @@ TEST_F(smi, method_belongs_to_one_agent)
 	/* Another method, the other class, another version, another port */
 	reg.methods[0] = 1ULL << MAD_GET;
 	umad_register(&self->second, &reg);
-	reg = reg_smp(&variant->abi, MAD_CLASS_SM_DIRECTED, 1ULL << METHOD_TRAP);
+	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_DIRECTED, 1ULL << MAD_TRAP);
 	umad_register(&self->second, &reg);
-	reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << METHOD_TRAP);
+	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
 	reg.class_version = 2;
 	umad_register(&self->second, &reg);
 	umad_close(&self->second);
-	umad_open_abi(&self->fabric.host[1], &variant->abi, O_RDWR | O_NONBLOCK, &self->second);
-	reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << METHOD_TRAP);
-	umad_register(&self->second, &reg);
+	reg.class_version = 1;
+	umad_open_agent(&self->fabric.host[1], &variant->abi, reg, &self->second);
 
 	/* Given back with the agent */
 	umad_unregister(&self->file, id);
@@ -537,17 +478,17 @@ TEST_F(smi, request_is_served_by_an_agent)
 	struct umad_reg reg;
 	unsigned int i;
 
-	ask[0] = smi_msg(self, &to_second, 0, MAD_GET, SMP_SM_INFO);
-	ask[1] = smi_msg(self, NULL, self->fabric.lid[1], MAD_GET, SMP_SM_INFO);
+	ask[0] = smi_msg(self, &umad_to_second, 0, MAD_GET, SMP_SM_INFO);
+	ask[1] = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, SMP_SM_INFO);
 	for (i = 0; i < 2; i++) {
 		smi_ask(self, &ask[i], &got);
-		EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(smp_of(&got)->status) & ~STATUS_D_BIT);
+		EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(umad_smp_of(&got)->status) & ~SMP_D_BIT);
 	}
 
 	umad_open_abi(&self->fabric.host[1], &variant->abi, O_RDWR | O_NONBLOCK, &self->second);
-	reg = reg_smp(&variant->abi, MAD_CLASS_SM_DIRECTED, 1ULL << MAD_GET);
+	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_DIRECTED, 1ULL << MAD_GET);
 	EXPECT_EQ(0, umad_register(&self->second, &reg));
-	reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << MAD_GET);
+	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_GET);
 	EXPECT_EQ(1, umad_register(&self->second, &reg));
 
 	for (i = 0; i < 2; i++) {
@@ -555,20 +496,20 @@ TEST_F(smi, request_is_served_by_an_agent)
 		umad_read(&self->second, &got);
 		EXPECT_EQ(i, got.hdr.id);
 		EXPECT_EQ(0, got.hdr.qpn);
-		EXPECT_EQ(i ? self->fabric.lid[0] : LID_PERMISSIVE, be16toh(got.hdr.lid));
-		EXPECT_EQ(MAD_GET, smp_of(&got)->method);
-		EXPECT_EQ(SMP_SM_INFO, be16toh(smp_of(&got)->attr_id));
+		EXPECT_EQ(i ? self->fabric.host[0].lid : LID_PERMISSIVE, be16toh(got.hdr.lid));
+		EXPECT_EQ(MAD_GET, umad_smp_of(&got)->method);
+		EXPECT_EQ(SMP_SM_INFO, be16toh(umad_smp_of(&got)->attr_id));
 
 		/* With the header that it came with; D bit: back by the route */
-		smp_of(&got)->method = MAD_GET_RESP;
-		smp_of(&got)->status = htobe16(i ? 0 : STATUS_D_BIT);
-		memset(smp_of(&got)->data, 0x55 + i, 64);
+		umad_smp_of(&got)->method = MAD_GET_RESP;
+		umad_smp_of(&got)->status = htobe16(i ? 0 : SMP_D_BIT);
+		memset(umad_smp_of(&got)->data, 0x55 + i, 64);
 		umad_write(&self->second, &got);
 
 		smi_answer(self, &ask[i], &got);
-		EXPECT_EQ(i ? self->fabric.lid[1] : LID_PERMISSIVE, be16toh(got.hdr.lid));
-		EXPECT_EQ(0x55 + i, smp_of(&got)->data[0]);
-		EXPECT_EQ(0x55 + i, smp_of(&got)->data[63]);
+		EXPECT_EQ(i ? self->fabric.host[1].lid : LID_PERMISSIVE, be16toh(got.hdr.lid));
+		EXPECT_EQ(0x55 + i, umad_smp_of(&got)->data[0]);
+		EXPECT_EQ(0x55 + i, umad_smp_of(&got)->data[63]);
 	}
 	umad_expect_empty(&self->second);
 	umad_expect_empty(&self->file);
@@ -577,34 +518,34 @@ TEST_F(smi, request_is_served_by_an_agent)
 /* What nobody asked for, from another program's QP0 */
 TEST_F(smi, unsolicited_goes_to_its_agent)
 {
-	struct umad_reg reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << METHOD_TRAP);
+	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
 	struct umad_msg msg, got;
 	__u32 id;
 
 	umad_open_abi(&self->fabric.host[1], &variant->abi, O_RDWR | O_NONBLOCK, &self->second);
 	id = umad_register(&self->second, &reg);
 
-	msg = smi_msg(self, NULL, self->fabric.lid[1], METHOD_TRAP, SMP_NOTICE);
+	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_TRAP, SMP_NOTICE);
 	msg.hdr.timeout_ms = 0;
-	memset(smp_of(&msg)->data, 0xa5, 64);
+	memset(umad_smp_of(&msg)->data, 0xa5, 64);
 	umad_write(&self->file, &msg);
 	umad_read(&self->second, &got);
 	EXPECT_EQ(id, got.hdr.id);
-	EXPECT_EQ(self->fabric.lid[0], be16toh(got.hdr.lid));
-	EXPECT_EQ(METHOD_TRAP, smp_of(&got)->method);
-	EXPECT_EQ(0, memcmp(smp_of(&msg)->data, smp_of(&got)->data, 64));
+	EXPECT_EQ(self->fabric.host[0].lid, be16toh(got.hdr.lid));
+	EXPECT_EQ(MAD_TRAP, umad_smp_of(&got)->method);
+	EXPECT_EQ(0, memcmp(umad_smp_of(&msg)->data, umad_smp_of(&got)->data, 64));
 	umad_expect_empty(&self->file);
 
 	/* To an agent that is for something else, it is not for anybody */
-	smp_of(&msg)->method = METHOD_TRAP_REPRESS;
+	umad_smp_of(&msg)->method = MAD_TRAP_REPRESS;
 	msg.mad.tid = htobe64(0x1002);
 	umad_write(&self->file, &msg);
-	smp_of(&msg)->method = METHOD_TRAP;
+	umad_smp_of(&msg)->method = MAD_TRAP;
 	msg.mad.tid = htobe64(0x1003);
-	smp_of(&msg)->data[0] = 1;
+	umad_smp_of(&msg)->data[0] = 1;
 	umad_write(&self->file, &msg);
 	umad_read(&self->second, &got);
-	EXPECT_EQ(1, smp_of(&got)->data[0]);
+	EXPECT_EQ(1, umad_smp_of(&got)->data[0]);
 	umad_expect_empty(&self->second);
 }
 
@@ -621,7 +562,7 @@ static int notice_number(struct umad_msg *msg)
 {
 	struct notice notice;
 
-	memcpy(&notice, smp_of(msg)->data, sizeof(notice));
+	memcpy(&notice, umad_smp_of(msg)->data, sizeof(notice));
 	return be16toh(notice.number);
 }
 
@@ -630,18 +571,18 @@ static int notice_number(struct umad_msg *msg)
  * before that: the answer to a request comes after it.
  */
 #define smi_repress(self, lid, trap_number) do {			\
-	struct umad_msg __msg = smi_msg(self, NULL, lid, METHOD_TRAP_REPRESS, SMP_NOTICE); \
+	struct umad_msg __msg = smi_msg(self, NULL, lid, MAD_TRAP_REPRESS, SMP_NOTICE); \
 	struct notice __notice = { .number = htobe16(trap_number) };	\
 	struct umad_msg __got;						\
 									\
 	__msg.hdr.timeout_ms = 0;					\
-	memcpy(smp_of(&__msg)->data, &__notice, sizeof(__notice));	\
+	memcpy(umad_smp_of(&__msg)->data, &__notice, sizeof(__notice));	\
 	umad_write(&(self)->file, &__msg);				\
 	__msg = smi_msg(self, NULL, lid, MAD_GET, SMP_NODE_DESC);	\
 	umad_write(&(self)->file, &__msg);				\
 	do {								\
 		umad_read(&(self)->file, &__got);			\
-	} while (smp_of(&__got)->method == METHOD_TRAP);		\
+	} while (umad_smp_of(&__got)->method == MAD_TRAP);		\
 	EXPECT_EQ(__msg.mad.attr_id, __got.mad.attr_id);		\
 	umad_expect_empty(&(self)->file);				\
 } while (0)
@@ -649,8 +590,8 @@ static int notice_number(struct umad_msg *msg)
 /* A switch tells of a link, and again, until it is told that it was heard */
 TEST_F(smi, trap_128)
 {
-	struct umad_reg reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << METHOD_TRAP);
-	__u16 sw_lid = self->fabric.sw_lid;
+	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
+	__u16 sw_lid = self->fabric.sw.lid;
 	struct umad_msg first, again;
 	struct notice notice;
 	__u32 id;
@@ -664,9 +605,9 @@ TEST_F(smi, trap_128)
 	EXPECT_EQ(id, first.hdr.id);
 	EXPECT_EQ(0, first.hdr.qpn);
 	EXPECT_EQ(sw_lid, be16toh(first.hdr.lid));
-	EXPECT_EQ(METHOD_TRAP, smp_of(&first)->method);
-	EXPECT_EQ(SMP_NOTICE, be16toh(smp_of(&first)->attr_id));
-	memcpy(&notice, smp_of(&first)->data, sizeof(notice));
+	EXPECT_EQ(MAD_TRAP, umad_smp_of(&first)->method);
+	EXPECT_EQ(SMP_NOTICE, be16toh(umad_smp_of(&first)->attr_id));
+	memcpy(&notice, umad_smp_of(&first)->data, sizeof(notice));
 	EXPECT_EQ(0x81, notice.type);
 	EXPECT_EQ(2, notice.producer[2]);
 	EXPECT_EQ(128, be16toh(notice.number));
@@ -682,170 +623,35 @@ TEST_F(smi, trap_128)
 /* A host tells of its IsSM bit */
 TEST_F(smi, trap_144)
 {
-	struct umad_reg reg = reg_smp(&variant->abi, MAD_CLASS_SM_LID, 1ULL << METHOD_TRAP);
-	__u16 lid = self->fabric.lid[1];
+	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
+	__u16 lid = self->fabric.host[1].lid;
 	struct umad_msg got;
 	struct notice notice;
 	char dev[64];
 	int issm;
 
 	umad_register(&self->file, &reg);
-	smi_repress(self, self->fabric.sw_lid, 128);
+	smi_repress(self, self->fabric.sw.lid, 128);
 
 	umad_issm_dev(&self->fabric.host[1], dev);
 	issm = open(dev, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, issm);
 	umad_read(&self->file, &got);
-	memcpy(&notice, smp_of(&got)->data, sizeof(notice));
+	memcpy(&notice, umad_smp_of(&got)->data, sizeof(notice));
 	EXPECT_EQ(lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(144, notice_number(&got));
 	EXPECT_EQ(lid, be16toh(notice.issuer_lid));
 	EXPECT_EQ(lid, notice.details[2] << 8 | notice.details[3]);
 	/* NewCapabilityMask */
-	EXPECT_EQ(CAP_IS_SM, notice.details[9] & CAP_IS_SM);
+	EXPECT_EQ(PORT_CAP_IS_SM, notice.details[9] & PORT_CAP_IS_SM);
 	smi_repress(self, lid, 144);
 
 	close(issm);
 	umad_read(&self->file, &got);
-	memcpy(&notice, smp_of(&got)->data, sizeof(notice));
+	memcpy(&notice, umad_smp_of(&got)->data, sizeof(notice));
 	EXPECT_EQ(144, notice_number(&got));
-	EXPECT_EQ(0, notice.details[9] & CAP_IS_SM);
+	EXPECT_EQ(0, notice.details[9] & PORT_CAP_IS_SM);
 	smi_repress(self, lid, 144);
-}
-
-/* A switch that is an RDMA device: an agent on its port 0 */
-FIXTURE(port0)
-{
-	struct umad_fabric fabric;
-	struct umad_sm sm;	/* of the first host */
-	struct umad_sm sw;
-	struct umad_file file;
-};
-
-FIXTURE_SETUP(port0)
-{
-	self->file.fd = -1;
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
-	if (!umad_switch_is_safe())
-		SKIP(return, UMAD_NO_SWITCH);
-	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true, .switch_device = true };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
-	umad_sm_open(&self->fabric.host[0], &self->sm);
-	umad_sm_open(&self->fabric.sw, &self->sw);
-}
-
-FIXTURE_TEARDOWN(port0)
-{
-	umad_close(&self->file);
-	umad_sm_close(&self->sw);
-	umad_sm_close(&self->sm);
-	umad_fabric_stop();
-}
-
-TEST_F(port0, one_pair_of_devices)
-{
-	char dev[64];
-	struct umad_port port;
-
-	EXPECT_EQ(0, self->fabric.sw.port);
-	umad_issm_dev(&self->fabric.sw, dev);
-	EXPECT_EQ(0, access(dev, F_OK));
-	EXPECT_EQ(-1, umad_find_port_of(self->fabric.sw.ibdev, 1, &port));
-}
-
-TEST_F(port0, port_0_takes_smps)
-{
-	struct umad_msg msg, refused;
-	char desc[64];
-
-	msg = umad_smp_msg(&self->sw, &here, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
-	ASSERT_EQ(0, umad_smp_exchange(&self->sw, &msg));
-	EXPECT_EQ(2, smp_of(&msg)->data[2]);
-	EXPECT_EQ(device_guid(&self->fabric.sw), info_guid(smp_of(&msg)));
-	EXPECT_EQ(0, info_port(smp_of(&msg)));
-
-	msg = umad_smp_msg(&self->sw, NULL, self->fabric.lid[1], MAD_GET, SMP_NODE_DESC, 0, NULL);
-	ASSERT_EQ(0, umad_smp_exchange(&self->sw, &msg));
-	EXPECT_EQ(self->fabric.lid[1], be16toh(msg.hdr.lid));
-	EXPECT_STREQ("h2", (char *)smp_of(&msg)->data);
-
-	/* A limit of the MAD layer: it does not know by which port to leave */
-	refused = umad_smp_msg(&self->sw, &to_switch, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
-	umad_err_write(EINVAL, &self->sw.file, &refused);
-	umad_expect_empty(&self->sw.file);
-
-	umad_smp_get(&self->sm, &to_switch, SMP_NODE_DESC, 0, memset(desc, 0, sizeof(desc)));
-	EXPECT_STREQ("s1", desc);
-}
-
-/* The switch's own hardware answers SMPs, the subnet manager on it SMInfo */
-TEST_F(port0, port_0_serves_requests)
-{
-	struct umad_reg reg = {
-		.api = 1,
-		.mgmt_class = MAD_CLASS_SM_LID,
-		.class_version = 1,
-		.methods = { 1ULL << MAD_GET },
-	};
-	struct umad_msg msg, got;
-	__u32 id;
-	char dev[64];
-	int issm;
-
-	umad_open(&self->fabric.sw, O_RDWR | O_NONBLOCK, &self->file);
-	umad_enable_pkey(&self->file);
-	id = umad_register(&self->file, &reg);
-	umad_issm_dev(&self->fabric.sw, dev);
-	issm = open(dev, O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, issm);
-
-	msg = umad_smp_msg(&self->sm, NULL, self->fabric.sw_lid, MAD_GET, SMP_NODE_DESC, 0, NULL);
-	ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg));
-	EXPECT_STREQ("s1", (char *)smp_of(&msg)->data);
-	umad_expect_empty(&self->file);
-
-	msg = umad_smp_msg(&self->sm, NULL, self->fabric.sw_lid, MAD_GET, SMP_SM_INFO, 0, NULL);
-	umad_write(&self->sm.file, &msg);
-	umad_read(&self->file, &got);
-	EXPECT_EQ(id, got.hdr.id);
-	EXPECT_EQ(self->fabric.lid[0], be16toh(got.hdr.lid));
-	smp_of(&got)->method = MAD_GET_RESP;
-	memset(smp_of(&got)->data, 0x66, 64);
-	umad_write(&self->file, &got);
-	umad_read(&self->sm.file, &got);
-	EXPECT_EQ(self->fabric.sw_lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(0x66, smp_of(&got)->data[63]);
-	close(issm);
-}
-
-TEST_F(port0, port_0_sends_gmps)
-{
-	struct umad_reg reg = umad_reg_vendor(1, 1ULL << MAD_GET);
-	struct umad_msg msg, got;
-	struct umad_file client;
-	__u32 cid;
-
-	umad_open(&self->fabric.sw, O_RDWR | O_NONBLOCK, &self->file);
-	umad_register(&self->file, &reg);
-	umad_open(&self->fabric.host[1], O_RDWR | O_NONBLOCK, &client);
-	reg = umad_reg_send_only(1);
-	cid = umad_register(&client, &reg);
-
-	msg = umad_msg(&self->fabric.sw, cid, MAD_GET, 5);
-	msg.hdr.grh_present = 0;
-	msg.hdr.lid = htobe16(self->fabric.sw_lid);
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	umad_write(&client, &msg);
-	umad_read(&self->file, &got);
-	EXPECT_EQ(self->fabric.lid[1], be16toh(got.hdr.lid));
-	EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
-	got.mad.method = MAD_GET_RESP;
-	umad_write(&self->file, &got);
-	umad_read(&client, &got);
-	EXPECT_EQ(self->fabric.sw_lid, be16toh(got.hdr.lid));
-	umad_close(&client);
 }
 
 TEST_HARNESS_MAIN

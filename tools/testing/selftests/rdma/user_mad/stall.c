@@ -3,32 +3,8 @@
  * One who stalls must not stop the others: system calls that are caught in a
  * page fault, and reads that fail, next to the traffic of everybody else.
  */
-#define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
-#include "lib/pair.h"
-#include "lib/stall.h"
-
-FIXTURE_VARIANT_ADD(pair, v2_new_fuse)
-{
-	.abi = UMAD_ABI_v2_new,
-	.fuse = true,
-};
-
-static int make_trap(bool fuse, struct umad_stall *stall)
-{
-	return fuse ? _umad_stall_fuse(stall) : _umad_stall(stall);
-}
-
-#define make_stall(variant, stall)					\
-	ASSERT_EQ(0, make_trap((variant)->fuse, stall))			\
-		TH_LOG("%s: %s", (variant)->fuse ? "FUSE" : "userfaultfd", \
-		       strerror(errno))
-
-/*
- * The pair of the fixture are the neighbours. The victim is a third descriptor
- * with an agent that takes a method of its own.
- */
-#define VICTIM_METHOD	0x20
+#include "lib/stalled_pair.h"
 
 struct victim {
 	struct umad_file file;
@@ -40,13 +16,11 @@ struct victim {
 };
 
 #define victim_open(self, variant, v) do {				\
-	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
-						1ULL << VICTIM_METHOD);	\
-									\
 	memset(v, 0, sizeof(*(v)));					\
-	umad_open_abi(&(self)->port, &(variant)->abi,			\
-		      O_RDWR | O_NONBLOCK, &(v)->file);			\
-	(v)->id = umad_register(&(v)->file, &__reg);			\
+	(v)->id = umad_open_agent(&(self)->port, &(variant)->abi,	\
+				  umad_reg_vendor((variant)->abi.api,	\
+						  1ULL << VICTIM_METHOD), \
+				  &(v)->file);				\
 	make_stall(variant, &(v)->stall);				\
 } while (0)
 
@@ -278,9 +252,7 @@ TEST_F(pair, stalled_long_write_stops_no_neighbour)
 
 	there = file.hlen + MAD_VENDOR_HDR + 300;
 	msg = umad_msg(&self->port, reg.id, 0x30, 0x77);
-	msg.mad.rmpp_version = 1;
-	msg.mad.rmpp_type = MAD_RMPP_DATA;
-	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE;
+	umad_make_active(&msg);
 	msg.hdr.timeout_ms = 10;
 	umad_msg_to_nobody(&msg);
 	umad_pack(&file, &msg, MAD_VENDOR_HDR, umad_stall_at(&stall, there));
@@ -330,8 +302,7 @@ TEST_F(pair, stalled_read_stops_nobody)
 	umad_read(&self->server, &got);
 	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
 	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 	EXPECT_EQ(2, (int)be64toh(got.mad.tid));
 
 	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
@@ -441,7 +412,7 @@ TEST_F(pair, failed_read_wakes_poller)
  */
 TEST_F(pair, rmpp_header_is_copied_once)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
+	struct umad_reg reg = umad_reg_rmpp(2, 1ULL << VICTIM_METHOD);
 	struct umad_call call = { .op = UMAD_CALL_WRITE };
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 	struct umad_msg msg, got;
@@ -453,20 +424,14 @@ TEST_F(pair, rmpp_header_is_copied_once)
 
 	victim_open(self, variant, &v);
 	umad_unregister(&v.file, v.id);
-	reg.rmpp_version = 1;
 	reg.flags = IB_USER_MAD_USER_RMPP;
 	v.id = umad_register(&v.file, &reg);
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &peer);
-	reg = umad_reg_vendor(2, 1ULL << (VICTIM_METHOD + 1));
-	reg.rmpp_version = 1;
-	reg.flags = IB_USER_MAD_USER_RMPP;
-	umad_register(&peer, &reg);
+	reg.methods[0] = 1ULL << (VICTIM_METHOD + 1);
+	umad_open_agent(&self->port, &variant->abi, reg, &peer);
 
 	victim_stall_write(self, &v, 0x77);
 	msg = umad_msg(&self->port, v.id, VICTIM_METHOD + 1, 0x88);
-	msg.mad.rmpp_version = 1;
-	msg.mad.rmpp_type = MAD_RMPP_DATA;
-	msg.mad.rmpp_flags = MAD_RMPP_ACTIVE;
+	umad_make_active(&msg);
 	msg.mad.seg_num = htobe32(1);
 	call.fd = v.file.fd;
 	call.buf = buf;
@@ -484,174 +449,6 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	victim_close(&v);
 	EXPECT_FIXED(got.mad.rmpp_flags == MAD_RMPP_ACTIVE,
 		     "the RMPP header is copied twice");
-}
-
-/* Registration that stalls, before and after it got its request */
-
-#define stall_register(self, variant, v, stall, call) do {		\
-	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
-						1ULL << VICTIM_METHOD);	\
-	__u8 __req[64];							\
-									\
-	umad_reg_encode(&__reg, __req);					\
-	umad_open_abi(&(self)->port, &(variant)->abi,			\
-		      O_RDWR | O_NONBLOCK, v);				\
-	make_stall(variant, stall);					\
-	memcpy(umad_stall_at(stall, 8), __req, 8);			\
-	*(call) = (struct umad_call){					\
-		.op = UMAD_CALL_IOCTL,					\
-		.fd = (v)->fd,						\
-		.cmd = umad_reg_cmd(&__reg),				\
-		.buf = umad_stall_at(stall, 8),				\
-	};								\
-	umad_call_start(call);						\
-	ASSERT_TRUE(umad_stall_caught(stall));				\
-} while (0)
-
-/* Whatever comes of it: half of the request is zeroes */
-#define release_register(v, stall, call) do {				\
-	ASSERT_EQ(0, umad_stall_release(stall, NULL, 0));		\
-	umad_call_end(call);						\
-	umad_stall_free(stall);						\
-	umad_close(v);							\
-} while (0)
-
-#define expect_returns_beside_register(self, variant, c, why) do {	\
-	struct umad_file __v;						\
-	struct umad_stall __trap;					\
-	struct umad_call __stalled;					\
-	bool __passed;							\
-									\
-	stall_register(self, variant, &__v, &__trap, &__stalled);	\
-	umad_call_start(c);						\
-	__passed = umad_call_returned(c, umad_fixed_ms());		\
-	release_register(&__v, &__trap, &__stalled);			\
-	umad_call_end(c);						\
-	EXPECT_FIXED(__passed, why);					\
-} while (0)
-
-TEST_F(pair, stalled_register_stops_no_open)
-{
-	struct umad_call call = {
-		.op = UMAD_CALL_OPEN, .path = self->port.dev,
-	};
-
-	expect_returns_beside_register(self, variant, &call,
-				       "open sleeps behind a registration");
-	EXPECT_LE(0, call.ret);
-	close(call.ret);
-}
-
-TEST_F(pair, stalled_register_stops_no_close)
-{
-	struct umad_call call = {
-		.op = UMAD_CALL_CLOSE, .fd = self->client.fd,
-	};
-
-	self->client.fd = -1;
-	expect_returns_beside_register(self, variant, &call,
-				       "close sleeps behind a registration");
-	EXPECT_EQ(0, call.ret);
-}
-
-TEST_F(pair, stalled_register_stops_no_register)
-{
-	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	__u8 req[64];
-	struct umad_call call = {
-		.op = UMAD_CALL_IOCTL,
-		.fd = self->client.fd,
-		.cmd = umad_reg_cmd(&reg),
-		.buf = req,
-	};
-
-	umad_reg_encode(&reg, req);
-	expect_returns_beside_register(self, variant, &call,
-				       "register sleeps behind another");
-	EXPECT_EQ(0, call.ret);
-}
-
-TEST_F(pair, stalled_register_stops_no_unregister)
-{
-	struct umad_call call = {
-		.op = UMAD_CALL_IOCTL,
-		.fd = self->client.fd,
-		.cmd = IB_USER_MAD_UNREGISTER_AGENT,
-		.buf = &self->cid,
-	};
-
-	expect_returns_beside_register(self, variant, &call,
-				       "unregister sleeps behind a registration");
-	EXPECT_EQ(0, call.ret);
-}
-
-TEST_F(pair, stalled_register_stops_no_traffic)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct umad_file file;
-	struct umad_stall stall;
-	struct umad_call call;
-	struct umad_msg got;
-
-	stall_register(self, variant, &file, &stall, &call);
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
-	release_register(&file, &stall, &call);
-}
-
-/*
- * The first REGISTER_AGENT2 switches to the new layout. A MAD that comes while
- * it is caught storing the id must have the length of the new layout, too.
- */
-TEST_F(pair, layout_switch)
-{
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
-	struct umad_call call = { .op = UMAD_CALL_IOCTL };
-	struct umad_file file;
-	struct umad_stall stall;
-	struct umad_msg msg, got;
-	bool passed = true;
-	__u8 buf[64] = { 0 };
-	int i;
-
-	if (variant->fuse)
-		SKIP(return, "FUSE cannot stop who writes to a page that is there");
-
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
-	umad_stall(&stall);
-	if (!stall.wp)
-		SKIP(return, UMAD_NO_WRITE_PROTECT);
-	umad_reg_encode(&reg, buf);
-	ASSERT_EQ(0, umad_stall_release(&stall, buf, sizeof(buf)));
-	ASSERT_EQ(0, umad_stall_write_protect(&stall));
-	call.fd = file.fd;
-	call.cmd = IB_USER_MAD_REGISTER_AGENT2;
-	call.buf = umad_stall_at(&stall, 0);
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
-	umad_write(&self->client, &msg);
-	umad_sleep_ms(2 * UMAD_QUIET_MS);
-	ASSERT_EQ(0, umad_stall_allow_write(&stall));
-	umad_call_end(&call);
-	ASSERT_EQ(0, call.ret);
-	umad_stall_free(&stall);
-	file.hlen = UMAD_HDR_NEW;
-
-	/* It may have come too early for the agent; the next one does not */
-	msg.mad.tid = htobe64(2);
-	umad_write(&self->client, &msg);
-	for (i = 0; i < 2; i++) {
-		ASSERT_TRUE(umad_readable(&file, UMAD_SOON_MS));
-		ASSERT_EQ((ssize_t)file.hlen + MAD_SIZE, _umad_read(&file, &got));
-		if (got.hdr.length != file.hlen + MAD_SIZE)
-			passed = false;
-		if (be64toh(got.mad.tid) << 32 >> 32 == 2)
-			break;
-	}
-	umad_close(&file);
-	EXPECT_FIXED(passed, "a length of the old layout in the new one");
 }
 
 /* Killed, whoever is stuck dies at once, and who waits for nothing as well */

@@ -11,41 +11,31 @@
 #include "lib/issm.h"
 #include "lib/long.h"
 #include "lib/statistics.h"
+#include "lib/subnet.h"
 
 /* The fixture's descriptors are the only ones of the port that change anything */
 FIXTURE(statistics)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_port port;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
 	struct umad_statistics before;
 };
 
 FIXTURE_SETUP(statistics)
 {
-	struct umad_reg reg = umad_reg_send_only(2);
-
-	self->client.fd = -1;
-	self->server.fd = -1;
 	umad_port(&self->port);
 	if (umad_reference())
 		SKIP(return, UMAD_NO_STATISTICS);
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->client);
-	umad_enable_pkey(&self->client);
-	self->cid = umad_register(&self->client, &reg);
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->server);
-	umad_enable_pkey(&self->server);
-	reg = umad_reg_vendor(2, 1ULL << MAD_GET | 1ULL << MAD_SEND);
-	self->sid = umad_register(&self->server, &reg);
+	self->cid = umad_open_agent(&self->port, &umad_abi_new, umad_reg_send_only(2),
+				    &self->client);
+	self->sid = umad_open_agent(&self->port, &umad_abi_new,
+				    umad_reg_vendor(2, umad_get_send), &self->server);
 	self->before = umad_statistics(&self->port);
 }
 
 FIXTURE_TEARDOWN(statistics)
 {
-	umad_close(&self->client);
-	umad_close(&self->server);
+	umad_close_both(self);
 }
 
 #define expect_changes(self, changes)					\
@@ -86,12 +76,11 @@ TEST_F(statistics, request_and_response)
 
 TEST_F(statistics, rmpp_message)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 0);
+	struct umad_reg reg = umad_reg_rmpp(2, 0);
 	struct umad_long msg;
 	struct umad_msg head;
 	__u32 cid, sid;
 
-	reg.rmpp_version = 1;
 	cid = umad_register(&self->client, &reg);
 	umad_unregister(&self->server, self->sid);
 	reg.methods[0] = 1ULL << MAD_SEND;
@@ -161,42 +150,32 @@ TEST_F(statistics, refused_limit)
 	char saved[16];
 
 	ASSERT_EQ(0, umad_sysfs_read(saved, sizeof(saved), UMAD_MAX_SENDS));
-	ASSERT_EQ(0, umad_fabric_put(UMAD_MAX_SENDS, "0"));
-	errno = 0;
-	EXPECT_EQ(-1, _umad_write(&self->client, &msg));
-	EXPECT_EQ(ENOBUFS, errno);
-	ASSERT_EQ(0, umad_fabric_put(UMAD_MAX_SENDS, saved));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, "0"));
+	umad_err(ENOBUFS, _umad_write(&self->client, &msg));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, saved));
 	expect_changes(self, "refused_limit+1");
 }
 
 TEST_F(statistics, refused_memory)
 {
 	const size_t len = 20 << 20;	/* beyond the limit it may have less */
-	struct umad_reg reg = umad_reg_vendor(2, 0);
-	struct umad_cgroup root = { "/sys/fs/cgroup" };
+	struct umad_reg reg = umad_reg_rmpp(2, 0);
 	struct umad_cgroup group;
 	struct umad_file file;
 	struct umad_msg head;
 	__u8 *buf;
 
 	umad_cgroup_make(&group);
-	if (umad_cgroup_charged(&group) < 0)
-		SKIP(return, UMAD_NO_CGROUP);
 	buf = calloc(1, len);
 	ASSERT_TRUE(buf);
-	ASSERT_EQ(0, umad_cgroup_join(&group));
-	umad_open(&self->port, O_RDWR, &file);
-	ASSERT_EQ(0, umad_cgroup_join(&root));
-	umad_enable_pkey(&file);
-	reg.rmpp_version = 1;
+	umad_cgroup_open(&group, &self->port, &file);
 	head = umad_msg(&self->port, umad_register(&file, &reg), MAD_SEND, 8);
 	umad_make_active(&head);
 	umad_pack(&file, &head, MAD_VENDOR_HDR, buf);
 	expect_changes(self, "files+1 agents+1");
 
 	ASSERT_EQ(0, umad_cgroup_limit(&group, 2 << 20));
-	EXPECT_EQ(-1, write(file.fd, buf, len));
-	EXPECT_EQ(ENOMEM, errno);
+	umad_err(ENOMEM, write(file.fd, buf, len));
 	expect_changes(self, "refused_memory+1");
 	umad_close(&file);
 	umad_cgroup_remove(&group);
@@ -253,7 +232,7 @@ TEST_F(statistics, no_methods_without_a_class)
 	int n = 0;
 	FILE *f;
 
-	reg.methods[0] = 1ULL << MAD_GET | 1ULL << MAD_SEND;
+	reg.methods[0] = umad_get_send;
 	reg.methods[1] = 1;
 	umad_register(&self->client, &reg);
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->client.fd);
@@ -284,8 +263,7 @@ TEST_F(statistics, refusal_that_ends_writev)
 		iov[i] = (struct iovec){ &msg[i], sizeof(msg[i]) };
 	EXPECT_EQ((ssize_t)sizeof(msg[0]), writev(self->client.fd, iov, 3));
 	expect_changes(self, "sent+1 refused_duplicate+1 outstanding+1");
-	EXPECT_EQ(-1, writev(self->client.fd, iov + 1, 2));
-	EXPECT_EQ(EINVAL, errno);
+	umad_err(EINVAL, writev(self->client.fd, iov + 1, 2));
 	expect_changes(self, "refused_duplicate+1");
 }
 
@@ -316,9 +294,9 @@ TEST_F(statistics, cpu_goes_offline)
 	}
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(all), &all));
 	expect_changes(self, "sent+3 refused_duplicate+3 outstanding+3");
-	ASSERT_EQ(0, umad_fabric_put(online, "0"));
+	ASSERT_EQ(0, umad_sysfs_write(online, "0"));
 	expect_changes(self, "");
-	ASSERT_EQ(0, umad_fabric_put(online, "1"));
+	ASSERT_EQ(0, umad_sysfs_write(online, "1"));
 	expect_changes(self, "");
 }
 
@@ -345,30 +323,19 @@ TEST(dropped_address)
 	struct umad_fabric fabric = { .hosts = 2 };
 	struct umad_file client, server;
 	struct umad_statistics before;
-	struct umad_reg reg;
+	__u32 cid;
 	struct umad_msg msg;
 
 	if (umad_reference())
 		SKIP(return, UMAD_NO_STATISTICS);
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
-	umad_fabric_start(&fabric);
-	umad_fabric_up(&fabric);
-	umad_open(&fabric.host[0], O_RDWR | O_NONBLOCK, &client);
-	reg = umad_reg_send_only(2);
-	umad_register(&client, &reg);
-	msg = umad_msg(&fabric.host[1], reg.id, MAD_SEND, 11);
-	client.hlen = UMAD_HDR_NEW;
-	umad_open(&fabric.host[1], O_RDWR | O_NONBLOCK, &server);
-	reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
-	umad_register(&server, &reg);
+	umad_subnet(&fabric);
+	cid = umad_open_agent(&fabric.host[0], &umad_abi_new, umad_reg_send_only(2), &client);
+	umad_open_agent(&fabric.host[1], &umad_abi_new, umad_reg_vendor(2, 1ULL << MAD_SEND),
+			&server);
 	before = umad_statistics(&fabric.host[1]);
 
-	memset(msg.hdr.gid, 0, sizeof(msg.hdr.gid));
-	msg.hdr.gid[0] = 0xff;
-	msg.hdr.gid[1] = 0x12;
-	msg.hdr.gid[15] = 1;
-	msg.hdr.lid = htobe16(fabric.lid[1]);
+	msg = umad_msg(&fabric.host[1], cid, MAD_SEND, 11);
+	umad_msg_to_group(&msg);
 	umad_write(&client, &msg);
 	umad_expect_empty(&client);
 	umad_expect_changes(&before, &fabric.host[1], "dropped_address+1");
@@ -386,8 +353,6 @@ TEST(ports)
 
 	if (umad_reference())
 		SKIP(return, UMAD_NO_STATISTICS);
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	umad_fabric_start(&fabric);
 	host = fabric.host[0];
 	EXPECT_EQ(0, umad_statistic(&host, "sent"));

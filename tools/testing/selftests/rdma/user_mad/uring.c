@@ -3,13 +3,11 @@
  * io_uring: what needs no waiting is done at once, also on descriptors that block,
  * and a read that has to wait does so without a thread of the kernel's.
  */
-#include <liburing.h>
-
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
-#include "lib/device.h"
 #include "lib/pair.h"
-#include "lib/vector.h"
+#include "lib/subnet.h"
+#include "lib/uring.h"
 
 #define LONG_MS		600000
 #define GROUP		7	/* of provided buffers */
@@ -17,20 +15,9 @@
 /* Linux 6.7 has it, not every liburing */
 #define OP_READ_MULTISHOT 49
 
-#define NO_IO_URING	"no io_uring in this kernel, or not for us"
 #define BY_WORKER	"a worker of the kernel's does what needs no waiting"
 
 static struct umad_vector vector;
-
-/* False if the kernel has no io_uring, or the administrator has turned it off */
-#define ring_setup(ring) ({						\
-	int __ret = io_uring_queue_init(UMAD_VECTOR, ring, 0);		\
-									\
-	if (!access("/proc/sys/kernel/io_uring_disabled", F_OK) &&	\
-	    __ret != -EPERM)						\
-		ASSERT_EQ(0, __ret);					\
-	!__ret;								\
-})
 
 /* Whether a thread was made for us that does what would wait */
 static bool have_worker(void)
@@ -71,55 +58,13 @@ static struct io_uring_sqe *ring_write(struct io_uring *ring, const struct umad_
 	return sqe;
 }
 
-/* The next completion within @ms; false if there is none */
-static bool ring_next(struct io_uring *ring, struct io_uring_cqe *result, int ms)
-{
-	struct __kernel_timespec ts = { ms / 1000, ms % 1000 * 1000000L };
-	struct io_uring_cqe *cqe;
-
-	if (ms ? io_uring_wait_cqe_timeout(ring, &cqe, &ts) :
-		 io_uring_peek_cqe(ring, &cqe))
-		return false;
-	*result = *cqe;
-	io_uring_cqe_seen(ring, cqe);
-	return true;
-}
-
-#define ring_submit(ring, count)					\
-	ASSERT_EQ(count, io_uring_submit(ring))
-
-#define ring_expect(ring, want, ms) do {				\
-	struct io_uring_cqe __cqe = {};					\
-									\
-	ASSERT_TRUE(ring_next(ring, &__cqe, ms))			\
-		TH_LOG("no completion");				\
-	EXPECT_EQ(want, __cqe.res);					\
-} while (0)
-
-#define send_mads(self, first, count) do {				\
-	struct umad_msg __msg;						\
-	__u32 __i;							\
-									\
-	for (__i = 0; __i < (count); __i++) {				\
-		__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND,	\
-				 (first) + __i);			\
-		umad_write(&(self)->client, &__msg);			\
-	}								\
-} while (0)
-
-/* ... and now they are there */
-#define queue_mads(self, first, count) do {				\
-	send_mads(self, first, count);					\
-	ASSERT_TRUE(umad_unread_reaches(&(self)->server, count));	\
-} while (0)
-
 /* Reads: the server of a pair, which blocks */
 
-#define reading(self, ring) ({						\
+#define reading(self, ring) do {					\
 	umad_make_blocking(&(self)->server);				\
 	umad_vector_rooms(&vector, &(self)->server);			\
-	ring_setup(ring);						\
-})
+	umad_ring(ring, UMAD_VECTOR);					\
+} while (0)
 
 TEST_F(pair, read_inline)
 {
@@ -128,15 +73,14 @@ TEST_F(pair, read_inline)
 	struct io_uring ring;
 	bool at_once;
 
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
-	queue_mads(self, 0, 1);
+	reading(self, &ring);
+	umad_queue_mads(self, 0, 1);
 	ring_read(&ring, &self->server, 0);
-	ring_submit(&ring, 1);
-	at_once = ring_next(&ring, &cqe, 0);
+	umad_ring_submit(&ring, 1);
+	at_once = umad_ring_next(&ring, &cqe, 0);
 	EXPECT_FIXED(at_once && !have_worker(), BY_WORKER);
 	if (!at_once)
-		ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+		ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 	EXPECT_EQ(len, cqe.res);
 	umad_vector_expect(&vector, 0, 0);
 	io_uring_queue_exit(&ring);
@@ -149,19 +93,18 @@ TEST_F(pair, read_many)
 	struct io_uring_cqe cqe;
 	struct io_uring ring;
 
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
-	queue_mads(self, 0, UMAD_VECTOR);
+	reading(self, &ring);
+	umad_queue_mads(self, 0, UMAD_VECTOR);
 	for (i = 0; i < UMAD_VECTOR; i++)
 		ring_read(&ring, &self->server, i);
-	ring_submit(&ring, UMAD_VECTOR);
+	umad_ring_submit(&ring, UMAD_VECTOR);
 	if (umad_reference()) {
 		/* Workers take them in any order */
 		for (i = 0; i < UMAD_VECTOR; i++)
-			ring_expect(&ring, len, UMAD_SOON_MS);
+			umad_ring_expect(&ring, len, UMAD_SOON_MS);
 	} else {
 		for (i = 0; i < UMAD_VECTOR; i++) {
-			ASSERT_TRUE(ring_next(&ring, &cqe, 0));
+			ASSERT_TRUE(umad_ring_next(&ring, &cqe, 0));
 			EXPECT_EQ(i, (int)cqe.user_data);
 			EXPECT_EQ(len, cqe.res);
 			umad_vector_expect(&vector, i, i);
@@ -180,13 +123,12 @@ TEST_F(pair, readv)
 
 	if (umad_reference())
 		SKIP(return, "there, readv() waits until all elements are full");
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
-	queue_mads(self, 0, 3);
+	reading(self, &ring);
+	umad_queue_mads(self, 0, 3);
 	sqe = io_uring_get_sqe(&ring);
 	io_uring_prep_readv(sqe, self->server.fd, vector.iov, 4, 0);
-	ring_submit(&ring, 1);
-	ring_expect(&ring, 3 * len, 0);
+	umad_ring_submit(&ring, 1);
+	umad_ring_expect(&ring, 3 * len, 0);
 	umad_vector_expect(&vector, 0, 0);
 	umad_vector_expect(&vector, 1, 1);
 	umad_vector_expect(&vector, 2, 2);
@@ -201,16 +143,15 @@ TEST_F(pair, read_waits_by_poll)
 	struct io_uring_cqe cqe;
 	struct io_uring ring;
 
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
+	reading(self, &ring);
 	for (i = 0; i < 4; i++)
 		ring_read(&ring, &self->server, i);
-	ring_submit(&ring, 4);
-	EXPECT_FALSE(ring_next(&ring, &cqe, 0));
+	umad_ring_submit(&ring, 4);
+	EXPECT_FALSE(umad_ring_next(&ring, &cqe, 0));
 	EXPECT_FALSE(have_worker());
-	send_mads(self, 0, 4);
+	umad_send_mads(self, 0, 4);
 	for (i = 0; i < 4; i++)
-		ring_expect(&ring, len, UMAD_SOON_MS);
+		umad_ring_expect(&ring, len, UMAD_SOON_MS);
 	EXPECT_FIXED(!have_worker(), BY_WORKER);
 	io_uring_queue_exit(&ring);
 }
@@ -221,11 +162,10 @@ TEST_F(pair, read_nowait)
 	struct io_uring_cqe cqe;
 	struct io_uring ring;
 
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
+	reading(self, &ring);
 	ring_read(&ring, &self->server, 0)->rw_flags = RWF_NOWAIT;
-	ring_submit(&ring, 1);
-	ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+	umad_ring_submit(&ring, 1);
+	ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 	EXPECT_FIXED(cqe.res == -EAGAIN, "RWF_NOWAIT is refused");
 	EXPECT_FALSE(have_worker());
 	io_uring_queue_exit(&ring);
@@ -238,19 +178,18 @@ TEST_F(pair, read_refused)
 
 	if (umad_reference())
 		SKIP(return, BY_WORKER);
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
-	queue_mads(self, 0, 1);
+	reading(self, &ring);
+	umad_queue_mads(self, 0, 1);
 	vector.iov[0].iov_len--;
 	ring_read(&ring, &self->server, 0);
 	vector.iov[0] = (struct iovec){ NULL, umad_mad_len(&self->server) };
 	ring_read(&ring, &self->server, 0);
 	vector.iov[0].iov_len = 0;
 	ring_read(&ring, &self->server, 0);
-	ring_submit(&ring, 3);
-	ring_expect(&ring, -EINVAL, 0);
-	ring_expect(&ring, -EFAULT, 0);
-	ring_expect(&ring, -EINVAL, 0);
+	umad_ring_submit(&ring, 3);
+	umad_ring_expect(&ring, -EINVAL, 0);
+	umad_ring_expect(&ring, -EFAULT, 0);
+	umad_ring_expect(&ring, -EINVAL, 0);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
 	io_uring_queue_exit(&ring);
@@ -265,19 +204,18 @@ TEST_F(pair, read_cancelled)
 	struct umad_msg got;
 	int i;
 
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
+	reading(self, &ring);
 	ring_read(&ring, &self->server, 1);
-	ring_submit(&ring, 1);
+	umad_ring_submit(&ring, 1);
 	sqe = io_uring_get_sqe(&ring);
 	io_uring_prep_cancel64(sqe, 1, 0);
 	sqe->user_data = 2;
-	ring_submit(&ring, 1);
+	umad_ring_submit(&ring, 1);
 	for (i = 0; i < 2; i++) {
-		ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+		ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 		EXPECT_EQ(cqe.user_data == 1 ? -ECANCELED : 0, cqe.res);
 	}
-	send_mads(self, 0, 1);
+	umad_send_mads(self, 0, 1);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
 	EXPECT_TRUE(umad_vector_untouched(&vector, 1, 0));
@@ -348,7 +286,7 @@ static void ring_read_multishot(struct io_uring *ring, const struct umad_file *f
 	struct io_uring_cqe __cqe = {};					\
 	struct mad __mad;						\
 									\
-	ASSERT_TRUE(ring_next(ring, &__cqe, UMAD_SOON_MS))		\
+	ASSERT_TRUE(umad_ring_next(ring, &__cqe, UMAD_SOON_MS))		\
 		TH_LOG("no completion");				\
 	ASSERT_EQ((int)umad_mad_len(file), __cqe.res);			\
 	EXPECT_TRUE(__cqe.flags & IORING_CQE_F_MORE);			\
@@ -372,7 +310,7 @@ static void ring_read_multishot(struct io_uring *ring, const struct umad_file *f
 									\
 	/* How many it has found, or 0 */				\
 	ASSERT_LE(0, io_uring_register_sync_cancel(ring, &__reg));	\
-	ring_expect(ring, -ECANCELED, UMAD_SOON_MS);			\
+	umad_ring_expect(ring, -ECANCELED, UMAD_SOON_MS);			\
 } while (0)
 
 TEST_F(pair, multishot)
@@ -383,21 +321,20 @@ TEST_F(pair, multishot)
 
 	if (umad_reference())
 		SKIP(return, BY_WORKER);
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
+	reading(self, &ring);
 	if (!have_multishot(&ring))
 		SKIP(return, "this kernel has no multishot reads");
 	ASSERT_EQ(0, buffers_register(&ring));
-	queue_mads(self, 0, 3);
+	umad_queue_mads(self, 0, 3);
 	ring_read_multishot(&ring, &self->server);
-	ring_submit(&ring, 1);
+	umad_ring_submit(&ring, 1);
 	for (i = 0; i < 3; i++)
 		expect_shot(&ring, &self->server, i);
-	EXPECT_FALSE(ring_next(&ring, &cqe, 0));
+	EXPECT_FALSE(umad_ring_next(&ring, &cqe, 0));
 
 	/* More than there are buffers, one after the other */
 	for (; i < 3 * BUFFERS; i++) {
-		send_mads(self, i, 1);
+		umad_send_mads(self, i, 1);
 		expect_shot(&ring, &self->server, i);
 	}
 	EXPECT_FALSE(have_worker());
@@ -416,19 +353,18 @@ TEST_F(pair, multishot_out_of_buffers)
 
 	if (umad_reference())
 		SKIP(return, BY_WORKER);
-	if (!reading(self, &ring))
-		SKIP(return, NO_IO_URING);
+	reading(self, &ring);
 	if (!have_multishot(&ring))
 		SKIP(return, "this kernel has no multishot reads");
 	ASSERT_EQ(0, buffers_register(&ring));
-	queue_mads(self, 0, BUFFERS + 1);
+	umad_queue_mads(self, 0, BUFFERS + 1);
 	ring_read_multishot(&ring, &self->server);
-	ring_submit(&ring, 1);
+	umad_ring_submit(&ring, 1);
 	for (i = 0; i < BUFFERS; i++) {
-		ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+		ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 		EXPECT_EQ((int)umad_mad_len(&self->server), cqe.res);
 	}
-	ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+	ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 	EXPECT_EQ(-ENOBUFS, cqe.res);
 	EXPECT_FALSE(cqe.flags & IORING_CQE_F_MORE);
 	umad_read(&self->server, &got);
@@ -445,13 +381,12 @@ TEST_F(pair, write_waits)
 	struct io_uring ring;
 	struct umad_msg got;
 
-	if (!ring_setup(&ring))
-		SKIP(return, NO_IO_URING);
+	umad_ring(&ring, UMAD_VECTOR);
 	msg.hdr.timeout_ms = LONG_MS;
 	umad_vector_put(&vector, 0, &self->client, &msg);
 	ring_write(&ring, &self->client, 0);
-	ring_submit(&ring, 1);
-	ring_expect(&ring, (int)umad_mad_len(&self->client), UMAD_SOON_MS);
+	umad_ring_submit(&ring, 1);
+	umad_ring_expect(&ring, (int)umad_mad_len(&self->client), UMAD_SOON_MS);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(5, (int)(__u32)be64toh(got.mad.tid));
 	/* However often that was tried, it was sent once */
@@ -467,18 +402,16 @@ TEST_F(pair, write_nowait)
 	struct io_uring ring;
 	struct umad_msg got;
 
-	if (!ring_setup(&ring))
-		SKIP(return, NO_IO_URING);
+	umad_ring(&ring, UMAD_VECTOR);
 	msg.hdr.timeout_ms = LONG_MS;
 	umad_vector_put(&vector, 0, &self->client, &msg);
 	ring_write(&ring, &self->client, 0)->rw_flags = RWF_NOWAIT;
-	ring_submit(&ring, 1);
-	ASSERT_TRUE(ring_next(&ring, &cqe, UMAD_SOON_MS));
+	umad_ring_submit(&ring, 1);
+	ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 	EXPECT_FIXED(cqe.res == -EAGAIN, "RWF_NOWAIT is refused");
 	EXPECT_FALSE(have_worker());
 	pair_expect_nothing_sent(self);
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &got);
+	pair_deliver(self, &msg, &got);
 	io_uring_queue_exit(&ring);
 }
 
@@ -490,33 +423,23 @@ FIXTURE(ib)
 	struct umad_file file;
 	__u32 id;
 	struct io_uring ring;
-	bool have_ring;
 };
 
 FIXTURE_SETUP(ib)
 {
-	struct umad_reg reg = umad_reg_vendor(2, pair_methods);
-
-	self->file.fd = -1;
-	if (!umad_device_possible(UMAD_MADSIM))
-		SKIP(return, UMAD_NO_DEVICE(UMAD_MADSIM));
-	self->have_ring = ring_setup(&self->ring);
-	if (!self->have_ring)
-		SKIP(return, NO_IO_URING);
-	ASSERT_EQ(0, umad_device_make(&self->device, UMAD_MADSIM));
-	umad_fabric_up(&self->device.fabric);
-	umad_open(&self->device.port, O_RDWR, &self->file);
-	umad_enable_pkey(&self->file);
-	self->id = umad_register(&self->file, &reg);
+	umad_ring(&self->ring, UMAD_VECTOR);
+	umad_device(&self->device, UMAD_MADSIM);
+	ASSERT_EQ(0, umad_device_up(&self->device));
+	self->id = umad_open_agent(&self->device.port, &umad_abi_new,
+				   umad_reg_vendor(2, umad_get_set_send), &self->file);
+	umad_make_blocking(&self->file);
 }
 
 FIXTURE_TEARDOWN(ib)
 {
-	if (self->have_ring)
-		io_uring_queue_exit(&self->ring);
+	io_uring_queue_exit(&self->ring);
 	umad_close(&self->file);
-	if (self->device.port.name[0])
-		umad_device_free(&self->device);
+	umad_device_free(&self->device);
 }
 
 /* To itself, and nobody answers */
@@ -524,8 +447,6 @@ static struct umad_msg ib_request(FIXTURE_DATA(ib) *self, __u32 tid)
 {
 	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_GET, tid);
 
-	msg.hdr.grh_present = 0;
-	msg.hdr.lid = htobe16(self->device.fabric.lid[0]);
 	msg.hdr.timeout_ms = LONG_MS;
 	return msg;
 }
@@ -541,10 +462,10 @@ TEST_F(ib, write_many)
 		umad_vector_put(&vector, i, &self->file, &msg);
 		ring_write(&self->ring, &self->file, i);
 	}
-	ring_submit(&self->ring, UMAD_VECTOR);
+	umad_ring_submit(&self->ring, UMAD_VECTOR);
 	for (i = 0; i < UMAD_VECTOR; i++) {
-		ASSERT_TRUE(ring_next(&self->ring, &cqe,
-				      umad_reference() ? UMAD_SOON_MS : 0));
+		ASSERT_TRUE(umad_ring_next(&self->ring, &cqe,
+					   umad_reference() ? UMAD_SOON_MS : 0));
 		EXPECT_EQ(len, cqe.res);
 		if (!umad_reference())
 			EXPECT_EQ(i, (int)cqe.user_data);
@@ -571,9 +492,9 @@ TEST_F(ib, write_refused)
 		umad_vector_put(&vector, i, &self->file, &msg);
 		ring_write(&self->ring, &self->file, i);
 	}
-	ring_submit(&self->ring, 4);
+	umad_ring_submit(&self->ring, 4);
 	for (i = 0; i < 4; i++) {
-		ASSERT_TRUE(ring_next(&self->ring, &cqe, 0));
+		ASSERT_TRUE(umad_ring_next(&self->ring, &cqe, 0));
 		EXPECT_EQ(cqe.user_data == 2 ? -EINVAL : len, cqe.res);
 	}
 	for (i = 0; i < 4; i++) {
@@ -598,10 +519,10 @@ TEST_F(ib, removal)
 		ASSERT_EQ(0, buffers_register(&self->ring));
 		ring_read_multishot(&self->ring, &self->file);
 	}
-	ring_submit(&self->ring, 3 + multishot);
+	umad_ring_submit(&self->ring, 3 + multishot);
 	ASSERT_EQ(0, umad_device_remove(&self->device));
 	for (i = 0; i < 3 + multishot; i++) {
-		ASSERT_TRUE(ring_next(&self->ring, &cqe, UMAD_SOON_MS));
+		ASSERT_TRUE(umad_ring_next(&self->ring, &cqe, UMAD_SOON_MS));
 		EXPECT_EQ(-EIO, cqe.res);
 		EXPECT_FALSE(cqe.flags & IORING_CQE_F_MORE);
 	}
@@ -611,9 +532,9 @@ TEST_F(ib, removal)
 	ring_read(&self->ring, &self->file, 0);
 	umad_vector_put(&vector, 1, &self->file, &msg);
 	ring_write(&self->ring, &self->file, 1);
-	ring_submit(&self->ring, 2);
+	umad_ring_submit(&self->ring, 2);
 	for (i = 0; i < 2; i++)
-		ring_expect(&self->ring, -EIO, UMAD_SOON_MS);
+		umad_ring_expect(&self->ring, -EIO, UMAD_SOON_MS);
 }
 
 TEST_HARNESS_MAIN

@@ -3,29 +3,21 @@
  * io_uring with registered buffers, READ_FIXED and WRITE_FIXED: one packet a request,
  * in memory that the kernel knows by number and holds, and finds page by page.
  */
-#include <liburing.h>
-
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
 #include "lib/long.h"
-#include "lib/vector.h"
+#include "lib/subnet.h"
+#include "lib/uring.h"
 
 #define ENTRIES		16
 #define LONG_LEN	(3 * 4096 * 8 + 77)
 #define GUARD		0xa5
 
-#define NO_IO_URING	"no io_uring in this kernel, or not for us"
-
 FIXTURE(fixed)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_fabric fabric;
 	struct umad_port port;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
 	struct io_uring ring;
-	bool have_ring;
 	size_t page;
 	size_t size;
 	__u8 *mem;		/* one registered buffer */
@@ -34,56 +26,21 @@ FIXTURE(fixed)
 
 FIXTURE_VARIANT(fixed)
 {
+	enum umad_device_kind kind;
 	struct umad_abi abi;
-	bool madsim;
 };
 
-FIXTURE_VARIANT_ADD(fixed, rxe_old)
-{
-	.abi = UMAD_ABI_v1_old,
-};
-
-FIXTURE_VARIANT_ADD(fixed, rxe_new)
-{
-	.abi = UMAD_ABI_v2_new,
-};
-
-FIXTURE_VARIANT_ADD(fixed, madsim)
-{
-	.abi = UMAD_ABI_v2_new,
-	.madsim = true,
-};
-
-#define open_agent(self, variant, file, methods) ({			\
-	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api, methods); \
-									\
-	umad_open_abi(&(self)->port, &(variant)->abi, O_RDWR | O_NONBLOCK, file); \
-	__reg.rmpp_version = 1;						\
-	umad_register(file, &__reg);					\
-})
+umad_device_variant(fixed, rxe_old, UMAD_RXE, .abi = UMAD_ABI_v1_old);
+umad_device_variant(fixed, rxe_new, UMAD_RXE, .abi = UMAD_ABI_v2_new);
+umad_device_variant(fixed, madsim, UMAD_MADSIM, .abi = UMAD_ABI_v2_new);
 
 FIXTURE_SETUP(fixed)
 {
+	int api = variant->abi.api;
 	struct iovec iov;
-	int ret;
 
-	self->client.fd = -1;
-	self->server.fd = -1;
-	if (variant->madsim) {
-		if (!umad_have_fabrics())
-			SKIP(return, UMAD_NO_FABRICS);
-		self->fabric = (struct umad_fabric){ .hosts = 2 };
-		umad_fabric_start(&self->fabric);
-		umad_fabric_up(&self->fabric);
-		self->port = self->fabric.host[0];
-	} else {
-		umad_port(&self->port);
-	}
-	ret = io_uring_queue_init(ENTRIES, &self->ring, 0);
-	self->have_ring = !ret;
-	if (ret == -EPERM || access("/proc/sys/kernel/io_uring_disabled", F_OK))
-		SKIP(return, NO_IO_URING);
-	ASSERT_EQ(0, ret);
+	umad_subnet_port(variant->kind, &self->fabric, &self->port);
+	umad_ring(&self->ring, ENTRIES);
 
 	self->page = sysconf(_SC_PAGESIZE);
 	self->size = 2 * LONG_LEN + 16 * self->page;
@@ -95,40 +52,29 @@ FIXTURE_SETUP(fixed)
 	ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &iov, 1));
 	umad_long_alloc(&self->msg, LONG_LEN + 4096);
 
-	self->cid = open_agent(self, variant, &self->client, 0);
-	self->sid = open_agent(self, variant, &self->server,
-			       1ULL << MAD_GET | 1ULL << MAD_SEND);
+	self->cid = umad_open_agent(&self->port, &variant->abi, umad_reg_rmpp(api, 0),
+				    &self->client);
+	self->sid = umad_open_agent(&self->port, &variant->abi,
+				    umad_reg_rmpp(api, umad_get_send), &self->server);
 }
 
 FIXTURE_TEARDOWN(fixed)
 {
-	if (self->have_ring)
-		io_uring_queue_exit(&self->ring);
-	umad_close(&self->client);
-	umad_close(&self->server);
-	if (self->fabric.hosts)
-		umad_fabric_stop();
-	if (self->msg.in)
-		umad_long_free(&self->msg);
+	io_uring_queue_exit(&self->ring);
+	umad_close_both(self);
+	umad_fabric_stop();
+	umad_long_free(&self->msg);
 }
 
 static struct umad_msg message(FIXTURE_DATA(fixed) *self, __u8 method, int tid)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, method, tid);
-
-	if (self->fabric.hosts) {
-		msg.hdr.grh_present = 0;
-		msg.hdr.lid = htobe16(self->fabric.lid[0]);
-	}
-	return msg;
+	return umad_msg(&self->port, self->cid, method, tid);
 }
 
 /* The result of a request of @len bytes at offset @at of the buffer */
 #define submit(self, file, write, at, len) ({				\
-	struct __kernel_timespec __ts = { 2 * UMAD_SOON_MS / 1000, 0 };	\
 	struct io_uring_sqe *__sqe = io_uring_get_sqe(&(self)->ring);	\
-	struct io_uring_cqe *__cqe;					\
-	int __res;							\
+	struct io_uring_cqe __cqe = {};					\
 									\
 	ASSERT_GE((self)->size, (at) + (len));				\
 	if (write)							\
@@ -137,12 +83,10 @@ static struct umad_msg message(FIXTURE_DATA(fixed) *self, __u8 method, int tid)
 	else								\
 		io_uring_prep_read_fixed(__sqe, (file)->fd, (self)->mem + (at), \
 					 len, 0, 0);			\
-	ASSERT_EQ(1, io_uring_submit(&(self)->ring));			\
-	ASSERT_EQ(0, io_uring_wait_cqe_timeout(&(self)->ring, &__cqe, &__ts)) \
+	umad_ring_submit(&(self)->ring, 1);				\
+	ASSERT_TRUE(umad_ring_next(&(self)->ring, &__cqe, 2 * UMAD_SOON_MS)) \
 		TH_LOG("no completion");				\
-	__res = __cqe->res;						\
-	io_uring_cqe_seen(&(self)->ring, __cqe);			\
-	__res;								\
+	__cqe.res;							\
 })
 
 #define read_fixed(self, file, at, len)		submit(self, file, false, at, len)
@@ -216,7 +160,6 @@ TEST_F(fixed, one_packet_a_request)
 {
 	size_t len = umad_mad_len(&self->server);
 	struct io_uring_sqe *sqe;
-	struct io_uring_cqe *cqe;
 	struct umad_msg msg;
 	int i;
 
@@ -226,18 +169,13 @@ TEST_F(fixed, one_packet_a_request)
 		io_uring_prep_read_fixed(sqe, self->server.fd, self->mem + i * 4 * len,
 					 4 * len, 0, 0);
 	}
-	ASSERT_EQ(3, io_uring_submit(&self->ring));
+	umad_ring_submit(&self->ring, 3);
 	for (i = 0; i < 3; i++) {
 		msg = message(self, MAD_SEND, i);
 		umad_write(&self->client, &msg);
 	}
-	for (i = 0; i < 3; i++) {
-		struct __kernel_timespec soon = { UMAD_SOON_MS / 1000, 0 };
-
-		ASSERT_EQ(0, io_uring_wait_cqe_timeout(&self->ring, &cqe, &soon));
-		EXPECT_EQ((int)len, cqe->res);
-		io_uring_cqe_seen(&self->ring, cqe);
-	}
+	for (i = 0; i < 3; i++)
+		umad_ring_expect(&self->ring, (int)len, UMAD_SOON_MS);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(GUARD, self->mem[i * 4 * len + len]);
 }
@@ -248,11 +186,7 @@ TEST_F(fixed, timeout_record)
 	struct umad_msg msg = message(self, MAD_GET, 9), got = {};
 	size_t at = self->page - hlen - 3;
 
-	/* To where nobody is, of a class that nobody serves */
-	if (variant->madsim)
-		msg.hdr.lid = htobe16(0x1234);
-	else
-		umad_msg_to_nobody(&msg);
+	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = 20;
 	umad_pack(&self->client, &msg, MAD_SIZE, self->mem + at);
 	ASSERT_EQ((int)umad_mad_len(&self->client),

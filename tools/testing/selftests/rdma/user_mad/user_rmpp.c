@@ -5,8 +5,8 @@
  * that talk to the kernel's, and end its transfers in every way there is.
  */
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
 #include "lib/rmpp.h"
+#include "lib/subnet.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define LEN		(150 * SEG_DATA + 77)
@@ -40,40 +40,27 @@ FIXTURE(user_rmpp)
 	struct umad_long msg;
 };
 
-static void open_agent(struct __test_metadata *_metadata,
-		       const struct umad_port *port, struct umad_file *file,
-		       __u32 flags, __u32 *id)
+static __u32 open_agent(struct __test_metadata *_metadata, const struct umad_port *port,
+			struct umad_file *file, __u32 flags)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET |
-					      1ULL << MAD_SEND);
+	struct umad_reg reg = umad_reg_rmpp(2, umad_get_send);
 
-	umad_open(port, O_RDWR | O_NONBLOCK, file);
-	umad_enable_pkey(file);
-	reg.rmpp_version = 1;
 	reg.flags = flags;
-	*id = umad_register(file, &reg);
+	return umad_open_agent(port, &umad_abi_new, reg, file);
 }
 
 FIXTURE_SETUP(user_rmpp)
 {
-	self->kernel.fd = -1;
-	self->user.fd = -1;
-	self->peer.fd = -1;
 	self->tid = 1;
-	self->msg = (struct umad_long){};
 	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_long_alloc(&self->msg, 1 << 20);
 
-	open_agent(_metadata, &self->fabric.host[0], &self->kernel, 0,
-		   &self->kid);
-	open_agent(_metadata, &self->fabric.host[1], &self->user,
-		   IB_USER_MAD_USER_RMPP, &self->uid);
-	open_agent(_metadata, &self->fabric.host[2], &self->peer,
-		   IB_USER_MAD_USER_RMPP, &self->pid);
+	self->kid = open_agent(_metadata, &self->fabric.host[0], &self->kernel, 0);
+	self->uid = open_agent(_metadata, &self->fabric.host[1], &self->user,
+			       IB_USER_MAD_USER_RMPP);
+	self->pid = open_agent(_metadata, &self->fabric.host[2], &self->peer,
+			       IB_USER_MAD_USER_RMPP);
 }
 
 FIXTURE_TEARDOWN(user_rmpp)
@@ -85,20 +72,15 @@ FIXTURE_TEARDOWN(user_rmpp)
 	umad_fabric_stop();
 }
 
-static struct umad_msg next_head(FIXTURE_DATA(user_rmpp) *self, int from,
-				 __u32 id, int to, __u8 method)
+static struct umad_msg next_head(FIXTURE_DATA(user_rmpp) *self, __u32 id, int to,
+				 __u8 method)
 {
-	struct umad_msg head = umad_msg(&self->fabric.host[from], id, method,
-					self->tid++);
-
-	head.hdr.grh_present = 0;
-	head.hdr.lid = htobe16(self->fabric.lid[to]);
-	return head;
+	return umad_msg(&self->fabric.host[to], id, method, self->tid++);
 }
 
 /* From the kernel to user space, which may lose a segment the first time */
 #define expect_received(self, len, lose_) do {				\
-	struct umad_msg __head = next_head(self, 0, (self)->kid, 1,	\
+	struct umad_msg __head = next_head(self, (self)->kid, 1,	\
 					   MAD_SEND);			\
 	struct umad_rmpp __rmpp = { .file = &(self)->user, .lose = lose_ }; \
 									\
@@ -110,7 +92,7 @@ static struct umad_msg next_head(FIXTURE_DATA(user_rmpp) *self, int from,
 		  _umad_rmpp_receive(&__rmpp, (self)->msg.in, len));	\
 	EXPECT_EQ((size_t)(len), umad_pattern_same((self)->msg.in, len,	\
 						   (self)->tid));	\
-	EXPECT_EQ((self)->fabric.lid[0], be16toh(__rmpp.head.hdr.lid));	\
+	EXPECT_EQ((self)->fabric.host[0].lid, be16toh(__rmpp.head.hdr.lid));	\
 	EXPECT_EQ((__u32)be64toh(__head.mad.tid),			\
 		  (__u32)be64toh(__rmpp.head.mad.tid));			\
 	EXPECT_EQ(0, __rmpp.lose);	/* it was, and came again */	\
@@ -122,7 +104,7 @@ static struct umad_msg next_head(FIXTURE_DATA(user_rmpp) *self, int from,
 #define expect_sent(self, len, lose_) do {				\
 	struct umad_rmpp __rmpp = { .file = &(self)->user, .lose = lose_ }; \
 									\
-	__rmpp.head = next_head(self, 1, (self)->uid, 0, MAD_SEND);	\
+	__rmpp.head = next_head(self, (self)->uid, 0, MAD_SEND);	\
 	umad_pattern((self)->msg.out, len, (self)->tid);		\
 	ASSERT_EQ(0, _umad_rmpp_send(&__rmpp, (self)->msg.out, len))	\
 		TH_LOG("RMPP type %u, status %u", __rmpp.type,		\
@@ -183,7 +165,7 @@ TEST_F_TIMEOUT(user_rmpp, to_the_kernel_with_losses, UMAD_HANGS)
 TEST_F_TIMEOUT(user_rmpp, responses, UMAD_HANGS)
 {
 	struct umad_rmpp rmpp = { .file = &self->user };
-	struct umad_msg head = next_head(self, 1, self->uid, 0, MAD_GET), got;
+	struct umad_msg head = next_head(self, self->uid, 0, MAD_GET), got;
 
 	umad_write(&self->user, &head);
 	umad_read(&self->kernel, &got);
@@ -195,7 +177,7 @@ TEST_F_TIMEOUT(user_rmpp, responses, UMAD_HANGS)
 	EXPECT_EQ(LEN, umad_pattern_same(self->msg.in, LEN, 5));
 	EXPECT_EQ(MAD_GET_RESP, rmpp.head.mad.method);
 
-	head = next_head(self, 0, self->kid, 1, MAD_GET);
+	head = next_head(self, self->kid, 1, MAD_GET);
 	head.hdr.timeout_ms = UMAD_LONG_MS;
 	umad_write(&self->kernel, &head);
 	rmpp = (struct umad_rmpp){ .file = &self->user };
@@ -228,7 +210,7 @@ TEST_F(user_rmpp, every_packet)
 		{ 9, RMPP_FLAG_FIRST | RMPP_FLAG_LAST, 77, 0xfffffff0, 5 },
 		{ RMPP_TYPE_DATA, 0xf8, 0, 0, 0xffffffff },
 	};
-	struct umad_msg head = next_head(self, 1, self->uid, 2, MAD_SEND), got;
+	struct umad_msg head = next_head(self, self->uid, 2, MAD_SEND), got;
 	__u64 tid = 0;
 	size_t i;
 	int back;
@@ -272,7 +254,7 @@ TEST_F(user_rmpp, every_packet)
 
 /* Starts a message of the kernel, and reads its first segment */
 #define start_kernel(self, head, timeout, got) do {			\
-	*(head) = next_head(self, 0, (self)->kid, 1, MAD_SEND);		\
+	*(head) = next_head(self, (self)->kid, 1, MAD_SEND);		\
 	(head)->hdr.retries = 1;					\
 	(head)->hdr.timeout_ms = timeout;				\
 	umad_make_active(head);						\
@@ -407,27 +389,27 @@ TEST_F_TIMEOUT(user_rmpp, ended_by_the_kernel, UMAD_HANGS)
 {
 	struct umad_msg head, got;
 
-	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	head = next_head(self, self->uid, 0, MAD_SEND);
 	_umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA, 0, 0, 1, 1000);
 	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_BAD_SEG, &got);
 	EXPECT_EQ(MAD_SEND | MAD_RESP, got.mad.method);
 
-	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	head = next_head(self, self->uid, 0, MAD_SEND);
 	_umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA, RMPP_FLAG_FIRST,
 			  0, 2, 1000);
 	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_BAD_SEG, &got);
 
-	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	head = next_head(self, self->uid, 0, MAD_SEND);
 	_umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA, RMPP_FLAG_FIRST,
 			  9, 1, 1000);
 	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_BAD_STATUS,
 		      &got);
 
-	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	head = next_head(self, self->uid, 0, MAD_SEND);
 	_umad_rmpp_packet(&self->user, &head, 9, 0, 0, 1, 1000);
 	expect_packet(&self->user, RMPP_TYPE_ABORT, RMPP_STATUS_BADT, &got);
 
-	head = next_head(self, 1, self->uid, 0, MAD_SEND);
+	head = next_head(self, self->uid, 0, MAD_SEND);
 	umad_make_active(&head);
 	head.mad.rmpp_version = 2;
 	umad_write(&self->user, &head);
@@ -447,7 +429,7 @@ TEST_F(user_rmpp, lying_length)
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		ssize_t n;
 
-		head = next_head(self, 1, self->uid, 0, MAD_SEND);
+		head = next_head(self, self->uid, 0, MAD_SEND);
 		ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head,
 					       RMPP_TYPE_DATA,
 					       RMPP_FLAG_FIRST | RMPP_FLAG_LAST,
@@ -474,7 +456,7 @@ TEST_F(user_rmpp, segments_behind_the_last)
 	int n;
 
 	for (n = 0; n < 8; n++) {
-		head = next_head(self, 1, self->uid, 0, MAD_SEND);
+		head = next_head(self, self->uid, 0, MAD_SEND);
 		umad_pattern(self->msg.out, 2 * SEG_DATA, self->tid);
 		for (i = 0; i <= last; i++) {
 			memcpy((__u8 *)&head.mad + MAD_VENDOR_HDR,
@@ -502,11 +484,11 @@ TEST_F(user_rmpp, segments_behind_the_last)
 static struct umad_msg to_nobody(FIXTURE_DATA(user_rmpp) *self, __u64 tid,
 				 bool active, int ms)
 {
-	struct umad_msg msg = next_head(self, 1, self->uid, 0, MAD_GET);
+	struct umad_msg msg = next_head(self, self->uid, 0, MAD_GET);
 
 	if (active)
 		umad_make_active(&msg);
-	msg.hdr.lid = htobe16(0x1234);
+	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = ms;
 	msg.mad.tid = htobe64(tid);
 	return msg;

@@ -4,16 +4,9 @@
 int umad_cgroup_put(const char *dir, const char *name, const char *value)
 {
 	char path[128];
-	int fd, ret;
 
-	/* Newer kernels kill nobody for a limit that is set with O_NONBLOCK */
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY | O_NONBLOCK);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, value, strlen(value)) < 0 ? -1 : 0;
-	close(fd);
-	return ret;
+	return umad_sysfs_write(path, value);
 }
 
 long umad_cgroup_charged(const struct umad_cgroup *group)
@@ -43,6 +36,12 @@ long umad_cgroup_events(const struct umad_cgroup *group, const char *name)
 int umad_cgroup_join(const struct umad_cgroup *group)
 {
 	return umad_cgroup_put(group->path, "cgroup.procs", "0");
+}
+
+/* ... and gives back what it is for */
+int umad_cgroup_leave(void)
+{
+	return umad_sysfs_write(UMAD_CGROUP_ROOT "/cgroup.procs", "0");
 }
 
 static int __umad_cgroup_set(const struct umad_cgroup *group, const char *name,

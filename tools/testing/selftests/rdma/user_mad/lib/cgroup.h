@@ -10,6 +10,8 @@
 
 #include "utils.h"
 
+#define UMAD_CGROUP_ROOT	"/sys/fs/cgroup"
+
 struct umad_cgroup {
 	char path[64];
 };
@@ -18,27 +20,44 @@ int umad_cgroup_put(const char *dir, const char *name, const char *value);
 long umad_cgroup_charged(const struct umad_cgroup *group);
 long umad_cgroup_events(const struct umad_cgroup *group, const char *name);
 int umad_cgroup_join(const struct umad_cgroup *group);
+int umad_cgroup_leave(void);
 int umad_cgroup_limit(const struct umad_cgroup *group, long bytes);
 int umad_cgroup_throttle(const struct umad_cgroup *group, long bytes);
 
-/* If there is nothing to read for umad_cgroup_charged() */
 #define UMAD_NO_CGROUP	"no memory controller in the cgroup2 hierarchy"
 
-/* In a mount namespace of its own, so that nothing is left behind but a group */
+/*
+ * In a mount namespace of its own, so that nothing is left behind but a group. SKIP
+ * if there is no memory controller.
+ */
 #define umad_cgroup_make(group) do {					\
-	static const char __root[] = "/sys/fs/cgroup";			\
-									\
 	ASSERT_EQ(0, unshare(CLONE_NEWNS));				\
 	ASSERT_EQ(0, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)); \
 	/* EBUSY: it is there already */				\
-	if (mount("none", __root, "cgroup2", 0, NULL))			\
+	if (mount("none", UMAD_CGROUP_ROOT, "cgroup2", 0, NULL))	\
 		ASSERT_EQ(EBUSY, errno)					\
 			TH_LOG("cgroup2: %s", strerror(errno));		\
-	umad_cgroup_put(__root, "cgroup.subtree_control", "+memory");	\
-	snprintf((group)->path, sizeof((group)->path), "%s/umad-%d",	\
-		 __root, getpid());					\
+	umad_cgroup_put(UMAD_CGROUP_ROOT, "cgroup.subtree_control", "+memory"); \
+	snprintf((group)->path, sizeof((group)->path),			\
+		 UMAD_CGROUP_ROOT "/umad-%d", getpid());		\
 	ASSERT_EQ(0, mkdir((group)->path, 0700));			\
+	if (umad_cgroup_charged(group) < 0) {				\
+		umad_cgroup_remove(group);				\
+		SKIP(return, UMAD_NO_CGROUP);				\
+	}								\
 } while (0)
+
+/* As if by a process in the group, in which nobody is after that */
+#define umad_cgroup_open(group, port, file) do {			\
+	ASSERT_EQ(0, umad_cgroup_join(group));				\
+	umad_open(port, O_RDWR | O_NONBLOCK, file);			\
+	ASSERT_EQ(0, umad_cgroup_leave());				\
+	umad_enable_pkey(file);						\
+} while (0)
+
+/* Not one page more may be charged to it, and none of what it has can be reclaimed */
+#define umad_cgroup_fill(group)						\
+	ASSERT_EQ(0, umad_cgroup_limit(group, umad_cgroup_charged(group)))
 
 void umad_cgroup_remove(const struct umad_cgroup *group);
 

@@ -260,6 +260,35 @@ int umad_device_make(struct umad_device *device, enum umad_device_kind kind)
 }
 
 /**
+ * umad_device_up - as much of a subnet manager as a port needs to reach itself
+ * @device: a device that is there
+ *
+ * Return: 0, or what went wrong; @device->port has a LID then if it is of InfiniBand.
+ */
+int umad_device_up(struct umad_device *device)
+{
+	struct umad_port *port = &device->port;
+	char state[32];
+	struct umad_sm sm;
+	int ret;
+
+	if (umad_device_is_rxe(device->kind))
+		return 0;
+	port->lid = 1;
+	/* It may have been away in another network namespace only */
+	if (!umad_port_attr(port, "state", state, sizeof(state)) && strstr(state, "ACTIVE"))
+		return 0;
+	if (_umad_sm_open(port, &sm))
+		return -errno;
+	ret = umad_sm_set_port(&sm, &umad_here, 1, port->lid, 0, port->lid, PORT_ARMED);
+	if (!ret)
+		ret = umad_sm_set_port(&sm, &umad_here, 1, port->lid, 0, port->lid,
+				       PORT_ACTIVE);
+	umad_sm_close(&sm);
+	return ret;
+}
+
+/**
  * umad_device_remove - take the device away
  * @device: a device that is there
  *
@@ -345,4 +374,39 @@ void umad_device_free(struct umad_device *device)
 		__umad_madsim_load("none");
 		break;
 	}
+}
+
+/**
+ * umad_unanswered - a request that stays outstanding until somebody ends it
+ * @device: what it is sent by
+ * @id: the agent
+ * @tid: the transaction ID
+ */
+struct umad_msg umad_unanswered(const struct umad_device *device, __u32 id, __u64 tid)
+{
+	struct umad_msg msg = umad_msg(&device->port, id, MAD_GET, tid);
+
+	msg.hdr.timeout_ms = 600000;
+	/* Before there is a subnet manager the port has no LID to tell by */
+	msg.hdr.grh_present = umad_device_is_rxe(device->kind);
+	umad_msg_to_nobody(&msg);
+	return msg;
+}
+
+static long umad_removing(struct umad_call *call)
+{
+	return umad_device_remove(call->arg);
+}
+
+/**
+ * umad_call_remove - the removal of a device, to be done by a thread
+ * @device: a device that is there
+ */
+struct umad_call umad_call_remove(struct umad_device *device)
+{
+	return (struct umad_call){
+		.op = UMAD_CALL_FN,
+		.fn = umad_removing,
+		.arg = device,
+	};
 }

@@ -8,6 +8,7 @@
 
 #include "fabric.h"
 #include "netlink.h"
+#include "stall.h"
 
 enum umad_device_kind {
 	UMAD_RXE,		/* Soft-RoCE; the link is deleted */
@@ -33,6 +34,13 @@ struct umad_device {
  */
 #define UMAD_NETNS_MS	(6 * UMAD_SOON_MS)
 
+/*
+ * A variant of a fixture: over which of these devices, and whatever else the fixture
+ * has variants of
+ */
+#define umad_device_variant(fixture, name, which, ...)			\
+	FIXTURE_VARIANT_ADD(fixture, name) { .kind = which, __VA_ARGS__ }
+
 bool umad_device_is_rxe(enum umad_device_kind kind);
 
 bool umad_device_possible(enum umad_device_kind kind);
@@ -43,8 +51,20 @@ bool umad_device_possible(enum umad_device_kind kind);
 				       UMAD_NO_FABRICS)
 
 int umad_device_make(struct umad_device *device, enum umad_device_kind kind);
+
+/* SKIP if there cannot be such a device here */
+#define umad_device(device, kind) do {					\
+	if (!umad_device_possible(kind))				\
+		SKIP(return, UMAD_NO_DEVICE(kind));			\
+	ASSERT_EQ(0, umad_device_make(device, kind));			\
+} while (0)
+
+int umad_device_up(struct umad_device *device);
 int umad_device_remove(struct umad_device *device);
 int umad_device_return(struct umad_device *device);
 void umad_device_free(struct umad_device *device);
+
+struct umad_msg umad_unanswered(const struct umad_device *device, __u32 id, __u64 tid);
+struct umad_call umad_call_remove(struct umad_device *device);
 
 #endif /* UMAD_DEVICE_H */

@@ -15,25 +15,10 @@ bool umad_have_fabrics(void)
 	return !access(UMAD_FABRIC_ROOT, F_OK);
 }
 
-int umad_fabric_put(const char *path, const char *value)
-{
-	ssize_t len = strlen(value), n;
-	int fd, err;
-
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = write(fd, value, len);
-	err = errno;
-	close(fd);
-	errno = err;
-	return n == len ? 0 : -1;
-}
-
 /* "h1 1 drop nth 3", ...: see Documentation/infiniband/madsim.rst */
 int _umad_fabric_fault(const char *command)
 {
-	return umad_fabric_put(UMAD_FABRIC_FAULTS, command);
+	return umad_sysfs_write(UMAD_FABRIC_FAULTS, command);
 }
 
 /* Finds the umad device of a port */
@@ -74,7 +59,7 @@ int _umad_fabric_stop(void)
 		return errno == ENOENT ? 0 : -1;
 
 	/* May not be live */
-	umad_fabric_put(UMAD_FABRIC "/live", "0");
+	umad_sysfs_write(UMAD_FABRIC "/live", "0");
 	while ((entry = readdir(dir))) {
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
@@ -103,7 +88,7 @@ static int umad_fabric_node(const char *name, const char *type, int ports,
 		return -1;
 	for (i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), UMAD_FABRIC "/%s/%s", name, attr[i][0]);
-		if (umad_fabric_put(path, attr[i][1]))
+		if (umad_sysfs_write(path, attr[i][1]))
 			return -1;
 	}
 	return 0;
@@ -127,7 +112,7 @@ int _umad_fabric_start(struct umad_fabric *fabric)
 		return -1;
 
 	if (fabric->switch_device &&
-	    umad_fabric_put("/sys/module/ib_madsim/parameters/switch_devices", "Y"))
+	    umad_sysfs_write("/sys/module/ib_madsim/parameters/switch_devices", "Y"))
 		return -1;
 
 	fabric->spare = fabric->hosts + 1;
@@ -138,12 +123,12 @@ int _umad_fabric_start(struct umad_fabric *fabric)
 		snprintf(name, sizeof(name), "h%d", i);
 		snprintf(link, sizeof(link), "h%d 1 s1 %d", i, i);
 		if (umad_fabric_node(name, "ca", 1, true, fabric->opa) ||
-		    (fabric->star && umad_fabric_put(UMAD_FABRIC "/link", link)))
+		    (fabric->star && umad_sysfs_write(UMAD_FABRIC "/link", link)))
 			return -1;
 	}
-	if (!fabric->star && umad_fabric_put(UMAD_FABRIC "/link", "h1 1 h2 1"))
+	if (!fabric->star && umad_sysfs_write(UMAD_FABRIC "/link", "h1 1 h2 1"))
 		return -1;
-	if (umad_fabric_put(UMAD_FABRIC "/live", "1"))
+	if (umad_sysfs_write(UMAD_FABRIC "/live", "1"))
 		return -1;
 
 	for (i = 1; i <= fabric->hosts; i++) {
@@ -194,7 +179,7 @@ struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
 			.lid = htobe16(path ? LID_PERMISSIVE : lid),
 		},
 	};
-	struct umad_smp *smp = (struct umad_smp *)&msg.mad;
+	struct umad_smp *smp = umad_smp_of(&msg);
 
 	smp->base_version = 1;
 	smp->mgmt_class = path ? MAD_CLASS_SM_DIRECTED : MAD_CLASS_SM_LID;
@@ -221,7 +206,7 @@ struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
  */
 int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg)
 {
-	const struct umad_smp *smp = (struct umad_smp *)&msg->mad;
+	const struct umad_smp *smp = umad_smp_of(msg);
 	ssize_t n;
 
 	if (_umad_write(&sm->file, msg) < 0)
@@ -247,7 +232,7 @@ int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
 	struct umad_msg msg = umad_smp_msg(sm, path, lid, method, attr, mod, data);
 	int status = umad_smp_exchange(sm, &msg);
 
-	memcpy(data, ((struct umad_smp *)&msg.mad)->data, 64);
+	memcpy(data, umad_smp_of(&msg)->data, 64);
 	return status;
 }
 
@@ -297,13 +282,17 @@ static int umad_sm_set_lft(struct umad_sm *sm, const struct umad_path *path,
 	return status;
 }
 
+const struct umad_path umad_here = { 0 };
+const struct umad_path umad_to_next = { 1, { 1 } };
+const struct umad_path umad_to_second = { 2, { 1, 2 } };
+
 /* The way from the first host to the one with index @i */
 struct umad_path umad_fabric_path(const struct umad_fabric *fabric, int i)
 {
 	if (!i)
-		return (struct umad_path){ 0 };
+		return umad_here;
 	if (!fabric->star)
-		return (struct umad_path){ 1, { 1 } };
+		return umad_to_next;
 	return (struct umad_path){ 2, { 1, i + 1 } };
 }
 
@@ -316,10 +305,10 @@ static int umad_fabric_set_states(struct umad_fabric *fabric,
 	for (i = 0; !status && i < fabric->hosts; i++) {
 		struct umad_path path = umad_fabric_path(fabric, i);
 
-		status = umad_sm_set_port(sm, &path, 1, fabric->lid[i], fabric->lmc,
-					  fabric->lid[0], state);
+		status = umad_sm_set_port(sm, &path, 1, fabric->host[i].lid, fabric->lmc,
+					  fabric->host[0].lid, state);
 		if (!status && fabric->star)
-			status = umad_sm_set_port(sm, &umad_fabric_to_switch, i + 1, 0, 0, 0,
+			status = umad_sm_set_port(sm, &umad_to_next, i + 1, 0, 0, 0,
 						  state);
 	}
 	return status;
@@ -337,19 +326,19 @@ int _umad_fabric_up(struct umad_fabric *fabric)
 
 	memset(lft, 255, sizeof(lft));
 	for (i = 0; i < fabric->hosts; i++) {
-		fabric->lid[i] = (i + 1) << fabric->lmc;
+		fabric->host[i].lid = (i + 1) << fabric->lmc;
 		for (j = 0; j < 1 << fabric->lmc; j++)
-			lft[fabric->lid[i] + j] = i + 1;
+			lft[fabric->host[i].lid + j] = i + 1;
 	}
 
 	status = 0;
 	if (fabric->star) {
-		fabric->sw_lid = (fabric->hosts + 1) << fabric->lmc;
-		lft[fabric->sw_lid] = 0;
-		status = umad_sm_set_lft(&sm, &umad_fabric_to_switch, lft, fabric->sw_lid + 1);
+		fabric->sw.lid = (fabric->hosts + 1) << fabric->lmc;
+		lft[fabric->sw.lid] = 0;
+		status = umad_sm_set_lft(&sm, &umad_to_next, lft, fabric->sw.lid + 1);
 		if (!status)
-			status = umad_sm_set_port(&sm, &umad_fabric_to_switch, 0,
-						  fabric->sw_lid, 0, fabric->lid[0],
+			status = umad_sm_set_port(&sm, &umad_to_next, 0,
+						  fabric->sw.lid, 0, fabric->host[0].lid,
 						  PORT_NO_CHANGE);
 	}
 	if (!status)
@@ -358,4 +347,33 @@ int _umad_fabric_up(struct umad_fabric *fabric)
 		status = umad_fabric_set_states(fabric, &sm, PORT_ACTIVE);
 	umad_sm_close(&sm);
 	return status;
+}
+
+/* The node GUID of the device of a port, as sysfs has it */
+__u64 umad_node_guid(const struct umad_port *port)
+{
+	__u64 guid = 0;
+	char text[64], *c;
+
+	if (umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/node_guid",
+			    port->ibdev))
+		return 0;
+	for (c = text; *c; c++)
+		if (*c != ':')
+			guid = guid << 4 | (*c <= '9' ? *c - '0' : *c - 'a' + 10);
+	return guid;
+}
+
+/* NodeInfo's node GUID and local port number */
+__u64 umad_info_guid(const struct umad_smp *smp)
+{
+	__be64 guid;
+
+	memcpy(&guid, smp->data + 12, sizeof(guid));
+	return be64toh(guid);
+}
+
+int umad_info_port(const struct umad_smp *smp)
+{
+	return smp->data[36];
 }

@@ -4,15 +4,14 @@
  * RDMA devices, back to back or around switch s1. No subnet manager is needed,
  * umad_fabric_up() does its work by SMPs of the first host's QP0.
  *
- *	if (!umad_have_fabrics())
- *		SKIP(return, UMAD_NO_FABRICS);
  *	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
  *	umad_fabric_start(&self->fabric);
  *	umad_fabric_up(&self->fabric);
  *	...
  *	umad_fabric_stop();
  *
- * What a test that died has left behind, the next start takes away.
+ * What a test that died has left behind, the next start takes away. Most fixtures
+ * have all of that from subnet.h.
  */
 #ifndef UMAD_FABRIC_H
 #define UMAD_FABRIC_H
@@ -97,9 +96,7 @@ struct umad_fabric {
 	struct umad_port sw;	/* with switch_device: its port 0 */
 	int spare;		/* a port of the switch that has no cable */
 
-	/* Set by umad_fabric_up() */
-	__u16 lid[UMAD_FABRIC_HOSTS];
-	__u16 sw_lid;
+	/* umad_fabric_up() gives a .lid to all of these ports, and to .sw in any case */
 };
 
 #define UMAD_NO_FABRICS \
@@ -111,7 +108,6 @@ bool umad_switch_is_safe(void);
 	"ib_cm is there, and crashes when it meets a device that is a switch"
 
 bool umad_have_fabrics(void);
-int umad_fabric_put(const char *path, const char *value);
 int _umad_fabric_fault(const char *command);
 
 #define umad_fabric_fault(command)					\
@@ -130,9 +126,14 @@ int umad_fabric_port(const char *name, int num, struct umad_port *port);
 int _umad_fabric_start(struct umad_fabric *fabric);
 
 /* Ports are in INIT then, without LIDs */
-#define umad_fabric_start(fabric)					\
+#define umad_fabric_start(fabric) do {					\
+	if (!umad_have_fabrics())					\
+		SKIP(return, UMAD_NO_FABRICS);				\
+	if ((fabric)->switch_device && !umad_switch_is_safe())		\
+		SKIP(return, UMAD_NO_SWITCH);				\
 	ASSERT_EQ(0, _umad_fabric_start(fabric))			\
-		TH_LOG("cannot make " UMAD_FABRIC ": %s", strerror(errno))
+		TH_LOG("cannot make " UMAD_FABRIC ": %s", strerror(errno)); \
+} while (0)
 
 int _umad_sm_open(const struct umad_port *port, struct umad_sm *sm);
 
@@ -144,6 +145,12 @@ void umad_sm_close(struct umad_sm *sm);
 struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
 			     __u16 lid, __u8 method, __u16 attr, __u32 mod,
 			     const void *data);
+
+static inline struct umad_smp *umad_smp_of(struct umad_msg *msg)
+{
+	return (struct umad_smp *)&msg->mad;
+}
+
 int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg);
 int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
 	     __u8 method, __u16 attr, __u32 mod, void *data);
@@ -156,12 +163,17 @@ int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
 	ASSERT_EQ(0, umad_smp(sm, path, 0, MAD_SET, attr, mod, data))	\
 		TH_LOG("Set of attribute 0x%x: %s", attr, strerror(errno))
 
+__u64 umad_node_guid(const struct umad_port *port);
+__u64 umad_info_guid(const struct umad_smp *smp);
+int umad_info_port(const struct umad_smp *smp);
+
 int umad_sm_set_port(struct umad_sm *sm, const struct umad_path *path,
 		     __u32 num, __u16 lid, __u8 lmc, __u16 sm_lid,
 		     enum umad_port_state state);
 struct umad_path umad_fabric_path(const struct umad_fabric *fabric, int i);
 
-static const struct umad_path umad_fabric_to_switch = { 1, { 1 } };
+/* From the first host: its own port, the other end of its cable, the second of a star */
+extern const struct umad_path umad_here, umad_to_next, umad_to_second;
 
 int _umad_fabric_up(struct umad_fabric *fabric);
 

@@ -57,13 +57,6 @@ void umad_long_free(struct umad_long *msg)
 	free(msg->in);
 }
 
-void umad_make_active(struct umad_msg *msg)
-{
-	msg->mad.rmpp_version = 1;
-	msg->mad.rmpp_type = MAD_RMPP_DATA;
-	msg->mad.rmpp_flags = MAD_RMPP_ACTIVE;
-}
-
 /* @head and @len bytes of data behind its class header; returns the size */
 size_t umad_long_pack(const struct umad_file *file, const struct umad_msg *head,
 		      size_t len, __u32 seed, __u8 *buf)

@@ -19,6 +19,8 @@
 #define MAD_GET			0x01
 #define MAD_SET			0x02
 #define MAD_SEND		0x03
+#define MAD_TRAP		0x05
+#define MAD_TRAP_REPRESS	0x07
 #define MAD_RESP		0x80
 #define MAD_GET_RESP		0x81
 
@@ -26,6 +28,7 @@
 #define MAD_CLASS_SA		0x03
 #define MAD_CLASS_PERF		0x04
 #define MAD_CLASS_DEVMGT	0x06
+#define MAD_CLASS_CM		0x07
 #define MAD_CLASS_VENDOR1	0x0a
 #define MAD_CLASS_VENDOR2	0x3a
 #define MAD_CLASS_NONE		0x50
@@ -34,6 +37,7 @@
 #define MAD_RMPP_DATA		1
 #define MAD_RMPP_ACTIVE		1
 
+#define SMP_NOTICE		0x02
 #define SMP_NODE_DESC		0x10
 #define SMP_NODE_INFO		0x11
 #define SMP_SWITCH_INFO		0x12
@@ -42,8 +46,13 @@
 #define SMP_PKEY_TABLE		0x16
 #define SMP_LINEAR_FWD		0x19
 #define SMP_MCAST_FWD		0x1b
+#define SMP_SM_INFO		0x20
+
+#define SMP_D_BIT		0x8000	/* of the status, with a directed route */
+#define PORT_CAP_IS_SM		0x2
 
 #define LID_PERMISSIVE		0xffff
+#define LID_UNUSED		0x1234	/* more than any fabric here has */
 
 struct mad {
 	__u8	base_version;

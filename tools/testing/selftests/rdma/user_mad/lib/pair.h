@@ -12,9 +12,6 @@
 #include "fuse.h"
 #include "utils.h"
 
-static const __u64 pair_methods =
-	1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
-
 FIXTURE(pair)
 {
 	struct umad_port port;
@@ -43,23 +40,15 @@ umad_abi_variant(pair, v2_new);
 
 FIXTURE_SETUP(pair)
 {
-	struct umad_reg reg;
-
-	self->client.fd = -1;
-	self->server.fd = -1;
 	if (variant->fuse && !umad_have_fuse())
 		SKIP(return, UMAD_NO_FUSE);
 	umad_port(&self->port);
 
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-		      &self->client);
-	reg = umad_reg_send_only(variant->abi.api);
-	self->cid = umad_register(&self->client, &reg);
-
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-		      &self->server);
-	reg = umad_reg_vendor(variant->abi.api, pair_methods);
-	self->sid = umad_register(&self->server, &reg);
+	self->cid = umad_open_agent(&self->port, &variant->abi,
+				    umad_reg_send_only(variant->abi.api), &self->client);
+	self->sid = umad_open_agent(&self->port, &variant->abi,
+				    umad_reg_vendor(variant->abi.api, umad_get_set_send),
+				    &self->server);
 }
 
 FIXTURE_TEARDOWN(pair)
@@ -67,6 +56,12 @@ FIXTURE_TEARDOWN(pair)
 	umad_close(&self->client);
 	umad_close(&self->server);
 }
+
+/* @msg goes from the client to the server, which gets @got */
+#define pair_deliver(self, msg, got) do {				\
+	umad_write(&(self)->client, msg);				\
+	umad_read(&(self)->server, got);				\
+} while (0)
 
 /*
  * Nothing may have reached the server before this. Order is kept, so a MAD
@@ -77,8 +72,7 @@ FIXTURE_TEARDOWN(pair)
 					 MAD_SEND, 0xfeedface);		\
 	struct umad_msg __got;						\
 									\
-	umad_write(&(self)->client, &__msg);				\
-	umad_read(&(self)->server, &__got);				\
+	pair_deliver(self, &__msg, &__got);				\
 	EXPECT_EQ(0xfeedface, (__u32)be64toh(__got.mad.tid));		\
 	umad_expect_empty(&(self)->server);				\
 } while (0)

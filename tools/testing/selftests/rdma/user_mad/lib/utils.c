@@ -25,6 +25,25 @@ int umad_sysfs_read(char *buf, size_t size, const char *fmt, ...)
 	return 0;
 }
 
+/*
+ * Writes to an attribute. O_NONBLOCK is for the limits of cgroups: newer kernels kill
+ * nobody to get below one that is set so.
+ */
+int umad_sysfs_write(const char *path, const char *value)
+{
+	ssize_t len = strlen(value), n;
+	int fd, err;
+
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = write(fd, value, len);
+	err = errno;
+	close(fd);
+	errno = err;
+	return n == len ? 0 : -1;
+}
+
 int umad_read_gid(const struct umad_port *port, int index, __u8 gid[16])
 {
 	char text[64];
@@ -249,7 +268,7 @@ int _umad_open(const struct umad_port *port, int flags, struct umad_file *file)
 
 void umad_close(struct umad_file *file)
 {
-	if (file->fd >= 0)
+	if (file->fd > 0)
 		close(file->fd);
 	file->fd = -1;
 }
@@ -280,6 +299,17 @@ struct umad_reg umad_reg_sa(void)
 	};
 }
 
+/* An agent of QP0 */
+struct umad_reg umad_reg_smp(int api, __u8 mgmt_class, __u64 low_methods)
+{
+	return (struct umad_reg){
+		.api = api,
+		.mgmt_class = mgmt_class,
+		.class_version = 1,
+		.methods = { low_methods },
+	};
+}
+
 struct umad_reg umad_reg_vendor(int api, __u64 low_methods)
 {
 	return (struct umad_reg){
@@ -290,6 +320,15 @@ struct umad_reg umad_reg_vendor(int api, __u64 low_methods)
 		.oui = TEST_OUI,
 		.methods = { low_methods },
 	};
+}
+
+/* The same, which leaves RMPP to the kernel */
+struct umad_reg umad_reg_rmpp(int api, __u64 low_methods)
+{
+	struct umad_reg reg = umad_reg_vendor(api, low_methods);
+
+	reg.rmpp_version = 1;
+	return reg;
 }
 
 static void umad_reg_encode1(const struct umad_reg *reg,
@@ -369,6 +408,8 @@ int _umad_unregister(struct umad_file *file, __u32 id)
 	return ioctl(file->fd, IB_USER_MAD_UNREGISTER_AGENT, &id);
 }
 
+const struct umad_abi umad_abi_new = UMAD_ABI_v2_new;
+
 /*
  * Opens a descriptor that speaks the layout of @abi and is otherwise fresh.
  * The old layout with REGISTER_AGENT2 takes an agent registered by the first
@@ -387,6 +428,14 @@ int _umad_open_abi(const struct umad_port *port, const struct umad_abi *abi,
 			      _umad_unregister(file, reg.id)))
 		return -1;
 	return 0;
+}
+
+/* ... and does not wait, with the agent @reg, whose id is set */
+int _umad_open_agent(const struct umad_port *port, const struct umad_abi *abi,
+		     struct umad_reg *reg, struct umad_file *file)
+{
+	return _umad_open_abi(port, abi, O_RDWR | O_NONBLOCK, file) ||
+	       _umad_register(file, reg) ? -1 : 0;
 }
 
 struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
@@ -422,15 +471,34 @@ struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
 	return msg;
 }
 
-/* Where nobody answers: a neighbour that does not exist, or the deaf agent */
+/* Where nobody answers: a neighbour or a LID that does not exist, or the deaf agent */
 void umad_msg_to_nobody(struct umad_msg *msg)
 {
 	static const __u8 gid[16] = { 0xfe, 0x80, [14] = 0x12, [15] = 0x34 };
 
 	if (umad_shared_port())
 		msg->mad.oui[2] = DEAF_OUI & 0xff;
-	else
+	else if (msg->hdr.grh_present)
 		memcpy(msg->hdr.gid, gid, 16);
+	else
+		msg->hdr.lid = htobe16(LID_UNUSED);
+}
+
+/* To a multicast group: who receives it has no GID index to tell of that */
+void umad_msg_to_group(struct umad_msg *msg)
+{
+	static const __u8 gid[16] = { 0xff, 0x12, [15] = 1 };
+
+	msg->hdr.grh_present = 1;
+	memcpy(msg->hdr.gid, gid, 16);
+}
+
+/* What makes the kernel cut it up, if the agent is one with RMPP */
+void umad_make_active(struct umad_msg *msg)
+{
+	msg->mad.rmpp_version = 1;
+	msg->mad.rmpp_type = MAD_RMPP_DATA;
+	msg->mad.rmpp_flags = MAD_RMPP_ACTIVE;
 }
 
 size_t umad_pack(const struct umad_file *file, const struct umad_msg *msg,

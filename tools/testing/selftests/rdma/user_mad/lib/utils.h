@@ -5,7 +5,7 @@
  *
  * Helpers come in threes. _umad_x() makes the call and returns its raw result,
  * umad_x() asserts that it succeeds, umad_err_x() asserts that it fails with
- * the given errno.
+ * the given errno. umad_err() does so for any other call.
  */
 #ifndef UMAD_UTILS_H
 #define UMAD_UTILS_H
@@ -44,6 +44,10 @@
 #define TEST_OUI		0x02554d
 #define DEAF_OUI		0x02554e
 
+/* Methods that a server takes */
+static const __u64 umad_get_send = 1ULL << MAD_GET | 1ULL << MAD_SEND;
+static const __u64 umad_get_set_send = 1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
+
 /*
  * How long something that must happen may take before it counts as hanging,
  * and how long something that must not happen is waited for. Neither is a
@@ -67,6 +71,7 @@ struct umad_msg {
 	struct mad mad;
 };
 
+/* With nothing but zeros in it there is nothing to close: 0 is standard input */
 struct umad_file {
 	int fd;
 	size_t hlen;	/* of the header that the descriptor speaks now */
@@ -96,7 +101,14 @@ struct umad_port {
 	int gid_empty;		/* index of an unused table entry, or -1 */
 };
 
+#define umad_err(err, call) do {					\
+	errno = 0;							\
+	EXPECT_EQ(-1, call);						\
+	EXPECT_EQ(err, errno);						\
+} while (0)
+
 int umad_sysfs_read(char *buf, size_t size, const char *fmt, ...);
+int umad_sysfs_write(const char *path, const char *value);
 int umad_read_gid(const struct umad_port *port, int index, __u8 gid[16]);
 int umad_read_port(int n, struct umad_port *port);
 int umad_port_attr(const struct umad_port *port, const char *name, char *buf,
@@ -167,17 +179,16 @@ int _umad_enable_pkey(struct umad_file *file);
 	ASSERT_EQ(0, _umad_enable_pkey(file))				\
 		TH_LOG("ENABLE_PKEY: %s", strerror(errno))
 
-#define umad_err_enable_pkey(err, file) do {				\
-	errno = 0;							\
-	EXPECT_EQ(-1, _umad_enable_pkey(file));				\
-	EXPECT_EQ(err, errno);						\
-} while (0)
+#define umad_err_enable_pkey(err, file)					\
+	umad_err(err, _umad_enable_pkey(file))
 
 /* REGISTER_AGENT and REGISTER_AGENT2 */
 
 struct umad_reg umad_reg_send_only(int api);
 struct umad_reg umad_reg_sa(void);
+struct umad_reg umad_reg_smp(int api, __u8 mgmt_class, __u64 low_methods);
 struct umad_reg umad_reg_vendor(int api, __u64 low_methods);
+struct umad_reg umad_reg_rmpp(int api, __u64 low_methods);
 void umad_reg_encode2(const struct umad_reg *reg,
 		      struct ib_user_mad_reg_req2 *req);
 size_t umad_reg_encode(const struct umad_reg *reg, void *arg);
@@ -192,9 +203,7 @@ int _umad_register(struct umad_file *file, struct umad_reg *reg);
 })
 
 #define umad_err_register(err, file, reg) do {				\
-	errno = 0;							\
-	EXPECT_EQ(-1, _umad_register(file, reg));			\
-	EXPECT_EQ(err, errno);						\
+	umad_err(err, _umad_register(file, reg));			\
 	EXPECT_EQ(0xdeadbeef, (reg)->id);				\
 } while (0)
 
@@ -204,11 +213,8 @@ int _umad_unregister(struct umad_file *file, __u32 id);
 	ASSERT_EQ(0, _umad_unregister(file, id))			\
 		TH_LOG("unregister: %s", strerror(errno))
 
-#define umad_err_unregister(err, file, id) do {				\
-	errno = 0;							\
-	EXPECT_EQ(-1, _umad_unregister(file, id));			\
-	EXPECT_EQ(err, errno);						\
-} while (0)
+#define umad_err_unregister(err, file, id)				\
+	umad_err(err, _umad_unregister(file, id))
 
 /* Which ioctl registers, and which header the descriptor speaks */
 struct umad_abi {
@@ -222,6 +228,9 @@ struct umad_abi {
 #define UMAD_ABI_v2_old		{ .api = 2, .hlen = UMAD_HDR_OLD }
 #define UMAD_ABI_v2_new		{ .api = 2, .hlen = UMAD_HDR_NEW }
 
+/* For who does not care */
+extern const struct umad_abi umad_abi_new;
+
 /* A fixture with one of these and nothing else */
 #define umad_abi_variant(fixture, which)				\
 	FIXTURE_VARIANT_ADD(fixture, which) { .abi = UMAD_ABI_##which }
@@ -232,6 +241,19 @@ int _umad_open_abi(const struct umad_port *port, const struct umad_abi *abi,
 #define umad_open_abi(port, abi, flags, file)				\
 	ASSERT_EQ(0, _umad_open_abi(port, abi, flags, file))		\
 		TH_LOG("open %s: %s", (port)->dev, strerror(errno))
+
+int _umad_open_agent(const struct umad_port *port, const struct umad_abi *abi,
+		     struct umad_reg *reg, struct umad_file *file);
+
+/* A descriptor that does not wait, with an agent on it, whose id this returns */
+#define umad_open_agent(port, abi, wanted, file) ({			\
+	struct umad_reg __wanted = wanted;				\
+									\
+	ASSERT_EQ(0, _umad_open_agent(port, abi, &__wanted, file))	\
+		TH_LOG("%s: %s", (port)->dev, strerror(errno));		\
+	ASSERT_GT(UMAD_MAX_AGENTS, __wanted.id);			\
+	__wanted.id;							\
+})
 
 /* No id may be in use, and all of them can be had in their order */
 #define umad_expect_no_agents(file) do {				\
@@ -253,6 +275,8 @@ int _umad_open_abi(const struct umad_port *port, const struct umad_abi *abi,
 struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
 			 __u64 tid);
 void umad_msg_to_nobody(struct umad_msg *msg);
+void umad_msg_to_group(struct umad_msg *msg);
+void umad_make_active(struct umad_msg *msg);
 size_t umad_pack(const struct umad_file *file, const struct umad_msg *msg,
 		 size_t mad_len, void *buf);
 ssize_t _umad_write_len(const struct umad_file *file,
@@ -266,11 +290,8 @@ ssize_t _umad_write(const struct umad_file *file, const struct umad_msg *msg);
 
 #define umad_write(file, msg)	umad_write_len(file, msg, MAD_SIZE)
 
-#define umad_err_write_len(err, file, msg, len) do {			\
-	errno = 0;							\
-	EXPECT_EQ(-1, _umad_write_len(file, msg, len));			\
-	EXPECT_EQ(err, errno);						\
-} while (0)
+#define umad_err_write_len(err, file, msg, len)				\
+	umad_err(err, _umad_write_len(file, msg, len))
 
 #define umad_err_write(err, file, msg)					\
 	umad_err_write_len(err, file, msg, MAD_SIZE)
@@ -307,9 +328,7 @@ ssize_t _umad_read(const struct umad_file *file, struct umad_msg *msg);
 #define umad_err_read_len(err, file, len) do {				\
 	struct umad_msg __msg;						\
 									\
-	errno = 0;							\
-	EXPECT_EQ(-1, _umad_read_len(file, &__msg, len));		\
-	EXPECT_EQ(err, errno);						\
+	umad_err(err, _umad_read_len(file, &__msg, len));		\
 } while (0)
 
 #define umad_err_read(err, file)	umad_err_read_len(err, file, MAD_SIZE)

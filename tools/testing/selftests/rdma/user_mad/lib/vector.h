@@ -81,6 +81,36 @@ static inline bool umad_vector_untouched(const struct umad_vector *v, int i, siz
 		TH_LOG("element %d", i);				\
 } while (0)
 
+/* MADs of a pair's client, with transaction IDs from @first on */
+#define umad_send_mads(self, first, count) do {				\
+	struct umad_msg __msg;						\
+	__u32 __i;							\
+									\
+	for (__i = 0; __i < (count); __i++) {				\
+		__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND,	\
+				 (first) + __i);			\
+		umad_write(&(self)->client, &__msg);			\
+	}								\
+} while (0)
+
+/* ... which are there when this returns */
+#define umad_queue_mads(self, first, count) do {			\
+	umad_send_mads(self, first, count);				\
+	ASSERT_TRUE(umad_unread_reaches(&(self)->server, count));	\
+} while (0)
+
+/* Nothing but the MADs from @first to before @end is left to be read */
+#define umad_expect_left(self, first, end) do {				\
+	struct umad_msg __got;						\
+	__u32 __i;							\
+									\
+	for (__i = (first); __i < (end); __i++) {			\
+		umad_read(&(self)->server, &__got);			\
+		EXPECT_EQ(__i, (__u32)be64toh(__got.mad.tid));		\
+	}								\
+	umad_expect_empty(&(self)->server);				\
+} while (0)
+
 /* The reference does not tell */
 static inline bool umad_unread_reaches(const struct umad_file *file, long count)
 {

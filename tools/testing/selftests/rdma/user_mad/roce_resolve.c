@@ -6,13 +6,12 @@
  */
 #include "kselftest_harness.h"
 #include "lib/device.h"
-#include "lib/stall.h"
 
 #define VICTIM_METHOD	0x20
 #define EXCHANGES	20
 #define GIVE_UP		3	/* seconds; on the reference it is always spent */
 
-FIXTURE(neighbour)
+FIXTURE(roce_resolve)
 {
 	struct umad_device device;
 	struct umad_file file;		/* the one who waits for a neighbour */
@@ -24,25 +23,16 @@ FIXTURE(neighbour)
 	bool stop;
 };
 
-FIXTURE_SETUP(neighbour)
+FIXTURE_SETUP(roce_resolve)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
-
-	self->file.fd = -1;
-	self->other.fd = -1;
-	self->done = 0;
-	self->stop = false;
-	ASSERT_EQ(0, umad_device_make(&self->device, UMAD_RXE_LONELY));
-	umad_open(&self->device.port, O_RDWR | O_NONBLOCK, &self->file);
-	umad_enable_pkey(&self->file);
-	self->id = umad_register(&self->file, &reg);
-	umad_open(&self->device.port, O_RDWR | O_NONBLOCK, &self->other);
-	umad_enable_pkey(&self->other);
-	reg = umad_reg_send_only(2);
-	self->other_id = umad_register(&self->other, &reg);
+	umad_device(&self->device, UMAD_RXE_LONELY);
+	self->id = umad_open_agent(&self->device.port, &umad_abi_new,
+				   umad_reg_vendor(2, 1ULL << VICTIM_METHOD), &self->file);
+	self->other_id = umad_open_agent(&self->device.port, &umad_abi_new,
+					 umad_reg_send_only(2), &self->other);
 }
 
-FIXTURE_TEARDOWN(neighbour)
+FIXTURE_TEARDOWN(roce_resolve)
 {
 	self->stop = true;
 	umad_call_end(&self->writer);
@@ -54,7 +44,7 @@ FIXTURE_TEARDOWN(neighbour)
 /* To one neighbour after the other, none of which is there */
 static long write_on(struct umad_call *call)
 {
-	FIXTURE_DATA(neighbour) *self = call->arg;
+	FIXTURE_DATA(roce_resolve) *self = call->arg;
 	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_SEND,
 				       1);
 
@@ -68,7 +58,7 @@ static long write_on(struct umad_call *call)
 	return -1;
 }
 
-static int done(FIXTURE_DATA(neighbour) *self)
+static int done(FIXTURE_DATA(roce_resolve) *self)
 {
 	return __atomic_load_n(&self->done, __ATOMIC_SEQ_CST);
 }
@@ -86,7 +76,7 @@ static int done(FIXTURE_DATA(neighbour) *self)
 } while (0)
 
 /* MADs for the waiting descriptor, one after the other */
-TEST_F(neighbour, stops_no_receive)
+TEST_F(roce_resolve, stops_no_receive)
 {
 	struct umad_msg msg, got;
 	int i;
@@ -103,7 +93,7 @@ TEST_F(neighbour, stops_no_receive)
 }
 
 /* And everything else one can do */
-TEST_F(neighbour, stops_no_call)
+TEST_F(roce_resolve, stops_no_call)
 {
 	struct umad_file file;
 	struct umad_msg msg;
@@ -128,7 +118,7 @@ TEST_F(neighbour, stops_no_call)
 }
 
 /* The agent itself is waited for, for the second that it takes */
-TEST_F(neighbour, unregister_waits_for_its_writer)
+TEST_F(roce_resolve, unregister_waits_for_its_writer)
 {
 	start_writer(self);
 	self->stop = true;
@@ -139,24 +129,15 @@ TEST_F(neighbour, unregister_waits_for_its_writer)
 
 static long write_once(struct umad_call *call)
 {
-	FIXTURE_DATA(neighbour) *self = call->arg;
+	FIXTURE_DATA(roce_resolve) *self = call->arg;
 
 	self->stop = true;
 	return write_on(call);
 }
 
-static long remove_device(struct umad_call *call)
+TEST_F(roce_resolve, removal_ends_the_wait)
 {
-	return umad_device_remove(call->arg);
-}
-
-TEST_F(neighbour, removal_ends_the_wait)
-{
-	struct umad_call removal = {
-		.op = UMAD_CALL_FN,
-		.fn = remove_device,
-		.arg = &self->device,
-	};
+	struct umad_call removal = umad_call_remove(&self->device);
 
 	self->writer = (struct umad_call){
 		.op = UMAD_CALL_FN,
@@ -204,26 +185,16 @@ FIXTURE_VARIANT(crowd)
 	bool silent;
 };
 
-/* Each write ends after a second */
-FIXTURE_VARIANT_ADD(crowd, silent)
-{
-	.silent = true,
-};
-
-/* Each write ends at once, as there is no way to that destination */
-FIXTURE_VARIANT_ADD(crowd, unreachable)
-{
-	.silent = false,
-};
+/* Each write ends after a second, or at once, as there is no way to the destination */
+FIXTURE_VARIANT_ADD(crowd, silent) { .silent = true };
+FIXTURE_VARIANT_ADD(crowd, unreachable) { .silent = false };
 
 FIXTURE_SETUP(crowd)
 {
 	struct umad_reg reg;
 	int i, j;
 
-	for (i = 0; i < CROWD_FILES; i++)
-		self->file[i].fd = -1;
-	ASSERT_EQ(0, umad_device_make(&self->device, UMAD_RXE_LONELY));
+	umad_device(&self->device, UMAD_RXE_LONELY);
 	for (i = 0; i < CROWD_FILES; i++) {
 		umad_open(&self->device.port, O_RDWR | O_NONBLOCK,
 			  &self->file[i]);
@@ -240,10 +211,8 @@ FIXTURE_SETUP(crowd)
 			writer->silent = variant->silent;
 		}
 	}
-	umad_open(&self->device.port, O_RDWR, &self->bystander);
-	umad_enable_pkey(&self->bystander);
-	reg = umad_reg_send_only(2);
-	umad_register(&self->bystander, &reg);
+	umad_open_agent(&self->device.port, &umad_abi_new, umad_reg_send_only(2),
+			&self->bystander);
 }
 
 FIXTURE_TEARDOWN(crowd)
@@ -278,11 +247,7 @@ static long crowd_write(struct umad_call *call)
 
 TEST_F_TIMEOUT(crowd, removal_ends_every_wait, UMAD_HANGS)
 {
-	struct umad_call removal = {
-		.op = UMAD_CALL_FN,
-		.fn = remove_device,
-		.arg = &self->device,
-	};
+	struct umad_call removal = umad_call_remove(&self->device);
 	struct umad_call close = {
 		.op = UMAD_CALL_CLOSE,
 		.fd = self->bystander.fd,
@@ -310,7 +275,6 @@ TEST_F_TIMEOUT(crowd, removal_ends_every_wait, UMAD_HANGS)
 	umad_call_start(&removal);
 	umad_sleep_ms(UMAD_QUIET_MS);
 	umad_call_start(&close);
-	self->bystander.fd = -1;
 	closed = umad_call_returned(&close, UMAD_SOON_MS);
 	gone = umad_call_returned(&removal, 2 * UMAD_SOON_MS);
 

@@ -2,7 +2,7 @@
 /*
  * Two hosts that talk over a network. Run on both of them at the same time:
  *
- *	hosts GID ask,answer		hosts GID answer,ask
+ *	two_hosts GID ask,answer	two_hosts GID answer,ask
  *
  * GID is that of the other one. Who asks prints "# stop the peer" when that is
  * to be suspended, and "# continue the peer" when not any longer: somebody who
@@ -344,13 +344,12 @@ static void answer(void)
 
 int main(int argc, char **argv)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_GET |
-					      1ULL << MAD_SEND);
+	struct umad_reg reg = umad_reg_vendor(2, umad_get_send);
 	bool first;
 
 	if (argc != 3 || inet_pton(AF_INET6, argv[1], peer) != 1 ||
 	    (strcmp(argv[2], "ask,answer") && strcmp(argv[2], "answer,ask"))) {
-		fprintf(stderr, "usage: hosts GID ask,answer|answer,ask\n");
+		fprintf(stderr, "usage: two_hosts GID ask,answer|answer,ask\n");
 		return KSFT_FAIL;
 	}
 	first = !strcmp(argv[2], "ask,answer");

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Faults in what send.c, message.c, transaction.c and ah.c of the driver do.
+ */
+#define PAIR_TWO_VARIANTS
+#include "kselftest_harness.h"
+#include "lib/fail_nth.h"
+#include "lib/long.h"
+#include "lib/pair.h"
+#include "lib/subnet.h"
+
+static void nth_write(struct __test_metadata *_metadata, FIXTURE_DATA(pair) *self,
+		      struct fault *fault, __u8 method, unsigned int timeout_ms)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, method, fault->nth);
+	ssize_t ret;
+	int n;
+
+	msg.hdr.timeout_ms = timeout_ms;
+	ret = fault_in(fault, _umad_write(&self->client, &msg));
+	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	n = fault_settle(&self->client, &self->server);
+	fault_exchange(self, CLEAN_TID + fault->nth, n);
+	/* What failed was not sent */
+	if (ret < 0)
+		EXPECT_EQ(0, n);
+	/* The transaction ID is free again */
+	pair_deliver(self, &msg, &msg);
+	EXPECT_EQ(fault->nth, (__u32)be64toh(msg.mad.tid));
+	fault_settle(&self->client, &self->server);
+}
+
+TEST_FAIL_NTH(pair, send, 10)
+{
+	nth_write(_metadata, self, fault, MAD_SEND, 0);
+}
+
+TEST_FAIL_NTH(pair, request, 10)
+{
+	nth_write(_metadata, self, fault, MAD_GET, 10);
+}
+
+TEST_FAIL_NTH(pair, response, 5)
+{
+	struct umad_msg msg, got;
+	ssize_t ret;
+	int n;
+
+	msg = umad_msg(&self->port, self->cid, MAD_GET, fault->nth);
+	msg.hdr.timeout_ms = 300;
+	pair_deliver(self, &msg, &got);
+	got.mad.method = MAD_GET_RESP;
+	ret = fault_in(fault, _umad_write(&self->server, &got));
+	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	if (ret < 0)
+		umad_write(&self->server, &got);
+	n = fault_settle(&self->client, &self->server);
+	/* An answer, or a timeout if it was lost */
+	EXPECT_EQ(1, n);
+	fault_exchange(self, CLEAN_TID + fault->nth, n);
+}
+
+#define CROWD		256	/* more than a new table of duplicates has room for */
+
+/*
+ * The table of duplicates grows by a worker, or at once in whoever writes faster
+ * than that. Where there is no memory for it then, write() fails.
+ */
+TEST_F_TIMEOUT(pair, crowd, SWEEP_TIMEOUT)
+{
+	unsigned int strikes = 0, tries, i;
+	struct umad_file file;
+	struct fault fault;
+	struct umad_msg msg;
+	__u64 start, end;
+	__u32 id;
+
+	fault_begin(&fault);
+	ASSERT_EQ(0, fault_find(NULL, "rhashtable_insert_slow", &start, &end));
+	for (tries = 0; tries < 100 && strikes < 10; tries++) {
+		id = umad_open_agent(&self->port, &variant->abi,
+				     umad_reg_send_only(variant->abi.api), &file);
+		ASSERT_EQ(0, fault_within(start, end));
+		for (i = 1; i <= CROWD; i++) {
+			msg = umad_msg(&self->port, id, FREE_METHOD, i);
+			msg.hdr.timeout_ms = 60000;
+			fault.nth = 1;
+			if (fault_in(&fault, _umad_write(&file, &msg)) < 0) {
+				EXPECT_EQ(ENOMEM, errno);
+				umad_write(&file, &msg);
+			}
+			strikes += fault.struck;
+		}
+		ASSERT_EQ(0, fault_anywhere());
+		umad_close(&file);
+	}
+	EXPECT_LT(0U, strikes)
+		TH_LOG("no table grew in write()");
+	close(fault.fd);
+}
+
+/*
+ * Long messages. Without a timeout they are done with when they have arrived.
+ * The receiver knows a transaction ID for some seconds, so each has one of its
+ * own.
+ */
+
+static void nth_long(struct __test_metadata *_metadata, FIXTURE_DATA(pair) *self,
+		     struct fault *fault, int api, size_t len)
+{
+	struct umad_reg reg = umad_reg_rmpp(api, 0);
+	static struct umad_long msg;
+	struct umad_msg head;
+	size_t size;
+	ssize_t ret;
+	int n;
+
+	if (fault->nth == 1) {
+		umad_long_alloc(&msg, 1 << 16);
+		umad_unregister(&self->client, self->cid);
+		umad_unregister(&self->server, self->sid);
+		self->cid = umad_register(&self->client, &reg);
+		reg.methods[0] = 1ULL << MAD_SEND;
+		self->sid = umad_register(&self->server, &reg);
+	}
+	head = umad_msg(&self->port, self->cid, MAD_SEND, fault->nth);
+	head.hdr.retries = 1;
+	umad_make_active(&head);
+	size = umad_long_pack(&self->client, &head, len, 1, msg.out);
+	ret = fault_in(fault, write(self->client.fd, msg.out, size));
+	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	n = fault_settle(&self->client, &self->server);
+	if (ret < 0)
+		EXPECT_EQ(0, n) TH_LOG("fault %u", fault->nth);
+	EXPECT_EQ(0, umad_fdinfo(&self->client, "umad-outstanding"));
+
+	head.mad.tid = htobe64(CLEAN_TID + fault->nth);
+	umad_long_write(&self->client, &head, len, 2, &msg);
+	umad_long_read(&self->server, self->sid, &head, len, 2, &msg);
+	fault_settle(&self->client, &self->server);
+}
+
+TEST_FAIL_NTH(pair, rmpp_small, 15)
+{
+	nth_long(_metadata, self, fault, variant->abi.api, 600);
+}
+
+TEST_FAIL_NTH(pair, rmpp_large, 15)
+{
+	nth_long(_metadata, self, fault, variant->abi.api, 9000);
+}
+
+/* On InfiniBand: SMPs, and what needs no address to be resolved */
+
+FIXTURE(fabric)
+{
+	UMAD_CLIENT_AND_SERVER;
+	struct umad_fabric fabric;
+	struct umad_sm sm;
+};
+
+FIXTURE_SETUP(fabric)
+{
+	self->fabric = (struct umad_fabric){ .hosts = 2 };
+	umad_subnet(&self->fabric);
+	umad_sm_open(&self->fabric.host[0], &self->sm);
+	self->cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new,
+				    umad_reg_send_only(2), &self->client);
+	self->sid = umad_open_agent(&self->fabric.host[1], &umad_abi_new,
+				    umad_reg_vendor(2, umad_get_set_send), &self->server);
+}
+
+FIXTURE_TEARDOWN(fabric)
+{
+	umad_sm_close(&self->sm);
+	umad_close_both(self);
+	umad_fabric_stop();
+}
+
+static void nth_smp(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *self,
+		    struct fault *fault, const struct umad_path *path)
+{
+	struct umad_msg msg = umad_smp_msg(&self->sm, path, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
+	ssize_t ret;
+	int n;
+
+	msg.hdr.timeout_ms = 50;
+	ret = fault_in(fault, _umad_write(&self->sm.file, &msg));
+	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	n = fault_settle(&self->sm.file, &self->sm.file);
+	EXPECT_EQ(ret < 0 ? 0 : 1, n);
+	EXPECT_EQ(0, umad_smp_exchange(&self->sm, &msg));
+}
+
+/* Answered within write() */
+TEST_FAIL_NTH(fabric, smp, 5)
+{
+	nth_smp(_metadata, self, fault, &umad_here);
+}
+
+TEST_FAIL_NTH(fabric, smp_to_the_neighbour, 5)
+{
+	nth_smp(_metadata, self, fault, &umad_to_next);
+}
+
+TEST_FAIL_NTH(fabric, by_lid, 5)
+{
+	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, fault->nth);
+	ssize_t ret;
+	int n;
+
+	msg.hdr.timeout_ms = 10;
+	ret = fault_in(fault, _umad_write(&self->client, &msg));
+	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	n = fault_settle(&self->client, &self->server);
+	if (ret < 0)
+		EXPECT_EQ(0, n);
+	umad_write(&self->client, &msg);
+	umad_read(&self->server, &msg);
+	EXPECT_EQ(fault->nth, (__u32)be64toh(msg.mad.tid));
+	fault_settle(&self->client, &self->server);
+}
+
+FAIL_NTH_MAIN

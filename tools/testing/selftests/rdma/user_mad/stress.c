@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Everything at once: threads that do all there is to do with a umad device, in
+ * an order that a seed decides, on descriptors that they share and on one that
+ * each has for itself, while the device comes and goes. What comes out of a
+ * shared descriptor nobody can foretell; but no call may hang, and on a
+ * descriptor of its own each thread keeps books: every request ends in one
+ * answer or in one timeout record, unless its agent or device went first.
+ *
+ * UMAD_STRESS_OPS is the number of operations, UMAD_STRESS_SEED the seed. Threads see
+ * to it that no run is quite like another, with the same seed either.
+ */
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "kselftest_harness.h"
+#include "lib/statistics.h"
+#include "lib/stress.h"
+
+#define OPS		1500		/* of all threads together */
+#define UNPLUG_EVERY	500
+#define SEED		1
+#define ALONE		64		/* requests, when all others are gone */
+
+#define IDLE		(-1)
+#define FINISHING	STRESS_OPS
+
+#define STUCK_MS	30000
+
+#define OFTEN		100		/* tried, should have worked once */
+
+static void *thread_run(void *arg)
+{
+	struct stress_thread *t = arg;
+	struct stress *stress = t->stress;
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_signo = SIGALRM,
+	};
+	const struct stress_op *op;
+	long left;
+
+	t->tid = syscall(SYS_gettid);
+	event._sigev_un._tid = t->tid;
+	if (timer_create(CLOCK_MONOTONIC, &event, &t->timer))
+		snprintf(t->client.why, sizeof(t->client.why), "timer: %s", strerror(errno));
+
+	/* Without a device most operations fail: do not spend them on that */
+	while (!t->client.why[0] && (left = stress->away ? 1 : stress->left--) > 0) {
+		do
+			op = stress_any_op(t);
+		while ((op->smi && !stress->smi) || (stress_is_crowd(stress) && !op->hot));
+		if (left % UNPLUG_EVERY == 0)
+			op = UNPLUG;
+		t->since = umad_now_ms();
+		t->doing = op - stress_ops;
+		stress->done[op - stress_ops]++;
+		if (op->run(t))
+			stress->good[op - stress_ops]++;
+		if (stress->away)
+			umad_sleep_ms(2);
+	}
+	t->since = umad_now_ms();
+	t->doing = FINISHING;
+	umad_books_finish(&t->client);
+	timer_delete(t->timer);
+	t->doing = IDLE;
+	return NULL;
+}
+
+/* Where a thread hangs, as the kernel sees it */
+static void show_stack(struct __test_metadata *_metadata, const struct stress_thread *t)
+{
+	char text[4096];
+
+	if (umad_sysfs_read(text, sizeof(text), "/proc/self/task/%d/stack",
+			    t->tid))
+		text[0] = 0;
+	TH_LOG("%s has not returned for %d s: %s",
+	       t->doing == FINISHING ? "finishing" : stress_ops[t->doing].name,
+	       STUCK_MS / 1000, text);
+}
+
+static bool all_done(struct __test_metadata *_metadata, struct stress *stress, bool *stuck)
+{
+	bool done = true;
+	int i;
+
+	for (i = 0; i < THREADS; i++) {
+		struct stress_thread *t = &stress->thread[i];
+
+		if (t->doing == IDLE)
+			continue;
+		done = false;
+		if (umad_now_ms() - t->since > STUCK_MS) {
+			show_stack(_metadata, t);
+			*stuck = true;
+		}
+	}
+	return done;
+}
+
+static long number(const char *name, long fallback)
+{
+	const char *text = getenv(name);
+
+	return text ? atol(text) : fallback;
+}
+
+/* Whether the port counts nothing of what closed descriptors had; says what it counts */
+static bool port_is_empty(const struct umad_port *port, char *said, size_t size)
+{
+	static const char * const names[] = { "files", "agents", "outstanding", "unread" };
+	long count;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		count = umad_statistic(port, names[i]);
+		snprintf(said, size, "%ld %s", count, names[i]);
+		if (count)
+			return false;
+	}
+	return true;
+}
+
+/* A client has the port for itself, which counts the same as it has in its books */
+static void client_alone(struct __test_metadata *_metadata, struct stress_thread *t)
+{
+	const struct umad_port *port = &t->stress->port;
+	struct umad_statistics before = umad_statistics(port);
+	long errors = umad_statistic(port, "send_errors");
+	struct umad_books *books = &t->client;
+	char changes[128];
+	size_t n;
+	int i;
+
+	*books = (struct umad_books){ 0 };
+	ASSERT_TRUE(stress_open(t));
+	for (i = 0; i < ALONE; i++) {
+		stress_send(t);
+		while (books->outstanding == UMAD_BOOKS_OUTSTANDING &&
+		       umad_readable(&books->file, UMAD_SOON_MS) && umad_books_read(books))
+			;
+	}
+	umad_books_finish(books);
+	ASSERT_STREQ("", books->why);
+	TH_LOG("alone: %lu sent = %lu answered + %lu timed out",
+	       books->sent, books->answered, books->timed_out);
+	EXPECT_EQ((unsigned long)ALONE, books->sent);
+
+	/* What failed has a record as what timed out */
+	errors = umad_statistic(port, "send_errors") - errors;
+	n = snprintf(changes, sizeof(changes), "sent%+ld", books->sent);
+	if (books->answered)
+		n += snprintf(changes + n, sizeof(changes) - n, " received%+ld", books->answered);
+	if (books->timed_out - errors)
+		n += snprintf(changes + n, sizeof(changes) - n, " timeouts%+ld",
+			      books->timed_out - errors);
+	if (errors)
+		snprintf(changes + n, sizeof(changes) - n, " send_errors%+ld", errors);
+	umad_expect_changes(&before, port, changes);
+}
+
+static void on_tick(int sig)
+{
+	(void)sig;
+}
+
+FIXTURE(stress)
+{
+	struct stress *stress;
+};
+
+FIXTURE_VARIANT(stress)
+{
+	enum umad_device_kind kind;
+	unsigned int slots;
+};
+
+umad_device_variant(stress, rxe, UMAD_RXE, .slots = UMAD_SLOTS);
+umad_device_variant(stress, madsim, UMAD_MADSIM, .slots = UMAD_SLOTS);
+umad_device_variant(stress, madsim_crowd, UMAD_MADSIM, .slots = 1);
+umad_device_variant(stress, madsim_netns, UMAD_MADSIM_NETNS, .slots = UMAD_SLOTS);
+
+FIXTURE_SETUP(stress)
+{
+	struct stress *stress;
+
+	if (umad_reference())
+		SKIP(return, "the kernel does not survive this with the reference");
+	stress = calloc(1, sizeof(*stress));
+	ASSERT_NE(NULL, stress);
+	self->stress = stress;
+	pthread_rwlock_init(&stress->lock, NULL);
+	pthread_mutex_init(&stress->unplug, NULL);
+	stress->smi = variant->kind != UMAD_RXE;
+	stress->slots = variant->slots;
+	umad_device(&stress->device, variant->kind);
+	ASSERT_EQ(0, umad_device_up(&stress->device));
+	stress->port = stress->device.port;
+}
+
+FIXTURE_TEARDOWN(stress)
+{
+	umad_device_free(&self->stress->device);
+	free(self->stress);
+}
+
+TEST_F_TIMEOUT(stress, everything, 1200)
+{
+	struct sigaction act = { .sa_handler = on_tick };
+	long seed = number("UMAD_STRESS_SEED", SEED);
+	struct stress *stress = self->stress;
+	unsigned long sent = 0, answered = 0, timed_out = 0, lost = 0, done = 0;
+	struct umad_border border;
+	bool stuck = false, empty;
+	unsigned int i;
+	long long end;
+	char said[64];
+
+	sigaction(SIGALRM, &act, NULL);
+	umad_border(&border, PROT_NONE);
+	stress->left = number("UMAD_STRESS_OPS", OPS);
+	for (i = 0; i < UMAD_SLOTS; i++)
+		stress->hlen[i] = UMAD_HDR_OLD;
+	for (i = 0; i < THREADS; i++) {
+		struct stress_thread *t = &stress->thread[i];
+
+		*t = (struct stress_thread){
+			.stress = stress,
+			.seed = seed * 1000 + i,
+			.border = border.base + border.page,
+			.doing = FINISHING,
+			.since = umad_now_ms(),
+		};
+		ASSERT_EQ(0, pthread_create(&t->thread, NULL, thread_run, t));
+	}
+
+	while (!all_done(_metadata, stress, &stuck) && !stuck)
+		umad_sleep_ms(20);
+	ASSERT_FALSE(stuck);
+
+	for (i = 0; i < THREADS; i++) {
+		struct stress_thread *t = &stress->thread[i];
+
+		pthread_join(t->thread, NULL);
+		EXPECT_STREQ("", t->client.why);
+		sent += t->client.sent;
+		answered += t->client.answered;
+		timed_out += t->client.timed_out;
+		lost += t->client.lost;
+	}
+	for (i = 0; i < SLOTS; i++)
+		close(SLOT_BASE + i);
+	end = umad_now_ms() + UMAD_SOON_MS;
+	while (!(empty = port_is_empty(&stress->port, said, sizeof(said))) &&
+	       umad_now_ms() < end)
+		umad_sleep_ms(5);
+	EXPECT_TRUE(empty) TH_LOG("all is closed, and the port still has %s", said);
+	client_alone(_metadata, &stress->thread[0]);
+
+	/* Everything there was to do has been done, and not always in vain */
+	for (i = 0; i < STRESS_OPS; i++) {
+		done += stress->done[i];
+		TH_LOG("%-14s %8lu, of which %lu succeeded", stress_ops[i].name,
+		       stress->done[i], stress->good[i]);
+		if (stress->done[i] >= OFTEN)
+			EXPECT_NE(0, stress->good[i])
+				TH_LOG("%s never succeeded", stress_ops[i].name);
+	}
+	TH_LOG("seed %ld, %lu operations", seed, done);
+	TH_LOG("%lu requests = %lu answered + %lu timed out + %lu lost with agent or device",
+	       sent, answered, timed_out, lost);
+	EXPECT_NE(0, stress->good[UNPLUG - stress_ops]);
+	if (!stress_is_crowd(stress)) {
+		EXPECT_EQ(stress_method(stress) == MAD_GET, answered != 0);
+		EXPECT_NE(0, timed_out);
+	}
+}
+
+TEST_HARNESS_MAIN
