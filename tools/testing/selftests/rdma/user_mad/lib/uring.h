@@ -16,7 +16,7 @@
 	int __ret = io_uring_queue_init(entries, ring, 0);		\
 									\
 	if (__ret == -EPERM ||						\
-	    access("/proc/sys/kernel/io_uring_disabled", F_OK))		\
+	    (__ret && access("/proc/sys/kernel/io_uring_disabled", F_OK))) \
 		SKIP(return, UMAD_NO_URING);				\
 	ASSERT_EQ(0, __ret);						\
 } while (0)
