@@ -53,8 +53,21 @@ linux_newest()
 		package=$(unstable_depends linux-source 'linux-source-.*')
 		[ -z "$package" ] || echo "$package $(unstable_version "$package")"
 	elif [ ! -e "$linux/version" ]; then
-		apt-cache show --no-all-versions linux-source-6.12 2>/dev/null |
+		linux_old_apt apt-cache show --no-all-versions linux-source-6.12 2>/dev/null |
 			sed -n 's/^Version: /linux-source-6.12 /p'
+	fi
+}
+
+# linux_old_apt COMMAND ARGUMENT ...: apt-get or apt-cache, of who has 6.12's source
+linux_old_apt()
+{
+	local suite
+
+	suite=$(suite_with linux-source-6.12)
+	if [ "$suite" ]; then
+		suite_apt "$suite" "$@"
+	else
+		"$@"
 	fi
 }
 
@@ -63,7 +76,7 @@ linux_download()
 {
 	local from=unstable_apt
 
-	[ "$1" != linux-source-6.12 ] || from=
+	[ "$1" != linux-source-6.12 ] || from=linux_old_apt
 	$from apt-get -q -o APT::Sandbox::User="$(id -un)" download "$1"
 }
 
@@ -84,13 +97,17 @@ linux_unpack()
 	echo "$1 $2" >"$linux/version"
 }
 
+# linux_source PACKAGE FOLDER: the tar file in the package that was downloaded there
+linux_source()
+{
+	dpkg --fsys-tarfile "$2"/*.deb | tar -xO --wildcards "*/$1.tar.xz" | xz -dc -T0
+}
+
 # linux_tree PACKAGE VERSION: what was downloaded becomes branch base
 linux_tree()
 {
 	echo "unpacking"
-	dpkg --fsys-tarfile "$linux"/*.deb |
-		tar -xO --wildcards "*/$1.tar.xz" | xz -dc -T0 |
-		tar -C "$linux/tree" --strip-components=1 -x || return 1
+	linux_source "$1" "$linux" | tar -C "$linux/tree" --strip-components=1 -x || return 1
 	rm "$linux"/*.deb
 	echo "making it a repository"
 	linux_git init -q -b base &&
@@ -144,17 +161,22 @@ linux_kselftest_old()
 {
 	local old=$cache/linux-source-6.12
 
-	"$top/scripts/deps" linux-source-6.12 xz-utils
+	"$top/scripts/deps" xz-utils dpkg
 	if [ ! -d "$old" ]; then
 		say "taking kselftest from linux-source-6.12"
 		rm -rf "$old.new"
 		mkdir -p "$old.new"
-		tar -C "$old.new" --strip-components=1 \
-			-xf /usr/src/linux-source-6.12.tar.xz --wildcards \
-			'*/tools/testing/selftests/lib.mk' \
-			'*/tools/testing/selftests/kselftest*' \
-			'*/scripts/subarch.include' ||
+		(cd "$old.new" && linux_download linux-source-6.12 >log 2>&1) || {
+			apt_said "$old.new/log"
+			die "cannot fetch linux-source-6.12"
+		}
+		linux_source linux-source-6.12 "$old.new" |
+			tar -C "$old.new" --strip-components=1 -x --wildcards \
+				'*/tools/testing/selftests/lib.mk' \
+				'*/tools/testing/selftests/kselftest*' \
+				'*/scripts/subarch.include' ||
 			die "cannot unpack kselftest from linux-source-6.12"
+		rm "$old.new"/*.deb
 		mv -T "$old.new" "$old"
 	fi
 	echo "$old/tools/testing/selftests"

@@ -147,6 +147,19 @@ suite_update()
 	[ -e "$folder/updated" ]
 }
 
+# suite_with PACKAGE: which suite has a package of this Debian; nothing if the machine's
+# own apt knows it. A machine that debootstrap made knows no security updates, where new
+# kernels are.
+suite_with()
+{
+	local suite
+
+	! apt-cache show "$1" >/dev/null 2>&1 || return 0
+	# shellcheck source=/dev/null
+	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	! (suite_update "$suite" linux-image-amd64) || echo "$suite"
+}
+
 # suite_root SUITE FOLDER PACKAGES LOG: make a root of it, or say why not
 suite_root()
 {
