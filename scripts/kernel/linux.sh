@@ -207,6 +207,12 @@ linux_fixes()
 	done
 }
 
+# linux_fixes_diffs: what they change; with another message nothing has to be built
+linux_fixes_diffs()
+{
+	linux_fixes | xargs -d '\n' sed -s -n '/^diff --git /,$p'
+}
+
 # linux_uml_dies: user-mode Linux of the source there cannot run here: 6.12's has no
 # room for the floating point state of a CPU with AMX
 linux_uml_dies()
@@ -225,12 +231,12 @@ linux_fixed()
 	linux_base
 	linux_lock
 	mapfile -t fixes < <(linux_fixes)
-	! cat "${fixes[@]}" | cmp -s - "$linux/fixes" || return 0
+	! linux_fixes_diffs | cmp -s - "$linux/fixes" || return 0
 	linux_git checkout -q -f -B fixed base
 	linux_git apply --index "${fixes[@]}" ||
 		die "the fixes are not for $(cat "$linux/version")"
 	linux_git commit -q -m "Fixes of bugs that are not ours"
-	cat "${fixes[@]}" >"$linux/fixes"
+	linux_fixes_diffs >"$linux/fixes"
 }
 
 # Check all series of this checkout out in the tree, brought to base by git am.
