@@ -237,7 +237,7 @@ int umad_many_sends(void)
 
 int umad_fixed_ms(void)
 {
-	return umad_reference() ? UMAD_FIXED_MS : UMAD_SOON_MS;
+	return umad_reference() && !umad_slow_kernel() ? UMAD_FIXED_MS : UMAD_SOON_MS;
 }
 
 /* Whether the running kernel, with its modules, has a function */

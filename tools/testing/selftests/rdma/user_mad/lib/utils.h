@@ -52,7 +52,8 @@ static const __u64 umad_get_set_send = 1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL 
  * How long something that must happen may take before it counts as hanging,
  * and how long something that must not happen is waited for. Neither is a
  * statement about speed. What the reference is known to hang on is given less
- * time, because there all of it is always spent.
+ * time, because there all of it is always spent, unless UMAD_SLOW_KERNEL says that
+ * the kernel is slow.
  */
 #define UMAD_SOON_MS		5000
 #define UMAD_QUIET_MS		100
