@@ -19,7 +19,7 @@ single result. XFAIL is a known failure of the reference: it must be seen to
 fail, and counts as passed in that suite only. XPASS fails everywhere.
 
 --record writes what ran into tools/testing/RESULTS.md, a row for each suite that ran
-as a whole. Rows of other suites stay.
+as a whole. Rows of other suites stay while there is such a suite.
 """
 
 import argparse
@@ -33,7 +33,7 @@ import threading
 import time
 
 from ktap import Reader
-from plan import TOP, plan, shell
+from plan import TOP, plan, shell, suites
 
 RESULTS = os.path.join(TOP, "tools/testing/RESULTS.md")
 LOGS = os.path.join(TOP, "build/tests")
@@ -203,11 +203,12 @@ def commit():
 def record(runs, done, start, tested):
     """Put what ran as a whole into RESULTS. Which kernels a suite has booted, their own
     logs tell: those since the start."""
-    rows = {}
+    rows, there = {}, suites()
     if os.path.exists(RESULTS):
         with open(RESULTS, encoding="utf-8") as table:
             rows = {line.split("|")[1].strip(): line for line in table
-                    if line.startswith("| ") and not line.startswith("| suite |")}
+                    if line.startswith("| ")}
+    rows = {name: row for name, row in rows.items() if name.partition(":")[0] in there}
     for run in runs:
         reader, kernels = done[run.name], set()
         if run.tests or "/" in run.name or not passed(reader) + len(reader.of("fail")):
