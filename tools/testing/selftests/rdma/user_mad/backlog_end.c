@@ -14,7 +14,7 @@
 #define NEVER_MS	600000
 
 /* How long it may take until it counts as hanging */
-#define END_MS		(4 * UMAD_SOON_MS)
+#define END_MS		(20 * UMAD_SOON_MS)
 
 enum end {
 	UNREGISTER,

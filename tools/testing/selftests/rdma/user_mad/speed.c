@@ -7,7 +7,7 @@
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
-#define SM_EXT_SPEEDS	(1U << 31)
+#define SM_EXT_SPEEDS	0x80000000
 #define NO_EXT_SPEEDS	30
 
 /* Status: a field of attribute or modifier is not valid */
@@ -74,7 +74,7 @@ TEST_F(speed, refused)
 	info.speed_ext_enabled = 1;
 	EXPECT_EQ(INVALID_FIELD, ask(self, MAD_SET, SM_EXT_SPEEDS, &info));
 	info = before;
-	EXPECT_EQ(INVALID_FIELD, ask(self, MAD_GET, 1U << 30, &info));
+	EXPECT_EQ(INVALID_FIELD, ask(self, MAD_GET, 0x40000000, &info));
 	ASSERT_EQ(0, ask(self, MAD_GET, 0, &info));
 	EXPECT_EQ(0, info.speed_ext_enabled);
 	EXPECT_EQ(0, info.speed_ext);
