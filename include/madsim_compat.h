@@ -28,12 +28,6 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #define uverbs_attr_bundle ib_udata
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-#define IB_SPEED_XDR			256
-#define IB_PORT_EXTENDED_SPEEDS2_SUP	BIT(11)
-#define IB_PORT_LINK_SPEED_XDR_SUP	BIT(12)
-#endif
-
 /* reg_user_mr() had no DMA handle. Applies to the function, not to its address. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #define madsim_reg_user_mr(ibpd_, start_, length_, virt_addr_, access_, dmah_, udata_) \

@@ -250,11 +250,7 @@ static void madsim_topology_show_link(struct seq_file *m,
 		   peer->num);
 	if (port->width != MADSIM_WIDTH)
 		seq_printf(m, "\tw=%d", ib_width_enum_to_int(port->width));
-	/* ibsim has options for the three oldest, ibnetdiscover comments */
-	if (port->speed > IB_SPEED_QDR)
-		seq_printf(m, "\t# %dx%s", ib_width_enum_to_int(port->width),
-			   madsim_speed_name(port->speed));
-	else if (port->speed != MADSIM_SPEED)
+	if (port->speed != MADSIM_SPEED)
 		seq_printf(m, "\ts=%u", port->speed);
 	seq_putc(m, '\n');
 }

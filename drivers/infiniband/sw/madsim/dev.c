@@ -90,7 +90,7 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num,
 	attr->subnet_timeout = info->clientrereg_resv_subnetto & 0x1f;
 	attr->init_type_reply = info->inittypereply_mtucap >> 4;
 	attr->active_width = info->link_width_active;
-	attr->active_speed = port->speed_active;
+	attr->active_speed = info->linkspeedactive_enabled >> 4;
 	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
 	return 0;
 }

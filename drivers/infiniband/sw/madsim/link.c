@@ -19,6 +19,20 @@ static const u32 madsim_cap_mask =
 	IB_PORT_CLIENT_REG_SUP | IB_PORT_CAP_MASK_NOTICE_SUP |
 	IB_PORT_OTHER_LOCAL_CHANGES_SUP | IB_PORT_AUTO_MIGR_SUP;
 
+/* A port can have every width and speed up to these, whose bits are in order */
+static void madsim_port_able(struct madsim_port *port, u8 width, u8 speed)
+{
+	struct ib_port_info *info = &port->info;
+	u8 widths = width | (width - 1), speeds = speed | (speed - 1);
+
+	port->width = width;
+	port->speed = speed;
+	info->link_width_supported = widths;
+	info->link_width_enabled = widths;
+	madsim_set_high(&info->linkspeed_portstate, speeds);
+	madsim_set_low(&info->linkspeedactive_enabled, speeds);
+}
+
 /**
  * madsim_port_reset - bring a port into the state after power-on
  * @port: the port
@@ -34,12 +48,13 @@ void madsim_port_reset(struct madsim_port *port)
 	unsigned int i;
 
 	memset(info, 0, sizeof(*info));
-	memset(&port->ext, 0, sizeof(port->ext));
 	info->gid_prefix = cpu_to_be64(0xfe80000000000000ULL);
-	madsim_speed_activate(port, port->width, port->speed);
+	madsim_port_able(port, port->width, port->speed);
+	info->link_width_active = port->width;
 	madsim_set_low(&info->linkspeed_portstate, IB_PORT_DOWN);
 	info->portphysstate_linkdown = IB_PORT_PHYS_STATE_POLLING << 4 |
 				       IB_PORT_PHYS_STATE_POLLING;
+	madsim_set_high(&info->linkspeedactive_enabled, port->speed);
 	info->neighbormtu_mastersmsl = IB_MTU_4096 << 4;
 	info->vlcap_inittype = MADSIM_VL_CAP << 4;
 	info->vl_arb_high_cap = MADSIM_VLARB_SIZE / 2;
@@ -60,7 +75,6 @@ void madsim_port_reset(struct madsim_port *port)
 		port->pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);
 		port->guids[0] = cpu_to_be64(node->guid + port->num);
 	}
-	madsim_speed_reset(port);
 	if (!port->num) {
 		madsim_set_low(&info->linkspeed_portstate, IB_PORT_ACTIVE);
 		info->portphysstate_linkdown = IB_PORT_PHYS_STATE_LINK_UP << 4;
@@ -144,13 +158,22 @@ static bool madsim_port_enabled(const struct madsim_port *port)
 	       phys != IB_PORT_PHYS_STATE_SLEEP;
 }
 
-static void madsim_port_train(struct madsim_port *port, u8 width, u16 speed)
+/* The fastest setting that both ends have enabled, 0 if there is none */
+static u8 madsim_agree(u8 a, u8 b)
+{
+	u8 both = a & b;
+
+	return both ? 1 << (fls(both) - 1) : 0;
+}
+
+static void madsim_port_train(struct madsim_port *port, u8 width, u8 speed)
 {
 	if (madsim_state(port) != IB_PORT_DOWN)
 		return;
 
 	madsim_port_set_phys(port, IB_PORT_PHYS_STATE_LINK_UP);
-	madsim_speed_activate(port, width, speed);
+	port->info.link_width_active = width;
+	madsim_set_high(&port->info.linkspeedactive_enabled, speed);
 	madsim_port_set_state(port, IB_PORT_INIT);
 }
 
@@ -173,13 +196,18 @@ static void madsim_port_lose(struct madsim_port *port)
 void madsim_link_update(struct madsim_port *port)
 {
 	struct madsim_port *peer = port->peer;
-	u16 speed;
-	u8 width;
+	u8 width = 0, speed = 0;
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (peer && madsim_port_enabled(port) && madsim_port_enabled(peer) &&
-	    madsim_speed_agree(port, peer, &width, &speed)) {
+	if (peer && madsim_port_enabled(port) && madsim_port_enabled(peer)) {
+		width = madsim_agree(port->info.link_width_enabled,
+				     peer->info.link_width_enabled);
+		speed = madsim_agree(port->info.linkspeedactive_enabled & 0xf,
+				     peer->info.linkspeedactive_enabled & 0xf);
+	}
+
+	if (width && speed) {
 		madsim_port_train(port, width, speed);
 		madsim_port_train(peer, width, speed);
 	} else {
@@ -224,7 +252,7 @@ void madsim_link_request(struct madsim_port *port, u8 phys)
  *  * -EBUSY: one of them is linked already
  */
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
-		u32 b_port, u8 width, u16 speed)
+		u32 b_port, u8 width, u8 speed)
 {
 	struct madsim_port *pa, *pb;
 
@@ -243,16 +271,8 @@ int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
 	spin_lock_irq(&a->fabric->lock);
 	pa->peer = pb;
 	pb->peer = pa;
-	pa->width = width;
-	pb->width = width;
-	pa->speed = speed;
-	pb->speed = speed;
-	madsim_speed_reset(pa);
-	madsim_speed_reset(pb);
-	if (a->is_switch)
-		madsim_speed_reset(&a->ports[0]);
-	if (b->is_switch)
-		madsim_speed_reset(&b->ports[0]);
+	madsim_port_able(pa, width, speed);
+	madsim_port_able(pb, width, speed);
 	if (a->fabric->live)
 		madsim_link_update(pa);
 	spin_unlock_irq(&a->fabric->lock);

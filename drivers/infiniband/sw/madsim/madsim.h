@@ -19,7 +19,7 @@
  *	fabric.c
  *	dev.c
  *	link.c, trap.c, route.c, fault.c, sma.c, qp.c
- *	smp.c, pma.c, speed.c
+ *	smp.c, pma.c
  *
  * Nothing calls what is above it. Only the six files of one line call each
  * other in a circle, because a fabric answers from within: a packet that is
@@ -167,16 +167,6 @@ struct madsim_fault {
 	u32 delay_ms;
 };
 
-/* The last bytes of PortInfo, which struct ib_port_info leaves out */
-struct madsim_port_ext {
-	__be16 cap_mask2;
-	u8 speed_active_supported;	/* LinkSpeedExt*: 4 bits, 4 bits */
-	u8 speed_enabled;		/* 5 bits */
-};
-
-#define MADSIM_PORT_INFO_LEN \
-	offsetofend(struct ib_port_info, link_roundtrip_latency)
-
 /* Verbs that can be made to fail once */
 enum madsim_verb {
 	MADSIM_POST_SEND,
@@ -202,9 +192,7 @@ enum madsim_trap {
  * @width:	the widest link it can have, an IB_WIDTH_*; changed under
  *		fabric->mutex as well
  * @speed:	the fastest one, an IB_SPEED_*; likewise
- * @speed_active: the speed of the link, an IB_SPEED_*
  * @info:	PortInfo as the subnet manager sees it
- * @ext:	its last bytes
  * @mkey_expires: end of the running M_Key lease in jiffies, 0 if none runs
  * @pkeys:	P_KeyTable
  * @guids:	GUIDInfo; [0] is the port GUID
@@ -224,11 +212,9 @@ struct madsim_port {
 	u8 num;
 	bool pulled;
 	u8 width;
-	u16 speed;
-	u16 speed_active;
+	u8 speed;
 	struct madsim_port *peer;
 	struct ib_port_info info;
-	struct madsim_port_ext ext;
 	unsigned long mkey_expires;
 	__be16 pkeys[MADSIM_PKEYS];
 	__be64 guids[MADSIM_GUIDS];
@@ -553,7 +539,7 @@ int madsim_node_unplug(struct madsim_node *node);
 
 /* link.c: cables, and the state of the ports at their ends */
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
-		u32 b_port, u8 width, u16 speed);
+		u32 b_port, u8 width, u8 speed);
 int madsim_unlink(struct madsim_node *node, u32 num);
 void madsim_link_pull(struct madsim_port *port, bool pulled);
 void madsim_link_update(struct madsim_port *port);
@@ -561,19 +547,6 @@ void madsim_link_request(struct madsim_port *port, u8 phys);
 void madsim_port_reset(struct madsim_port *port);
 void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state);
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event);
-
-/* speed.c: widths and speeds of links */
-int madsim_parse_rate(const char *word, u8 *width, u16 *speed);
-const char *madsim_speed_name(u16 speed);
-void madsim_speed_reset(struct madsim_port *port);
-bool madsim_speed_valid(const struct madsim_port *port,
-			const struct ib_port_info *in,
-			const struct madsim_port_ext *ext);
-void madsim_speed_set(struct madsim_port *port, const struct ib_port_info *in,
-		      const struct madsim_port_ext *ext);
-bool madsim_speed_agree(const struct madsim_port *a,
-			const struct madsim_port *b, u8 *width, u16 *speed);
-void madsim_speed_activate(struct madsim_port *port, u8 width, u16 speed);
 
 /* topo.c: presets */
 int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,

@@ -18,9 +18,6 @@ static const u8 madsim_vendor_id[3] = { 0x02, 0x53, 0x49 };
 #define MADSIM_DEVICE_ID	0x4d53
 #define MADSIM_CLASS_VERSION	1
 
-/* SMSupportExtendedSpeeds, in the modifier of PortInfo */
-#define MADSIM_SM_EXT_SPEEDS	BIT(31)
-
 /* M_KeyProtectBits are the two top ones */
 static u8 madsim_mkey_protect(const struct madsim_port *port)
 {
@@ -142,10 +139,11 @@ static bool madsim_is_unicast(__be16 lid)
 
 /* Whether every field that a Set(PortInfo) would change may have that value */
 static bool madsim_port_info_valid(const struct madsim_port *port,
-				   const struct ib_port_info *in,
-				   const struct madsim_port_ext *ext)
+				   const struct ib_port_info *in)
 {
 	const struct ib_port_info *info = &port->info;
+	u8 width = in->link_width_enabled;
+	u8 speed = in->linkspeedactive_enabled & 0xf;
 	u8 phys = in->portphysstate_linkdown >> 4;
 	u8 state = in->linkspeed_portstate & 0xf;
 
@@ -155,7 +153,9 @@ static bool madsim_port_info_valid(const struct madsim_port *port,
 	if (!port->num)
 		return true;
 
-	if (!madsim_speed_valid(port, in, ext))
+	if (width != 0xff && width & ~info->link_width_supported)
+		return false;
+	if (speed != 0xf && speed & ~(info->linkspeed_portstate >> 4))
 		return false;
 	if (in->neighbormtu_mastersmsl >> 4 >
 	    (info->inittypereply_mtucap & 0xf))
@@ -218,14 +218,19 @@ static void madsim_set_end_port(struct madsim_port *port,
 }
 
 static void madsim_set_link(struct madsim_port *port,
-			    const struct ib_port_info *in,
-			    const struct madsim_port_ext *ext)
+			    const struct ib_port_info *in)
 {
 	struct ib_port_info *info = &port->info;
+	u8 width = in->link_width_enabled;
+	u8 speed = in->linkspeedactive_enabled & 0xf;
 	u8 phys = in->portphysstate_linkdown >> 4;
 	u8 state = in->linkspeed_portstate & 0xf;
 
-	madsim_speed_set(port, in, ext);
+	if (width)
+		info->link_width_enabled = width & info->link_width_supported;
+	if (speed)
+		madsim_set_low(&info->linkspeedactive_enabled,
+			       speed & (info->linkspeed_portstate >> 4));
 	if (in->portphysstate_linkdown & 0xf)
 		madsim_set_low(&info->portphysstate_linkdown,
 			       in->portphysstate_linkdown);
@@ -252,16 +257,10 @@ static u16 madsim_port_info(struct madsim_port *port, u8 in_port,
 			    struct ib_smp *smp, bool set)
 {
 	struct ib_port_info *pi = (void *)smp->data;
-	void *tail = smp->data + MADSIM_PORT_INFO_LEN;
 	struct madsim_node *node = port->node;
-	u32 mod = be32_to_cpu(smp->attr_mod);
-	u32 num = mod & ~MADSIM_SM_EXT_SPEEDS;
-	struct madsim_port_ext *ext = NULL;
+	u32 num = be32_to_cpu(smp->attr_mod);
 	struct madsim_port *target;
 
-	/* A subnet manager that does not say so does not mean those bytes */
-	if (mod & MADSIM_SM_EXT_SPEEDS)
-		ext = tail;
 	if (!node->is_switch && !num)
 		num = port->num;
 	if (num > node->nports)
@@ -272,16 +271,15 @@ static u16 madsim_port_info(struct madsim_port *port, u8 in_port,
 		/* The ports of a channel adapter are in subnets of their own */
 		if (!node->is_switch && target != port)
 			return MADSIM_INVALID;
-		if (!madsim_port_info_valid(target, pi, ext))
+		if (!madsim_port_info_valid(target, pi))
 			return MADSIM_INVALID;
 		if (madsim_is_end_port(target))
 			madsim_set_end_port(target, pi);
 		if (target->num)
-			madsim_set_link(target, pi, ext);
+			madsim_set_link(target, pi);
 	}
 
-	memcpy(pi, &target->info, MADSIM_PORT_INFO_LEN);
-	memcpy(tail, &target->ext, sizeof(target->ext));
+	memcpy(pi, &target->info, sizeof(*pi));
 	pi->local_port_num = in_port;
 	if (smp->mkey != target->info.mkey && madsim_mkey_protect(target))
 		pi->mkey = 0;

@@ -63,9 +63,7 @@ struct umad_port_info {
 	__u8	subnet_timeout;
 	__u8	resp_time;
 	__u8	error_thresholds;
-	__u8	reserved[8];
-	__u8	speed_ext;	/* active, supported */
-	__u8	speed_ext_enabled;
+	__u8	reserved[10];
 };
 
 static_assert(sizeof(struct umad_port_info) == 64, "PortInfo fills an SMP");
