@@ -28,7 +28,7 @@ static ssize_t madsim_node_type_show(struct config_item *item, char *page)
 	ssize_t len;
 
 	mutex_lock(&node->fabric->mutex);
-	len = sysfs_emit(page, "%s\n", node->is_switch ? "switch" : "ca");
+	len = sysfs_emit(page, "%s\n", node->sw ? "switch" : "ca");
 	mutex_unlock(&node->fabric->mutex);
 	return len;
 }

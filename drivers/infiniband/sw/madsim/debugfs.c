@@ -265,8 +265,7 @@ static int madsim_topology_show(struct seq_file *m, void *unused)
 	mutex_lock(&fabric->mutex);
 	list_for_each_entry(node, &fabric->nodes, list) {
 		seq_printf(m, "%s\t%u \"%s\"",
-			   node->is_switch ? "Switch" : "Hca", node->nports,
-			   node->name);
+			   node->sw ? "Switch" : "Hca", node->nports, node->name);
 		seq_printf(m, "\t# guid 0x%016llx", node->guid);
 		if (node->dev)
 			seq_printf(m, " device %s",

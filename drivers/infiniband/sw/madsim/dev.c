@@ -73,9 +73,9 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num,
 	/* The core has zeroed @attr */
 	spin_lock_irqsave(&port->node->fabric->lock, flags);
 	attr->state = madsim_state(port);
-	attr->phys_state = madsim_phys_state(port);
-	attr->max_mtu = info->inittypereply_mtucap & 0xf;
-	attr->active_mtu = info->neighbormtu_mastersmsl >> 4;
+	attr->phys_state = madsim_pi_get(info, MADSIM_PI_PHYS_STATE);
+	attr->max_mtu = madsim_pi_get(info, MADSIM_PI_MTU_CAP);
+	attr->active_mtu = madsim_pi_get(info, MADSIM_PI_NEIGHBOR_MTU);
 	attr->gid_tbl_len = MADSIM_GUIDS;
 	attr->pkey_tbl_len = MADSIM_PKEYS;
 	attr->port_cap_flags = be32_to_cpu(info->cap_mask);
@@ -85,12 +85,12 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num,
 	attr->sm_lid = be16_to_cpu(info->sm_lid);
 	attr->lid = madsim_lid(port);
 	attr->lmc = madsim_lmc(port);
-	attr->max_vl_num = info->vlcap_inittype >> 4;
-	attr->sm_sl = info->neighbormtu_mastersmsl & 0xf;
-	attr->subnet_timeout = info->clientrereg_resv_subnetto & 0x1f;
-	attr->init_type_reply = info->inittypereply_mtucap >> 4;
+	attr->max_vl_num = madsim_pi_get(info, MADSIM_PI_VL_CAP);
+	attr->sm_sl = madsim_pi_get(info, MADSIM_PI_MASTER_SM_SL);
+	attr->subnet_timeout = madsim_pi_subnet_timeout(info);
+	attr->init_type_reply = madsim_pi_get(info, MADSIM_PI_INIT_TYPE_REPLY);
 	attr->active_width = info->link_width_active;
-	attr->active_speed = info->linkspeedactive_enabled >> 4;
+	attr->active_speed = madsim_pi_get(info, MADSIM_PI_SPEED_ACTIVE);
 	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
 	return 0;
 }
@@ -119,7 +119,8 @@ static int madsim_modify_port(struct ib_device *ibdev, u32 num, int mask,
 		madsim_trap_local_change(port, false);
 	}
 	if (mask & IB_PORT_INIT_TYPE)
-		madsim_set_low(&port->info.vlcap_inittype, modify->init_type);
+		madsim_pi_set(&port->info, MADSIM_PI_INIT_TYPE,
+			      modify->init_type);
 	if (mask & IB_PORT_RESET_QKEY_CNTR)
 		port->info.qkey_violations = 0;
 	if (mask & IB_PORT_SHUTDOWN && port->num)
@@ -340,9 +341,9 @@ int madsim_dev_register(struct madsim_node *node)
 
 	lockdep_assert_held(&node->fabric->mutex);
 
-	if (!node->is_switch && node->nports > MADSIM_MAX_CA_PORTS)
+	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
 		return -EINVAL;
-	if (node->is_switch && !READ_ONCE(madsim_switch_devices))
+	if (node->sw && !READ_ONCE(madsim_switch_devices))
 		return -EOPNOTSUPP;
 	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
 		return -ENOSPC;
@@ -353,15 +354,14 @@ int madsim_dev_register(struct madsim_node *node)
 		goto err_count;
 	}
 	dev->node = node;
-	dev->ibdev.node_type = node->is_switch ? RDMA_NODE_IB_SWITCH :
-						 RDMA_NODE_IB_CA;
+	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 	dev->ibdev.phys_port_cnt = node->nports;
 	dev->ibdev.num_comp_vectors = 1;
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
 	memcpy(dev->ibdev.node_desc, node->desc, sizeof(node->desc));
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
-	if (node->is_switch) {
+	if (node->sw) {
 		ret = madsim_dev_alloc_switch_ports(&dev->ibdev);
 		if (ret)
 			goto err_dealloc;

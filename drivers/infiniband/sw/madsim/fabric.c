@@ -141,7 +141,7 @@ static void madsim_ports_free(struct madsim_port *ports, u8 nports)
 }
 
 static struct madsim_port *madsim_ports_alloc(struct madsim_node *node,
-					      u8 nports)
+					      bool is_switch, u8 nports)
 {
 	struct madsim_port *ports;
 	unsigned int i;
@@ -160,7 +160,7 @@ static struct madsim_port *madsim_ports_alloc(struct madsim_node *node,
 		INIT_LIST_HEAD(&port->mcast_link);
 		INIT_LIST_HEAD(&port->trap_link);
 		/* End ports send notices */
-		if (node->is_switch ? !i : i) {
+		if (is_switch ? !i : i) {
 			port->notice = kzalloc_objs(*port->notice,
 						    MADSIM_TRAPS);
 			if (!port->notice) {
@@ -172,52 +172,67 @@ static struct madsim_port *madsim_ports_alloc(struct madsim_node *node,
 	return ports;
 }
 
-/* A table, with one byte for two SLs, for each pair of ports */
-static size_t madsim_sl2vl_size(u8 nports)
+static void madsim_switch_free(struct madsim_switch *sw)
 {
-	return (nports + 1) * (nports + 1) * MADSIM_SLS / 2;
+	if (!sw)
+		return;
+	kvfree(sw->lft);
+	kvfree(sw->mft);
+	kfree(sw);
+}
+
+static struct madsim_switch *madsim_switch_alloc(u8 nports)
+{
+	struct madsim_switch *sw;
+
+	sw = kzalloc_obj(*sw);
+	if (!sw)
+		return NULL;
+
+	sw->mft_words = DIV_ROUND_UP(nports + 1, 16);
+	sw->lft = kvmalloc(MADSIM_LFT_SIZE, GFP_KERNEL);
+	sw->mft = kvcalloc(MADSIM_MFT_SIZE, sw->mft_words * sizeof(*sw->mft),
+			   GFP_KERNEL);
+	if (!sw->lft || !sw->mft) {
+		madsim_switch_free(sw);
+		return NULL;
+	}
+	return sw;
+}
+
+/* A table, with one byte for two SLs, for each pair of ports of a switch */
+static size_t madsim_sl2vl_size(bool is_switch, u8 nports)
+{
+	return (is_switch ? nports + 1 : 1) * (nports + 1) * MADSIM_SLS / 2;
 }
 
 static int madsim_node_alloc(struct madsim_node *node, bool is_switch,
 			     u8 nports)
 {
-	u8 mft_words = DIV_ROUND_UP(nports + 1, 16);
-	bool was_switch = node->is_switch;
-	struct madsim_port *ports = NULL;
-	u8 *lft = NULL, *sl2vl = NULL;
-	__be16 *mft = NULL;
+	struct madsim_switch *sw = NULL;
+	struct madsim_port *ports;
+	u8 *sl2vl;
 
-	node->is_switch = is_switch;
-	ports = madsim_ports_alloc(node, nports);
-	sl2vl = kvzalloc(madsim_sl2vl_size(nports), GFP_KERNEL);
-	if (!ports || !sl2vl)
+	ports = madsim_ports_alloc(node, is_switch, nports);
+	sl2vl = kvzalloc(madsim_sl2vl_size(is_switch, nports), GFP_KERNEL);
+	if (is_switch)
+		sw = madsim_switch_alloc(nports);
+	if (!ports || !sl2vl || (is_switch && !sw))
 		goto err_free;
-	if (is_switch) {
-		lft = kvmalloc(MADSIM_LFT_SIZE, GFP_KERNEL);
-		mft = kvcalloc(MADSIM_MFT_SIZE, mft_words * sizeof(*mft),
-			       GFP_KERNEL);
-		if (!lft || !mft)
-			goto err_free;
-	}
 
 	madsim_ports_free(node->ports, node->nports);
-	kvfree(node->lft);
-	kvfree(node->mft);
+	madsim_switch_free(node->sw);
 	kvfree(node->sl2vl);
 	node->ports = ports;
 	node->nports = nports;
-	node->lft = lft;
-	node->mft = mft;
-	node->mft_words = mft_words;
+	node->sw = sw;
 	node->sl2vl = sl2vl;
 	return 0;
 
 err_free:
-	kvfree(lft);
-	kvfree(mft);
-	kvfree(sl2vl);
 	madsim_ports_free(ports, nports);
-	node->is_switch = was_switch;
+	madsim_switch_free(sw);
+	kvfree(sl2vl);
 	return -ENOMEM;
 }
 
@@ -312,8 +327,7 @@ void madsim_node_remove(struct madsim_node *node)
 void madsim_node_free(struct madsim_node *node)
 {
 	madsim_ports_free(node->ports, node->nports);
-	kvfree(node->lft);
-	kvfree(node->mft);
+	madsim_switch_free(node->sw);
 	kvfree(node->sl2vl);
 	kfree(node);
 }
@@ -346,7 +360,7 @@ static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
 
 	if (node->fabric->live)
 		return -EBUSY;
-	if (is_switch == node->is_switch && nports == node->nports)
+	if (is_switch == !!node->sw && nports == node->nports)
 		return 0;
 	for (i = 1; i <= node->nports; i++) {
 		if (node->ports[i].peer)
@@ -370,7 +384,7 @@ int madsim_node_set_ports(struct madsim_node *node, u8 nports)
 {
 	if (!nports || nports > MADSIM_MAX_PORTS)
 		return -EINVAL;
-	return madsim_node_rebuild(node, node->is_switch, nports);
+	return madsim_node_rebuild(node, node->sw, nports);
 }
 
 /**
@@ -388,29 +402,34 @@ int madsim_node_set_type(struct madsim_node *node, bool is_switch)
 	return madsim_node_rebuild(node, is_switch, node->nports);
 }
 
+static void madsim_switch_reset(struct madsim_switch *sw)
+{
+	struct madsim_switch_info *info = &sw->info;
+
+	memset(info, 0, sizeof(*info));
+	info->lft_cap = cpu_to_be16(MADSIM_LFT_SIZE);
+	info->mft_cap = cpu_to_be16(MADSIM_MFT_SIZE);
+	info->default_port = MADSIM_LFT_NONE;
+	info->default_mcast_primary = MADSIM_LFT_NONE;
+	info->default_mcast_other = MADSIM_LFT_NONE;
+	memset(sw->lft, MADSIM_LFT_NONE, MADSIM_LFT_SIZE);
+	memset(sw->mft, 0, MADSIM_MFT_SIZE * sw->mft_words * sizeof(*sw->mft));
+}
+
 static void madsim_node_reset(struct madsim_node *node)
 {
+	bool is_switch = node->sw;
 	unsigned int i;
 
-	for (i = node->is_switch ? 0 : 1; i <= node->nports; i++)
+	for (i = !is_switch; i <= node->nports; i++)
 		madsim_port_reset(&node->ports[i]);
 
 	/* Every SL to the VL of its number, modulo 8 */
-	for (i = 0; i < madsim_sl2vl_size(node->nports); i++)
+	for (i = 0; i < madsim_sl2vl_size(is_switch, node->nports); i++)
 		node->sl2vl[i] = (i * 2 % 8) << 4 | (i * 2 % 8 + 1);
 
-	if (!node->is_switch)
-		return;
-
-	memset(&node->sw, 0, sizeof(node->sw));
-	node->sw.lft_cap = cpu_to_be16(MADSIM_LFT_SIZE);
-	node->sw.mft_cap = cpu_to_be16(MADSIM_MFT_SIZE);
-	node->sw.default_port = MADSIM_LFT_NONE;
-	node->sw.default_mcast_primary = MADSIM_LFT_NONE;
-	node->sw.default_mcast_other = MADSIM_LFT_NONE;
-	memset(node->lft, MADSIM_LFT_NONE, MADSIM_LFT_SIZE);
-	memset(node->mft, 0,
-	       MADSIM_MFT_SIZE * node->mft_words * sizeof(*node->mft));
+	if (is_switch)
+		madsim_switch_reset(node->sw);
 }
 
 static void madsim_node_set_power(struct madsim_node *node, bool on)

@@ -29,8 +29,8 @@ static void madsim_port_able(struct madsim_port *port, u8 width, u8 speed)
 	port->speed = speed;
 	info->link_width_supported = widths;
 	info->link_width_enabled = widths;
-	madsim_set_high(&info->linkspeed_portstate, speeds);
-	madsim_set_low(&info->linkspeedactive_enabled, speeds);
+	madsim_pi_set(info, MADSIM_PI_SPEED_SUPPORTED, speeds);
+	madsim_pi_set(info, MADSIM_PI_SPEED_ENABLED, speeds);
 }
 
 /**
@@ -51,16 +51,17 @@ void madsim_port_reset(struct madsim_port *port)
 	info->gid_prefix = cpu_to_be64(0xfe80000000000000ULL);
 	madsim_port_able(port, port->width, port->speed);
 	info->link_width_active = port->width;
-	madsim_set_low(&info->linkspeed_portstate, IB_PORT_DOWN);
-	info->portphysstate_linkdown = IB_PORT_PHYS_STATE_POLLING << 4 |
-				       IB_PORT_PHYS_STATE_POLLING;
-	madsim_set_high(&info->linkspeedactive_enabled, port->speed);
-	info->neighbormtu_mastersmsl = IB_MTU_4096 << 4;
-	info->vlcap_inittype = MADSIM_VL_CAP << 4;
+	madsim_pi_set(info, MADSIM_PI_STATE, IB_PORT_DOWN);
+	madsim_pi_set(info, MADSIM_PI_PHYS_STATE, IB_PORT_PHYS_STATE_POLLING);
+	madsim_pi_set(info, MADSIM_PI_LINK_DOWN_DEFAULT,
+		      IB_PORT_PHYS_STATE_POLLING);
+	madsim_pi_set(info, MADSIM_PI_SPEED_ACTIVE, port->speed);
+	madsim_pi_set(info, MADSIM_PI_NEIGHBOR_MTU, IB_MTU_4096);
+	madsim_pi_set(info, MADSIM_PI_VL_CAP, MADSIM_VL_CAP);
 	info->vl_arb_high_cap = MADSIM_VLARB_SIZE / 2;
 	info->vl_arb_low_cap = MADSIM_VLARB_SIZE / 2;
-	info->inittypereply_mtucap = IB_MTU_4096;
-	info->operationalvl_pei_peo_fpi_fpo = MADSIM_VL_CAP << 4;
+	madsim_pi_set(info, MADSIM_PI_MTU_CAP, IB_MTU_4096);
+	madsim_pi_set(info, MADSIM_PI_OPER_VLS, MADSIM_VL_CAP);
 	info->clientrereg_resv_subnetto = MADSIM_SUBNET_TIMEOUT;
 	info->resv_resptimevalue = MADSIM_RESP_TIME;
 	port->mkey_expires = 0;
@@ -76,8 +77,10 @@ void madsim_port_reset(struct madsim_port *port)
 		port->guids[0] = cpu_to_be64(node->guid + port->num);
 	}
 	if (!port->num) {
-		madsim_set_low(&info->linkspeed_portstate, IB_PORT_ACTIVE);
-		info->portphysstate_linkdown = IB_PORT_PHYS_STATE_LINK_UP << 4;
+		madsim_pi_set(info, MADSIM_PI_STATE, IB_PORT_ACTIVE);
+		madsim_pi_set(info, MADSIM_PI_PHYS_STATE,
+			      IB_PORT_PHYS_STATE_LINK_UP);
+		madsim_pi_set(info, MADSIM_PI_LINK_DOWN_DEFAULT, 0);
 	}
 
 	for (i = 0; i < MADSIM_VLARB_SIZE; i += 2) {
@@ -130,7 +133,7 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 	if (state == old)
 		return;
 
-	madsim_set_low(&port->info.linkspeed_portstate, state);
+	madsim_pi_set(&port->info, MADSIM_PI_STATE, state);
 
 	if (state == IB_PORT_ACTIVE)
 		madsim_port_event(port, IB_EVENT_PORT_ACTIVE);
@@ -138,20 +141,15 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 		madsim_port_event(port, IB_EVENT_PORT_ERR);
 
 	/* Going up step by step is the subnet manager's own doing */
-	if (node->is_switch && (state == IB_PORT_DOWN || old == IB_PORT_DOWN)) {
-		node->sw.life_state |= MADSIM_SW_STATE_CHANGE;
+	if (node->sw && (state == IB_PORT_DOWN || old == IB_PORT_DOWN)) {
+		node->sw->info.life_state |= MADSIM_SW_STATE_CHANGE;
 		madsim_trap_link_state(node);
 	}
 }
 
-static void madsim_port_set_phys(struct madsim_port *port, u8 phys)
-{
-	madsim_set_high(&port->info.portphysstate_linkdown, phys);
-}
-
 static bool madsim_port_enabled(const struct madsim_port *port)
 {
-	u8 phys = madsim_phys_state(port);
+	u8 phys = madsim_pi_get(&port->info, MADSIM_PI_PHYS_STATE);
 
 	return port->node->powered && !port->pulled &&
 	       phys != IB_PORT_PHYS_STATE_DISABLED &&
@@ -168,19 +166,25 @@ static u8 madsim_agree(u8 a, u8 b)
 
 static void madsim_port_train(struct madsim_port *port, u8 width, u8 speed)
 {
+	struct ib_port_info *info = &port->info;
+
 	if (madsim_state(port) != IB_PORT_DOWN)
 		return;
 
-	madsim_port_set_phys(port, IB_PORT_PHYS_STATE_LINK_UP);
-	port->info.link_width_active = width;
-	madsim_set_high(&port->info.linkspeedactive_enabled, speed);
+	madsim_pi_set(info, MADSIM_PI_PHYS_STATE, IB_PORT_PHYS_STATE_LINK_UP);
+	info->link_width_active = width;
+	madsim_pi_set(info, MADSIM_PI_SPEED_ACTIVE, speed);
 	madsim_port_set_state(port, IB_PORT_INIT);
 }
 
 static void madsim_port_lose(struct madsim_port *port)
 {
-	if (madsim_phys_state(port) == IB_PORT_PHYS_STATE_LINK_UP) {
-		madsim_port_set_phys(port, IB_PORT_PHYS_STATE_POLLING);
+	struct ib_port_info *info = &port->info;
+
+	if (madsim_pi_get(info, MADSIM_PI_PHYS_STATE) ==
+	    IB_PORT_PHYS_STATE_LINK_UP) {
+		madsim_pi_set(info, MADSIM_PI_PHYS_STATE,
+			      IB_PORT_PHYS_STATE_POLLING);
 		if (port->counters.link_downed < U8_MAX)
 			port->counters.link_downed++;
 	}
@@ -203,8 +207,10 @@ void madsim_link_update(struct madsim_port *port)
 	if (peer && madsim_port_enabled(port) && madsim_port_enabled(peer)) {
 		width = madsim_agree(port->info.link_width_enabled,
 				     peer->info.link_width_enabled);
-		speed = madsim_agree(port->info.linkspeedactive_enabled & 0xf,
-				     peer->info.linkspeedactive_enabled & 0xf);
+		speed = madsim_agree(madsim_pi_get(&port->info,
+						   MADSIM_PI_SPEED_ENABLED),
+				     madsim_pi_get(&peer->info,
+						   MADSIM_PI_SPEED_ENABLED));
 	}
 
 	if (width && speed) {
@@ -233,7 +239,7 @@ void madsim_link_request(struct madsim_port *port, u8 phys)
 	madsim_port_lose(port);
 	if (port->peer)
 		madsim_port_lose(port->peer);
-	madsim_port_set_phys(port, phys);
+	madsim_pi_set(&port->info, MADSIM_PI_PHYS_STATE, phys);
 	madsim_link_update(port);
 }
 

@@ -250,6 +250,20 @@ struct madsim_switch_info {
 #define MADSIM_SW_STATE_CHANGE	0x04
 
 /**
+ * struct madsim_switch - what a node has if it is a switch; fabric->lock
+ * @info:	SwitchInfo
+ * @lft:	linear forwarding table
+ * @mft:	multicast forwarding table, @mft_words per entry
+ * @mft_words:	immutable
+ */
+struct madsim_switch {
+	struct madsim_switch_info info;
+	u8 *lft;
+	__be16 *mft;
+	u8 mft_words;
+};
+
+/**
  * struct madsim_node - a channel adapter or a switch
  * @fabric:	immutable
  * @list:	on fabric->nodes; fabric->mutex
@@ -257,8 +271,8 @@ struct madsim_switch_info {
  * @by_guid:	in a tree of those who look for duplicates; fabric->mutex
  * @group:	its directory in configfs, if made there
  * @name:	immutable; how users and topologies call it
- * @is_switch:	fabric->mutex, constant while the fabric is live, as are
- *		@nports, @guid, @want_dev and @opa
+ * @sw:		NULL if it is a channel adapter; fabric->mutex, constant while
+ *		the fabric is live, as are @nports, @guid, @want_dev and @opa
  * @nports:	number of ports without a switch's port 0
  * @guid:	node GUID
  * @want_dev:	the node shall be backed by an ib_device
@@ -267,12 +281,8 @@ struct madsim_switch_info {
  * @powered:	the node is in the fabric; fabric->lock
  * @dev:	the ib_device; fabric->mutex, and fabric->lock for use in there
  * @ports:	@nports + 1 ports
- * @sw:		SwitchInfo; fabric->lock, as all below
- * @lft:	linear forwarding table
- * @mft:	multicast forwarding table, @mft_words per entry
- * @mft_words:	constant while live
- * @sl2vl:	SLtoVLMappingTable by input and output port; a port of a channel
- *		adapter has the one with input port 0
+ * @sl2vl:	SLtoVLMappingTable by input and output port, a channel adapter's
+ *		by output port alone; fabric->lock, as all below
  * @fail:	errno with which the next call of a verb fails, 0 for none
  * @failed:	how often one did
  */
@@ -283,7 +293,7 @@ struct madsim_node {
 	struct rb_node by_guid;
 	struct config_group group;
 	char name[MADSIM_NAME_LEN];
-	bool is_switch;
+	struct madsim_switch *sw;
 	u8 nports;
 	bool want_dev;
 	bool opa;
@@ -292,10 +302,6 @@ struct madsim_node {
 	bool powered;
 	struct madsim_dev *dev;
 	struct madsim_port *ports;
-	struct madsim_switch_info sw;
-	u8 *lft;
-	__be16 *mft;
-	u8 mft_words;
 	u8 *sl2vl;
 	int fail[MADSIM_VERBS];
 	atomic_t failed[MADSIM_VERBS];
@@ -436,6 +442,69 @@ enum madsim_verdict {
 	MADSIM_CONSUMED,	/* done, no response */
 };
 
+#define MADSIM_HIGH(byte)	(2 * offsetof(struct ib_port_info, byte))
+#define MADSIM_LOW(byte)	(2 * offsetof(struct ib_port_info, byte) + 1)
+
+/* The components of PortInfo that have four bits, of which a byte has two */
+enum madsim_pi {
+	MADSIM_PI_SPEED_SUPPORTED = MADSIM_HIGH(linkspeed_portstate),
+	MADSIM_PI_STATE = MADSIM_LOW(linkspeed_portstate),
+	MADSIM_PI_PHYS_STATE = MADSIM_HIGH(portphysstate_linkdown),
+	MADSIM_PI_LINK_DOWN_DEFAULT = MADSIM_LOW(portphysstate_linkdown),
+	MADSIM_PI_SPEED_ACTIVE = MADSIM_HIGH(linkspeedactive_enabled),
+	MADSIM_PI_SPEED_ENABLED = MADSIM_LOW(linkspeedactive_enabled),
+	MADSIM_PI_NEIGHBOR_MTU = MADSIM_HIGH(neighbormtu_mastersmsl),
+	MADSIM_PI_MASTER_SM_SL = MADSIM_LOW(neighbormtu_mastersmsl),
+	MADSIM_PI_VL_CAP = MADSIM_HIGH(vlcap_inittype),
+	MADSIM_PI_INIT_TYPE = MADSIM_LOW(vlcap_inittype),
+	MADSIM_PI_INIT_TYPE_REPLY = MADSIM_HIGH(inittypereply_mtucap),
+	MADSIM_PI_MTU_CAP = MADSIM_LOW(inittypereply_mtucap),
+	MADSIM_PI_OPER_VLS = MADSIM_HIGH(operationalvl_pei_peo_fpi_fpo),
+};
+
+static inline u8 madsim_pi_get(const struct ib_port_info *pi, enum madsim_pi c)
+{
+	u8 byte = ((const u8 *)pi)[c / 2];
+
+	return c & 1 ? byte & 0x0f : byte >> 4;
+}
+
+static inline void madsim_pi_set(struct ib_port_info *pi, enum madsim_pi c,
+				 u8 value)
+{
+	u8 *byte = (u8 *)pi + c / 2;
+
+	*byte = c & 1 ? (*byte & 0xf0) | (value & 0x0f) :
+			value << 4 | (*byte & 0x0f);
+}
+
+static inline void madsim_pi_copy(struct ib_port_info *pi,
+				  const struct ib_port_info *from,
+				  enum madsim_pi c)
+{
+	madsim_pi_set(pi, c, madsim_pi_get(from, c));
+}
+
+static inline u8 madsim_pi_lmc(const struct ib_port_info *pi)
+{
+	return pi->mkeyprot_resv_lmc & 0x7;
+}
+
+static inline u8 madsim_pi_mkey_protect(const struct ib_port_info *pi)
+{
+	return pi->mkeyprot_resv_lmc >> 6;
+}
+
+static inline u8 madsim_pi_subnet_timeout(const struct ib_port_info *pi)
+{
+	return pi->clientrereg_resv_subnetto & 0x1f;
+}
+
+static inline bool madsim_pi_client_reregister(const struct ib_port_info *pi)
+{
+	return pi->clientrereg_resv_subnetto & 0x80;
+}
+
 static inline u16 madsim_lid(const struct madsim_port *port)
 {
 	return be16_to_cpu(port->info.lid);
@@ -443,17 +512,12 @@ static inline u16 madsim_lid(const struct madsim_port *port)
 
 static inline u8 madsim_lmc(const struct madsim_port *port)
 {
-	return port->info.mkeyprot_resv_lmc & 0x7;
+	return madsim_pi_lmc(&port->info);
 }
 
 static inline enum ib_port_state madsim_state(const struct madsim_port *port)
 {
-	return port->info.linkspeed_portstate & 0xf;
-}
-
-static inline u8 madsim_phys_state(const struct madsim_port *port)
-{
-	return port->info.portphysstate_linkdown >> 4;
+	return madsim_pi_get(&port->info, MADSIM_PI_STATE);
 }
 
 static inline u32 madsim_mad_size(const struct madsim_port *port)
@@ -464,13 +528,13 @@ static inline u32 madsim_mad_size(const struct madsim_port *port)
 /* An end port has a LID and agents of its own */
 static inline bool madsim_is_end_port(const struct madsim_port *port)
 {
-	return !port->num == port->node->is_switch;
+	return !port->num == !!port->node->sw;
 }
 
 /* The end port through which the agents behind @port are reached */
 static inline struct madsim_port *madsim_end_port(struct madsim_port *port)
 {
-	return port->node->is_switch ? &port->node->ports[0] : port;
+	return port->node->sw ? &port->node->ports[0] : port;
 }
 
 static inline bool madsim_lid_is_mine(const struct madsim_port *port, u16 lid)
@@ -497,15 +561,13 @@ static inline bool madsim_is_opa_smp(const struct ib_mad_hdr *hdr)
 	       hdr->class_version == OPA_SM_CLASS_VERSION;
 }
 
-/* PortInfo has many a byte with two fields of four bits */
-static inline void madsim_set_high(u8 *byte, u8 value)
+/* Turn a request into its response */
+static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
 {
-	*byte = value << 4 | (*byte & 0x0f);
-}
-
-static inline void madsim_set_low(u8 *byte, u8 value)
-{
-	*byte = (*byte & 0xf0) | (value & 0x0f);
+	hdr->method = IB_MGMT_METHOD_GET_RESP;
+	hdr->status = cpu_to_be16(status);
+	if (hdr->mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
+		hdr->status |= IB_SMP_DIRECTION;
 }
 
 /*

@@ -182,7 +182,7 @@ static bool madsim_pma_counters(struct madsim_node *node,
 	if (select == MADSIM_ALL_PORTS) {
 		first = 1;
 		last = node->nports;
-	} else if (select > node->nports || (!select && !node->is_switch)) {
+	} else if (select > node->nports || (!select && !node->sw)) {
 		return false;
 	}
 
@@ -236,7 +236,6 @@ enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad)
 		status = IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB;
 	}
 
-	pma->mad_hdr.method = IB_MGMT_METHOD_GET_RESP;
-	pma->mad_hdr.status = cpu_to_be16(status);
+	madsim_reply(&pma->mad_hdr, status);
 	return MADSIM_REPLY;
 }

@@ -10,9 +10,6 @@
 
 #include "madsim.h"
 
-#define MADSIM_STATUS_UNSUPPORTED \
-	cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB)
-
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
 
@@ -193,10 +190,8 @@ static bool madsim_respond(struct madsim_port *port, u8 in_port,
 		if (hdr->method != IB_MGMT_METHOD_GET &&
 		    hdr->method != IB_MGMT_METHOD_SET)
 			return false;
-		hdr->method = IB_MGMT_METHOD_GET_RESP;
-		hdr->status = MADSIM_STATUS_UNSUPPORTED;
-		if (madsim_is_dr_smp(pkt))
-			hdr->status |= IB_SMP_DIRECTION;
+		madsim_reply(hdr,
+			     IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB);
 	}
 
 	swap(pkt->slid, pkt->dlid);
@@ -223,7 +218,7 @@ static bool madsim_is_for_host(const struct madsim_port *port,
 {
 	if (!port->qp[!pkt->smi])
 		return false;
-	if (!port->node->is_switch || !pkt->smi)
+	if (!port->node->sw || !pkt->smi)
 		return true;
 
 	switch (pkt->hdr.method) {
@@ -255,7 +250,7 @@ static void madsim_deliver(struct madsim_port *port, u8 in_port,
 	if (pkt->hdr.method & IB_MGMT_METHOD_RESP ||
 	    madsim_lid_is_multicast(pkt->dlid))
 		return;
-	if (!port->node->is_switch && madsim_is_dr_smp(pkt) &&
+	if (!port->node->sw && madsim_is_dr_smp(pkt) &&
 	    !madsim_dr_terminate(port, pkt))
 		return;
 	if (madsim_respond(port, in_port, pkt))
@@ -277,7 +272,7 @@ static struct madsim_port *madsim_lft(struct madsim_port *in,
 		return in->num || madsim_is_dr_smp(pkt) ? port0 : NULL;
 
 	num = pkt->dlid < MADSIM_LFT_SIZE ?
-		node->lft[pkt->dlid] : MADSIM_LFT_NONE;
+		node->sw->lft[pkt->dlid] : MADSIM_LFT_NONE;
 	if (!num || num > node->nports || (in->num && num == in->num)) {
 		madsim_count_error(&in->counters.relay_errors);
 		return NULL;
@@ -285,13 +280,13 @@ static struct madsim_port *madsim_lft(struct madsim_port *in,
 	return &node->ports[num];
 }
 
-static bool madsim_in_mft(const struct madsim_node *node, u16 lid, u8 num)
+static bool madsim_in_mft(const struct madsim_switch *sw, u16 lid, u8 num)
 {
-	unsigned int at = (lid - MADSIM_LID_MULTICAST) * node->mft_words +
+	unsigned int at = (lid - MADSIM_LID_MULTICAST) * sw->mft_words +
 			  num / 16;
 
 	return lid - MADSIM_LID_MULTICAST < MADSIM_MFT_SIZE &&
-	       be16_to_cpu(node->mft[at]) & BIT(num % 16);
+	       be16_to_cpu(sw->mft[at]) & BIT(num % 16);
 }
 
 /* Mark the ports by which a switch lets a multicast packet out */
@@ -300,10 +295,10 @@ static void madsim_mft(struct madsim_port *in, struct madsim_packet *pkt)
 	struct madsim_node *node = in->node;
 	unsigned int i;
 
-	if (in->num && madsim_in_mft(node, pkt->dlid, 0))
+	if (in->num && madsim_in_mft(node->sw, pkt->dlid, 0))
 		madsim_deliver(&node->ports[0], in->num, pkt);
 	for (i = 1; i <= node->nports; i++) {
-		if (i != in->num && madsim_in_mft(node, pkt->dlid, i) &&
+		if (i != in->num && madsim_in_mft(node->sw, pkt->dlid, i) &&
 		    list_empty(&node->ports[i].mcast_link))
 			list_add_tail(&node->ports[i].mcast_link,
 				      &node->fabric->mcast);
@@ -340,7 +335,7 @@ static struct madsim_port *madsim_enter_switch(struct madsim_port *in,
 static struct madsim_port *madsim_enter(struct madsim_port *in,
 					struct madsim_packet *pkt)
 {
-	if (in->node->is_switch)
+	if (in->node->sw)
 		return madsim_enter_switch(in, pkt);
 
 	if (pkt->dlid == MADSIM_LID_PERMISSIVE ||
@@ -424,7 +419,7 @@ static void madsim_send_from(struct madsim_port *port,
 			     struct madsim_packet *pkt)
 {
 	/* A channel adapter has one link, and takes what has its own LID */
-	if (port->node->is_switch || madsim_lid_is_mine(port, pkt->dlid))
+	if (port->node->sw || madsim_lid_is_mine(port, pkt->dlid))
 		madsim_move(port, pkt);
 	else
 		madsim_leave(port, pkt);
@@ -445,7 +440,7 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (!port->node->is_switch || !madsim_is_dr_smp(pkt) ||
+	if (!port->node->sw || !madsim_is_dr_smp(pkt) ||
 	    pkt->dlid != MADSIM_LID_PERMISSIVE) {
 		madsim_send_from(port, pkt);
 		return;

@@ -2,8 +2,8 @@
 /*
  * The subnet management agent: what a subnet manager reads and writes.
  *
- * A handler works in place on the attribute of the request, so that what it
- * leaves there is the response, and returns the status of the MAD.
+ * madsim_attributes lists what there is. A handler works in place on the
+ * attribute of the request, so that what it leaves there is the response.
  */
 
 #include "madsim.h"
@@ -17,12 +17,6 @@ static const u8 madsim_vendor_id[3] = { 0x02, 0x53, 0x49 };
 
 #define MADSIM_DEVICE_ID	0x4d53
 #define MADSIM_CLASS_VERSION	1
-
-/* M_KeyProtectBits are the two top ones */
-static u8 madsim_mkey_protect(const struct madsim_port *port)
-{
-	return port->info.mkeyprot_resv_lmc >> 6;
-}
 
 /* A lease that ran out opens the port. No timer: it is seen on the next SMP */
 static void madsim_mkey_expire(struct madsim_port *port)
@@ -45,7 +39,7 @@ static bool madsim_mkey_allows(struct madsim_port *port,
 		port->mkey_expires = 0;
 		return true;
 	}
-	if (smp->method == IB_MGMT_METHOD_GET && madsim_mkey_protect(port) < 2)
+	if (smp->method == IB_MGMT_METHOD_GET && madsim_pi_mkey_protect(info) < 2)
 		return true;
 
 	if (info->mkey_violations != cpu_to_be16(U16_MAX))
@@ -56,26 +50,57 @@ static bool madsim_mkey_allows(struct madsim_port *port,
 	return false;
 }
 
+/**
+ * struct madsim_request - a Get or Set that the agent has to answer
+ * @port:	the end port that got it
+ * @in_port:	the port it came in by
+ * @mod:	attribute modifier
+ * @mkey:	its M_Key
+ * @set:	it is a Set
+ * @data:	the attribute; what a handler leaves there is the response
+ */
+struct madsim_request {
+	struct madsim_port *port;
+	u8 in_port;
+	u32 mod;
+	__be64 mkey;
+	bool set;
+	void *data;
+};
+
+/**
+ * struct madsim_attribute - an attribute that the agent knows
+ * @id:		its number
+ * @switch_only: channel adapters do not have it
+ * @settable:	there is a Set of it
+ * @length:	bytes of the response that are the attribute's, the rest is 0
+ * @handle:	answers, and returns the status of the MAD
+ */
+struct madsim_attribute {
+	__be16 id;
+	bool switch_only;
+	bool settable;
+	u8 length;
+	u16 (*handle)(struct madsim_request *req);
+};
+
 static u8 madsim_node_type(const struct madsim_node *node)
 {
-	return node->is_switch ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
+	return node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 }
 
-static u16 madsim_node_desc(struct madsim_node *node, u8 *data, bool set)
+static u16 madsim_node_desc(struct madsim_request *req)
 {
-	if (set)
-		return MADSIM_UNSUPPORTED;
-	memcpy(data, node->desc, sizeof(node->desc));
+	const struct madsim_node *node = req->port->node;
+
+	memcpy(req->data, node->desc, sizeof(node->desc));
 	return MADSIM_OK;
 }
 
-static u16 madsim_node_info(struct madsim_port *port, u8 in_port,
-			    struct ib_node_info *ni, bool set)
+static u16 madsim_node_info(struct madsim_request *req)
 {
-	struct madsim_node *node = port->node;
-
-	if (set)
-		return MADSIM_UNSUPPORTED;
+	const struct madsim_node *node = req->port->node;
+	struct ib_node_info *ni = req->data;
 
 	ni->base_version = IB_MGMT_BASE_VERSION;
 	ni->class_version = MADSIM_CLASS_VERSION;
@@ -83,46 +108,46 @@ static u16 madsim_node_info(struct madsim_port *port, u8 in_port,
 	ni->num_ports = node->nports;
 	ni->sys_guid = cpu_to_be64(node->guid);
 	ni->node_guid = cpu_to_be64(node->guid);
-	ni->port_guid = port->guids[0];
+	ni->port_guid = req->port->guids[0];
 	ni->partition_cap = cpu_to_be16(MADSIM_PKEYS);
 	ni->device_id = cpu_to_be16(MADSIM_DEVICE_ID);
 	ni->revision = 0;
-	ni->local_port_num = in_port;
+	ni->local_port_num = req->in_port;
 	memcpy(ni->vendor_id, madsim_vendor_id, sizeof(ni->vendor_id));
 	return MADSIM_OK;
 }
 
-static u16 madsim_switch_info(struct madsim_node *node,
-			      struct madsim_switch_info *si, bool set)
+static u16 madsim_switch_info(struct madsim_request *req)
 {
-	struct madsim_switch_info *sw = &node->sw;
+	struct madsim_switch_info *info = &req->port->node->sw->info;
+	struct madsim_switch_info *si = req->data;
 	u8 change;
 
-	if (!node->is_switch)
-		return MADSIM_UNSUPPORTED;
-	if (set) {
+	if (req->set) {
 		if (be16_to_cpu(si->lft_top) >= MADSIM_LFT_SIZE)
 			return MADSIM_INVALID;
-		sw->lft_top = si->lft_top;
-		sw->default_port = si->default_port;
-		sw->default_mcast_primary = si->default_mcast_primary;
-		sw->default_mcast_other = si->default_mcast_other;
-		sw->mft_top = si->mft_top;
+		info->lft_top = si->lft_top;
+		info->default_port = si->default_port;
+		info->default_mcast_primary = si->default_mcast_primary;
+		info->default_mcast_other = si->default_mcast_other;
+		info->mft_top = si->mft_top;
 		/* Writing the bit as one clears it */
-		change = sw->life_state & ~si->life_state &
+		change = info->life_state & ~si->life_state &
 			 MADSIM_SW_STATE_CHANGE;
-		sw->life_state = (si->life_state & 0xf8) | change;
+		info->life_state = (si->life_state & 0xf8) | change;
 	}
-	memcpy(si, sw, sizeof(*si));
+	memcpy(si, info, sizeof(*si));
 	return MADSIM_OK;
 }
 
-static u16 madsim_guid_info(struct madsim_port *port, u32 block, __be64 *guids,
-			    bool set)
+static u16 madsim_guid_info(struct madsim_request *req)
 {
-	if (block)
+	struct madsim_port *port = req->port;
+	__be64 *guids = req->data;
+
+	if (req->mod)
 		return MADSIM_INVALID;
-	if (set) {
+	if (req->set) {
 		/* The first one is the hardware's */
 		memcpy(&port->guids[1], &guids[1],
 		       sizeof(port->guids) - sizeof(port->guids[0]));
@@ -143,9 +168,9 @@ static bool madsim_port_info_valid(const struct madsim_port *port,
 {
 	const struct ib_port_info *info = &port->info;
 	u8 width = in->link_width_enabled;
-	u8 speed = in->linkspeedactive_enabled & 0xf;
-	u8 phys = in->portphysstate_linkdown >> 4;
-	u8 state = in->linkspeed_portstate & 0xf;
+	u8 speed = madsim_pi_get(in, MADSIM_PI_SPEED_ENABLED);
+	u8 phys = madsim_pi_get(in, MADSIM_PI_PHYS_STATE);
+	u8 state = madsim_pi_get(in, MADSIM_PI_STATE);
 
 	if (madsim_is_end_port(port) &&
 	    (!madsim_is_unicast(in->lid) || !madsim_is_unicast(in->sm_lid)))
@@ -155,12 +180,14 @@ static bool madsim_port_info_valid(const struct madsim_port *port,
 
 	if (width != 0xff && width & ~info->link_width_supported)
 		return false;
-	if (speed != 0xf && speed & ~(info->linkspeed_portstate >> 4))
+	if (speed != 0xf &&
+	    speed & ~madsim_pi_get(info, MADSIM_PI_SPEED_SUPPORTED))
 		return false;
-	if (in->neighbormtu_mastersmsl >> 4 >
-	    (info->inittypereply_mtucap & 0xf))
+	if (madsim_pi_get(in, MADSIM_PI_NEIGHBOR_MTU) >
+	    madsim_pi_get(info, MADSIM_PI_MTU_CAP))
 		return false;
-	if (in->operationalvl_pei_peo_fpi_fpo >> 4 > info->vlcap_inittype >> 4)
+	if (madsim_pi_get(in, MADSIM_PI_OPER_VLS) >
+	    madsim_pi_get(info, MADSIM_PI_VL_CAP))
 		return false;
 	if (phys > IB_PORT_PHYS_STATE_DISABLED)
 		return false;
@@ -186,11 +213,11 @@ static void madsim_set_end_port(struct madsim_port *port,
 				const struct ib_port_info *in)
 {
 	struct ib_port_info *info = &port->info;
-	u8 lmc_change = (info->mkeyprot_resv_lmc ^ in->mkeyprot_resv_lmc) & 0x7;
-	u8 sl_change = (info->neighbormtu_mastersmsl ^
-			in->neighbormtu_mastersmsl) & 0xf;
-	bool lid_change = info->lid != in->lid || lmc_change;
-	bool sm_change = info->sm_lid != in->sm_lid || sl_change;
+	bool lid_change = info->lid != in->lid ||
+			  madsim_pi_lmc(info) != madsim_pi_lmc(in);
+	bool sm_change = info->sm_lid != in->sm_lid ||
+			 madsim_pi_get(info, MADSIM_PI_MASTER_SM_SL) !=
+			 madsim_pi_get(in, MADSIM_PI_MASTER_SM_SL);
 	bool gid_change = info->gid_prefix != in->gid_prefix;
 
 	info->mkey = in->mkey;
@@ -199,13 +226,12 @@ static void madsim_set_end_port(struct madsim_port *port,
 	info->sm_lid = in->sm_lid;
 	info->mkey_lease_period = in->mkey_lease_period;
 	info->mkeyprot_resv_lmc = in->mkeyprot_resv_lmc & 0xc7;
-	madsim_set_low(&info->neighbormtu_mastersmsl,
-		       in->neighbormtu_mastersmsl);
+	madsim_pi_copy(info, in, MADSIM_PI_MASTER_SM_SL);
 	info->mkey_violations = in->mkey_violations;
 	info->pkey_violations = in->pkey_violations;
 	info->qkey_violations = in->qkey_violations;
-	info->clientrereg_resv_subnetto = in->clientrereg_resv_subnetto & 0x1f;
-	madsim_set_low(&info->vlcap_inittype, in->vlcap_inittype);
+	info->clientrereg_resv_subnetto = madsim_pi_subnet_timeout(in);
+	madsim_pi_copy(info, in, MADSIM_PI_INIT_TYPE);
 
 	if (lid_change)
 		madsim_port_event(port, IB_EVENT_LID_CHANGE);
@@ -213,7 +239,7 @@ static void madsim_set_end_port(struct madsim_port *port,
 		madsim_port_event(port, IB_EVENT_SM_CHANGE);
 	if (gid_change)
 		madsim_port_event(port, IB_EVENT_GID_CHANGE);
-	if (in->clientrereg_resv_subnetto & 0x80)
+	if (madsim_pi_client_reregister(in))
 		madsim_port_event(port, IB_EVENT_CLIENT_REREGISTER);
 }
 
@@ -222,22 +248,20 @@ static void madsim_set_link(struct madsim_port *port,
 {
 	struct ib_port_info *info = &port->info;
 	u8 width = in->link_width_enabled;
-	u8 speed = in->linkspeedactive_enabled & 0xf;
-	u8 phys = in->portphysstate_linkdown >> 4;
-	u8 state = in->linkspeed_portstate & 0xf;
+	u8 speed = madsim_pi_get(in, MADSIM_PI_SPEED_ENABLED);
+	u8 phys = madsim_pi_get(in, MADSIM_PI_PHYS_STATE);
+	u8 state = madsim_pi_get(in, MADSIM_PI_STATE);
 
 	if (width)
 		info->link_width_enabled = width & info->link_width_supported;
 	if (speed)
-		madsim_set_low(&info->linkspeedactive_enabled,
-			       speed & (info->linkspeed_portstate >> 4));
-	if (in->portphysstate_linkdown & 0xf)
-		madsim_set_low(&info->portphysstate_linkdown,
-			       in->portphysstate_linkdown);
-	if (in->neighbormtu_mastersmsl >> 4)
-		madsim_set_high(&info->neighbormtu_mastersmsl,
-				in->neighbormtu_mastersmsl >> 4);
-	if (in->operationalvl_pei_peo_fpi_fpo >> 4)
+		madsim_pi_set(info, MADSIM_PI_SPEED_ENABLED, speed &
+			      madsim_pi_get(info, MADSIM_PI_SPEED_SUPPORTED));
+	if (madsim_pi_get(in, MADSIM_PI_LINK_DOWN_DEFAULT))
+		madsim_pi_copy(info, in, MADSIM_PI_LINK_DOWN_DEFAULT);
+	if (madsim_pi_get(in, MADSIM_PI_NEIGHBOR_MTU))
+		madsim_pi_copy(info, in, MADSIM_PI_NEIGHBOR_MTU);
+	if (madsim_pi_get(in, MADSIM_PI_OPER_VLS))
 		info->operationalvl_pei_peo_fpi_fpo =
 			in->operationalvl_pei_peo_fpi_fpo;
 	info->vl_high_limit = in->vl_high_limit;
@@ -252,24 +276,23 @@ static void madsim_set_link(struct madsim_port *port,
 		madsim_port_set_state(port, state);
 }
 
-/* @port got the MAD, its modifier names the port that is meant */
-static u16 madsim_port_info(struct madsim_port *port, u8 in_port,
-			    struct ib_smp *smp, bool set)
+/* The modifier names the port that is meant */
+static u16 madsim_port_info(struct madsim_request *req)
 {
-	struct ib_port_info *pi = (void *)smp->data;
+	struct madsim_port *port = req->port, *target;
 	struct madsim_node *node = port->node;
-	u32 num = be32_to_cpu(smp->attr_mod);
-	struct madsim_port *target;
+	struct ib_port_info *pi = req->data;
+	u32 num = req->mod;
 
-	if (!node->is_switch && !num)
+	if (!node->sw && !num)
 		num = port->num;
 	if (num > node->nports)
 		return MADSIM_INVALID;
 	target = &node->ports[num];
 
-	if (set) {
+	if (req->set) {
 		/* The ports of a channel adapter are in subnets of their own */
-		if (!node->is_switch && target != port)
+		if (!node->sw && target != port)
 			return MADSIM_INVALID;
 		if (!madsim_port_info_valid(target, pi))
 			return MADSIM_INVALID;
@@ -280,61 +303,60 @@ static u16 madsim_port_info(struct madsim_port *port, u8 in_port,
 	}
 
 	memcpy(pi, &target->info, sizeof(*pi));
-	pi->local_port_num = in_port;
-	if (smp->mkey != target->info.mkey && madsim_mkey_protect(target))
+	pi->local_port_num = req->in_port;
+	if (req->mkey != target->info.mkey && madsim_pi_mkey_protect(pi))
 		pi->mkey = 0;
 	return MADSIM_OK;
 }
 
-static u16 madsim_pkey_table(struct madsim_port *port, u32 mod, u8 *data,
-			     bool set)
+static u16 madsim_pkey_table(struct madsim_request *req)
 {
-	struct madsim_node *node = port->node;
-	u16 num = mod >> 16;
+	struct madsim_port *port = req->port;
+	u16 num = req->mod >> 16, block = req->mod;
 
-	if (mod & 0xffff || num > node->nports)
+	if (block || num > port->node->nports)
 		return MADSIM_INVALID;
-	if (node->is_switch)
-		port = &node->ports[num];
-	if (set) {
-		memcpy(port->pkeys, data, sizeof(port->pkeys));
+	if (port->node->sw)
+		port = &port->node->ports[num];
+	if (req->set) {
+		memcpy(port->pkeys, req->data, sizeof(port->pkeys));
 		madsim_port_event(port, IB_EVENT_PKEY_CHANGE);
 	}
-	memcpy(data, port->pkeys, sizeof(port->pkeys));
+	memcpy(req->data, port->pkeys, sizeof(port->pkeys));
 	return MADSIM_OK;
 }
 
-static u16 madsim_sl_to_vl(struct madsim_port *port, u32 mod, u8 *data,
-			   bool set)
+static u16 madsim_sl_to_vl(struct madsim_request *req)
 {
-	struct madsim_node *node = port->node;
-	u8 *map, in, out;
+	struct madsim_node *node = req->port->node;
+	u8 in = req->mod >> 8, out = req->mod;
+	u8 *map;
 
 	/* A port of a channel adapter has one table, and needs no modifier */
-	if (!node->is_switch)
-		mod = port->num;
-	in = mod >> 8;
-	out = mod;
-	if (mod >> 16 || in > node->nports || out > node->nports)
+	if (!node->sw) {
+		in = 0;
+		out = req->port->num;
+	} else if (req->mod >> 16 || in > node->nports || out > node->nports) {
 		return MADSIM_INVALID;
+	}
 
 	map = &node->sl2vl[(in * (node->nports + 1) + out) * MADSIM_SLS / 2];
-	if (set)
-		memcpy(map, data, MADSIM_SLS / 2);
-	memcpy(data, map, MADSIM_SLS / 2);
+	if (req->set)
+		memcpy(map, req->data, MADSIM_SLS / 2);
+	memcpy(req->data, map, MADSIM_SLS / 2);
 	return MADSIM_OK;
 }
 
-static u16 madsim_vl_arb(struct madsim_port *port, u32 mod, u8 *data, bool set)
+static u16 madsim_vl_arb(struct madsim_request *req)
 {
-	struct madsim_node *node = port->node;
-	u16 num = mod, block = mod >> 16;
+	struct madsim_port *port = req->port;
+	u16 num = req->mod, block = req->mod >> 16;
 	u8 *table;
 
-	if (num > node->nports)
+	if (num > port->node->nports)
 		return MADSIM_INVALID;
-	if (node->is_switch)
-		port = &node->ports[num];
+	if (port->node->sw)
+		port = &port->node->ports[num];
 
 	/*
 	 * 1 and 2 are the halves of the low-priority table, 3 and 4 of the
@@ -343,117 +365,156 @@ static u16 madsim_vl_arb(struct madsim_port *port, u32 mod, u8 *data, bool set)
 	if (block != 1 && block != 3)
 		return MADSIM_INVALID;
 	table = port->vlarb[block == 3];
-	if (set)
-		memcpy(table, data, MADSIM_VLARB_SIZE);
-	memcpy(data, table, MADSIM_VLARB_SIZE);
+	if (req->set)
+		memcpy(table, req->data, MADSIM_VLARB_SIZE);
+	memcpy(req->data, table, MADSIM_VLARB_SIZE);
 	return MADSIM_OK;
 }
 
-static u16 madsim_linear_fwd(struct madsim_node *node, u32 block, u8 *data,
-			     bool set)
+static u16 madsim_linear_fwd(struct madsim_request *req)
 {
 	u8 *lft;
 
-	if (!node->is_switch)
-		return MADSIM_UNSUPPORTED;
-	if (block >= MADSIM_LFT_SIZE / MADSIM_LFT_BLOCK)
+	if (req->mod >= MADSIM_LFT_SIZE / MADSIM_LFT_BLOCK)
 		return MADSIM_INVALID;
 
-	lft = &node->lft[block * MADSIM_LFT_BLOCK];
-	if (set)
-		memcpy(lft, data, MADSIM_LFT_BLOCK);
-	memcpy(data, lft, MADSIM_LFT_BLOCK);
+	lft = &req->port->node->sw->lft[req->mod * MADSIM_LFT_BLOCK];
+	if (req->set)
+		memcpy(lft, req->data, MADSIM_LFT_BLOCK);
+	memcpy(req->data, lft, MADSIM_LFT_BLOCK);
 	return MADSIM_OK;
 }
 
-static u16 madsim_mcast_fwd(struct madsim_node *node, u32 mod, __be16 *data,
-			    bool set)
+static u16 madsim_mcast_fwd(struct madsim_request *req)
 {
-	u32 block = mod & 0x1ff, word = mod >> 28;
+	struct madsim_switch *sw = req->port->node->sw;
+	u32 block = req->mod & 0x1ff, word = req->mod >> 28;
+	__be16 *data = req->data, *mft;
 	unsigned int i, entry;
-	__be16 *mft;
 
-	if (!node->is_switch)
-		return MADSIM_UNSUPPORTED;
-	if (mod & 0x0ffffe00 || block >= MADSIM_MFT_SIZE / MADSIM_MFT_BLOCK ||
-	    word >= node->mft_words)
+	if (req->mod & 0x0ffffe00 ||
+	    block >= MADSIM_MFT_SIZE / MADSIM_MFT_BLOCK ||
+	    word >= sw->mft_words)
 		return MADSIM_INVALID;
 
 	for (i = 0; i < MADSIM_MFT_BLOCK; i++) {
 		entry = block * MADSIM_MFT_BLOCK + i;
-		mft = &node->mft[entry * node->mft_words + word];
-		if (set)
+		mft = &sw->mft[entry * sw->mft_words + word];
+		if (req->set)
 			*mft = data[i];
 		data[i] = *mft;
 	}
 	return MADSIM_OK;
 }
 
-static u16 madsim_attribute(struct madsim_port *port, u8 in_port,
-			    struct ib_smp *smp, bool set)
-{
-	u32 mod = be32_to_cpu(smp->attr_mod);
-	struct madsim_node *node = port->node;
-	u8 *data = smp->data;
+/* The number, whether only switches have it, whether it can be set, its length */
+static const struct madsim_attribute madsim_attributes[] = {
+	{ IB_SMP_ATTR_NODE_DESC, false, false, 64, madsim_node_desc },
+	{ IB_SMP_ATTR_NODE_INFO, false, false, sizeof(struct ib_node_info),
+	  madsim_node_info },
+	{ IB_SMP_ATTR_SWITCH_INFO, true, true,
+	  sizeof(struct madsim_switch_info), madsim_switch_info },
+	{ IB_SMP_ATTR_GUID_INFO, false, true, MADSIM_GUIDS * sizeof(__be64),
+	  madsim_guid_info },
+	{ IB_SMP_ATTR_PORT_INFO, false, true, sizeof(struct ib_port_info),
+	  madsim_port_info },
+	{ IB_SMP_ATTR_PKEY_TABLE, false, true, MADSIM_PKEYS * sizeof(__be16),
+	  madsim_pkey_table },
+	{ IB_SMP_ATTR_SL_TO_VL_TABLE, false, true, MADSIM_SLS / 2,
+	  madsim_sl_to_vl },
+	{ IB_SMP_ATTR_VL_ARB_TABLE, false, true, MADSIM_VLARB_SIZE,
+	  madsim_vl_arb },
+	{ IB_SMP_ATTR_LINEAR_FORWARD_TABLE, true, true, MADSIM_LFT_BLOCK,
+	  madsim_linear_fwd },
+	{ IB_SMP_ATTR_MCAST_FORWARD_TABLE, true, true,
+	  MADSIM_MFT_BLOCK * sizeof(__be16), madsim_mcast_fwd },
+};
 
-	switch (smp->attr_id) {
-	case IB_SMP_ATTR_NODE_DESC:
-		return madsim_node_desc(node, data, set);
-	case IB_SMP_ATTR_NODE_INFO:
-		return madsim_node_info(port, in_port, (void *)data, set);
-	case IB_SMP_ATTR_SWITCH_INFO:
-		return madsim_switch_info(node, (void *)data, set);
-	case IB_SMP_ATTR_GUID_INFO:
-		return madsim_guid_info(port, mod, (void *)data, set);
-	case IB_SMP_ATTR_PORT_INFO:
-		return madsim_port_info(port, in_port, smp, set);
-	case IB_SMP_ATTR_PKEY_TABLE:
-		return madsim_pkey_table(port, mod, data, set);
-	case IB_SMP_ATTR_SL_TO_VL_TABLE:
-		return madsim_sl_to_vl(port, mod, data, set);
-	case IB_SMP_ATTR_VL_ARB_TABLE:
-		return madsim_vl_arb(port, mod, data, set);
-	case IB_SMP_ATTR_LINEAR_FORWARD_TABLE:
-		return madsim_linear_fwd(node, mod, data, set);
-	case IB_SMP_ATTR_MCAST_FORWARD_TABLE:
-		return madsim_mcast_fwd(node, mod, (void *)data, set);
-	default:
-		return MADSIM_UNSUPPORTED;
-	}
+static u16 madsim_opa_node_info(struct madsim_request *req)
+{
+	const struct madsim_node *node = req->port->node;
+	struct opa_node_info *ni = req->data;
+
+	memset(ni, 0, sizeof(*ni));
+	ni->base_version = OPA_MGMT_BASE_VERSION;
+	ni->class_version = OPA_SM_CLASS_VERSION;
+	ni->node_type = madsim_node_type(node);
+	ni->num_ports = node->nports;
+	ni->system_image_guid = cpu_to_be64(node->guid);
+	ni->node_guid = cpu_to_be64(node->guid);
+	ni->port_guid = req->port->guids[0];
+	ni->partition_cap = cpu_to_be16(MADSIM_PKEYS);
+	ni->device_id = cpu_to_be16(MADSIM_DEVICE_ID);
+	ni->local_port_num = req->in_port;
+	memcpy(ni->vendor_id, madsim_vendor_id, sizeof(ni->vendor_id));
+	return MADSIM_OK;
 }
 
 /* An OPA SMP has a header and attributes of its own; these two are known */
-static u16 madsim_opa_attribute(struct madsim_port *port, u8 in_port,
-				struct opa_smp *smp, bool set, u32 *len)
+static const struct madsim_attribute madsim_opa_attributes[] = {
+	{ OPA_ATTRIB_ID_NODE_DESCRIPTION, false, false,
+	  sizeof(struct opa_node_description), madsim_node_desc },
+	{ OPA_ATTRIB_ID_NODE_INFO, false, false, sizeof(struct opa_node_info),
+	  madsim_opa_node_info },
+};
+
+/* The attribute that @req is about, NULL if there is no such request here */
+static const struct madsim_attribute *
+madsim_attribute_find(const struct madsim_attribute *table, size_t size,
+		      const struct madsim_request *req, __be16 id)
 {
-	struct opa_node_info *ni = (void *)opa_get_smp_data(smp);
-	struct madsim_node *node = port->node;
-	size_t header = opa_get_smp_header_size(smp);
+	const struct madsim_attribute *attr;
 
-	if (smp->attr_id == OPA_ATTRIB_ID_NODE_DESCRIPTION) {
-		*len = header + sizeof(struct opa_node_description);
-		return madsim_node_desc(node, opa_get_smp_data(smp), set);
+	for (attr = table; attr < table + size; attr++) {
+		if (attr->id != id)
+			continue;
+		if (attr->switch_only && !req->port->node->sw)
+			return NULL;
+		return !req->set || attr->settable ? attr : NULL;
 	}
+	return NULL;
+}
 
-	if (smp->attr_id == OPA_ATTRIB_ID_NODE_INFO && !set) {
-		*len = header + sizeof(*ni);
-		memset(ni, 0, sizeof(*ni));
-		ni->base_version = OPA_MGMT_BASE_VERSION;
-		ni->class_version = OPA_SM_CLASS_VERSION;
-		ni->node_type = madsim_node_type(node);
-		ni->num_ports = node->nports;
-		ni->system_image_guid = cpu_to_be64(node->guid);
-		ni->node_guid = cpu_to_be64(node->guid);
-		ni->port_guid = port->guids[0];
-		ni->partition_cap = cpu_to_be16(MADSIM_PKEYS);
-		ni->device_id = cpu_to_be16(MADSIM_DEVICE_ID);
-		ni->local_port_num = in_port;
-		memcpy(ni->vendor_id, madsim_vendor_id, sizeof(ni->vendor_id));
-		return MADSIM_OK;
-	}
+static u16 madsim_ib_answer(struct madsim_request *req, struct ib_smp *smp)
+{
+	const struct madsim_attribute *attr;
+	u16 status;
 
-	*len = header;
-	return MADSIM_UNSUPPORTED;
+	if (smp->class_version != MADSIM_CLASS_VERSION)
+		return IB_MGMT_MAD_STATUS_BAD_VERSION;
+
+	req->mod = be32_to_cpu(smp->attr_mod);
+	req->mkey = smp->mkey;
+	req->data = smp->data;
+	attr = madsim_attribute_find(madsim_attributes,
+				     ARRAY_SIZE(madsim_attributes), req,
+				     smp->attr_id);
+	if (!attr)
+		return MADSIM_UNSUPPORTED;
+
+	status = attr->handle(req);
+	memset(smp->data + attr->length, 0, sizeof(smp->data) - attr->length);
+	return status;
+}
+
+/* The response ends with the attribute */
+static u16 madsim_opa_answer(struct madsim_request *req, struct opa_smp *smp,
+			     u32 *len)
+{
+	const struct madsim_attribute *attr;
+
+	req->mod = be32_to_cpu(smp->attr_mod);
+	req->mkey = smp->mkey;
+	req->data = opa_get_smp_data(smp);
+	*len = opa_get_smp_header_size(smp);
+	attr = madsim_attribute_find(madsim_opa_attributes,
+				     ARRAY_SIZE(madsim_opa_attributes), req,
+				     smp->attr_id);
+	if (!attr)
+		return MADSIM_UNSUPPORTED;
+
+	*len += attr->length;
+	return attr->handle(req);
 }
 
 /**
@@ -471,8 +532,11 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 			       struct ib_mad *mad, u32 *len, bool check_mkey)
 {
 	struct ib_smp *smp = (struct ib_smp *)mad;
-	bool opa = madsim_is_opa_smp(&mad->mad_hdr);
-	bool set = smp->method == IB_MGMT_METHOD_SET;
+	struct madsim_request req = {
+		.port = port,
+		.in_port = in_port,
+		.set = smp->method == IB_MGMT_METHOD_SET,
+	};
 	u16 status;
 
 	lockdep_assert_held(&port->node->fabric->lock);
@@ -492,17 +556,9 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 		return MADSIM_CONSUMED;
 	}
 
-	if (opa)
-		status = madsim_opa_attribute(port, in_port, (void *)smp,
-					      set, len);
-	else if (smp->class_version != MADSIM_CLASS_VERSION)
-		status = IB_MGMT_MAD_STATUS_BAD_VERSION;
-	else
-		status = madsim_attribute(port, in_port, smp, set);
-
-	smp->method = IB_MGMT_METHOD_GET_RESP;
-	smp->status = cpu_to_be16(status);
-	if (smp->mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
-		smp->status |= IB_SMP_DIRECTION;
+	status = madsim_is_opa_smp(&mad->mad_hdr) ?
+		 madsim_opa_answer(&req, (void *)smp, len) :
+		 madsim_ib_answer(&req, smp);
+	madsim_reply(&mad->mad_hdr, status);
 	return MADSIM_REPLY;
 }

@@ -68,7 +68,7 @@ static struct madsim_port *madsim_dr_end(struct madsim_node *node,
 	if (lid >= MADSIM_LFT_SIZE)
 		return NULL;
 
-	num = node->lft[lid];
+	num = node->sw->lft[lid];
 	if (!num || num > node->nports)
 		return NULL;
 

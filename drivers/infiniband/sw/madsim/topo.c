@@ -145,11 +145,11 @@ static void madsim_topo_devices(struct madsim_fabric *fabric,
 	struct madsim_node *node;
 
 	list_for_each_entry(node, &fabric->nodes, list)
-		hosts += !node->is_switch;
+		hosts += !node->sw;
 	chosen = min(devices, hosts);
 
 	list_for_each_entry(node, &fabric->nodes, list) {
-		if (node->is_switch) {
+		if (node->sw) {
 			node->want_dev = chosen < devices;
 			chosen += node->want_dev;
 		} else {

@@ -23,7 +23,7 @@ static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
 	memset(pkt, 0, offsetof(struct madsim_packet, mad) + IB_MGMT_MAD_SIZE);
 	pkt->slid = madsim_lid(port);
 	pkt->dlid = be16_to_cpu(port->info.sm_lid);
-	pkt->sl = port->info.neighbormtu_mastersmsl & 0xf;
+	pkt->sl = madsim_pi_get(&port->info, MADSIM_PI_MASTER_SM_SL);
 	pkt->smi = true;
 	pkt->len = IB_MGMT_MAD_SIZE;
 
@@ -102,8 +102,8 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 
 	memset(notice, 0, sizeof(*notice));
 	notice->generic_type = type;
-	notice->prod_type_lsb = port->node->is_switch ? IB_NOTICE_PROD_SWITCH :
-							IB_NOTICE_PROD_CA;
+	notice->prod_type_lsb = port->node->sw ? IB_NOTICE_PROD_SWITCH :
+						 IB_NOTICE_PROD_CA;
 	notice->trap_num = num;
 
 	port->trap_left[trap] = MADSIM_TRAP_SENDS;
