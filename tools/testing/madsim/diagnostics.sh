@@ -48,7 +48,7 @@ check "smpquery -D to a port that is not there" unanswered \
 check "smpquery -D through a host" unanswered smpquery $on -t 100 -D nodeinfo 0,1,2,1
 check "smpquery by LID" says "^Node Description:\.*H3" smpquery $on nodedesc "$l2"
 check "smpquery by LID, the switch" all_say smpquery $on switchinfo "$sw" -- \
-	"LinearFdbCap:\.*16384" "LinearFdbTop:\.*5$" "StateChange:\.*0"
+	"LinearFdbCap:\.*49152" "LinearFdbTop:\.*5$" "StateChange:\.*0"
 check "smpquery -c, LID and then a directed route" says "PortGuid:\.*$g1" \
 	smpquery $on -c nodeinfo "$sw" 0,2
 check "smpquery portinfo" all_say smpquery $on portinfo "$l1" 1 -- \

@@ -8,6 +8,7 @@
 
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "madsim.h"
 
@@ -176,7 +177,7 @@ static void madsim_switch_free(struct madsim_switch *sw)
 {
 	if (!sw)
 		return;
-	kvfree(sw->lft);
+	vfree(sw->lft);
 	kvfree(sw->mft);
 	kfree(sw);
 }
@@ -190,7 +191,8 @@ static struct madsim_switch *madsim_switch_alloc(u8 nports)
 		return NULL;
 
 	sw->mft_words = DIV_ROUND_UP(nports + 1, 16);
-	sw->lft = kvmalloc(MADSIM_LFT_SIZE, GFP_KERNEL);
+	/* Of which kmalloc() would make 64 KiB */
+	sw->lft = vmalloc(MADSIM_LFT_SIZE);
 	sw->mft = kvcalloc(MADSIM_MFT_SIZE, sw->mft_words * sizeof(*sw->mft),
 			   GFP_KERNEL);
 	if (!sw->lft || !sw->mft) {

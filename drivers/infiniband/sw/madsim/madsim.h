@@ -55,7 +55,7 @@
 
 #define MADSIM_PKEYS		32	/* one block */
 #define MADSIM_GUIDS		8	/* one block */
-#define MADSIM_LFT_SIZE		16384	/* LinearFDBCap */
+#define MADSIM_LFT_SIZE		0xc000	/* LinearFDBCap: every unicast LID */
 #define MADSIM_LFT_BLOCK	64
 #define MADSIM_LFT_NONE		255
 #define MADSIM_MFT_SIZE		1024	/* MulticastFDBCap */
@@ -547,6 +547,13 @@ static inline bool madsim_lid_is_mine(const struct madsim_port *port, u16 lid)
 static inline bool madsim_lid_is_multicast(u16 lid)
 {
 	return lid >= MADSIM_LID_MULTICAST && lid != MADSIM_LID_PERMISSIVE;
+}
+
+/* The port that the linear table has for a LID. It ends with LinearFDBTop */
+static inline u8 madsim_lft_port(const struct madsim_switch *sw, u16 lid)
+{
+	return lid <= be16_to_cpu(sw->info.lft_top) ? sw->lft[lid] :
+						      MADSIM_LFT_NONE;
 }
 
 static inline bool madsim_is_dr_smp(const struct madsim_packet *pkt)

@@ -271,8 +271,7 @@ static struct madsim_port *madsim_lft(struct madsim_port *in,
 	if (pkt->dlid == MADSIM_LID_PERMISSIVE)
 		return in->num || madsim_is_dr_smp(pkt) ? port0 : NULL;
 
-	num = pkt->dlid < MADSIM_LFT_SIZE ?
-		node->sw->lft[pkt->dlid] : MADSIM_LFT_NONE;
+	num = madsim_lft_port(node->sw, pkt->dlid);
 	if (!num || num > node->nports || (in->num && num == in->num)) {
 		madsim_count_error(&in->counters.relay_errors);
 		return NULL;

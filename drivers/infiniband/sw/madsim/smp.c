@@ -65,10 +65,8 @@ static struct madsim_port *madsim_dr_end(struct madsim_node *node,
 
 	if (lid == MADSIM_LID_PERMISSIVE || madsim_lid_is_mine(port0, lid))
 		return port0;
-	if (lid >= MADSIM_LFT_SIZE)
-		return NULL;
 
-	num = node->sw->lft[lid];
+	num = madsim_lft_port(node->sw, lid);
 	if (!num || num > node->nports)
 		return NULL;
 
