@@ -23,6 +23,13 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 }
 #endif
 
+/* Nobody had been faster */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define IB_SPEED_XDR 256
+#define IB_PORT_EXTENDED_SPEEDS2_SUP BIT(11)
+#define IB_PORT_LINK_SPEED_XDR_SUP BIT(12)
+#endif
+
 /* create_cq() took the udata alone */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 #define uverbs_attr_bundle ib_udata

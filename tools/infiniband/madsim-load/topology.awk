@@ -50,32 +50,51 @@ function join(a, a_port, b, b_port)
 	peer[a, a_port] = b "\"" b_port
 }
 
-# The number after " w=" or " s=", "" if there is none
+# The number after, say, " w=", "" if there is none
 function option(s, key)
 {
 	return match(s, "[ \t]" key "=[0-9]+") ? substr(s, RSTART + 3, RLENGTH - 3) : ""
 }
 
-# What the line of a port says of its link: ibsim has options for it, and
-# ibnetdiscover ends its comment with, say, 4xQDR. There is nothing faster here.
-function note_ability(node, port, options,	w, s)
+# The fastest of those whose bits are in the number
+function fastest(number, names,	name, count, i)
+{
+	count = split(names, name)
+	for (i = count; i > 1 && number + 0 < 2 ^ (i - 1); i--)
+		;
+	return name[i]
+}
+
+# What the line of a port says of its link. ibsim has options for it, ibnetdiscover
+# ends its comment with, say, 4xEDR, and the driver with 4x edr.
+function note_ability(node, port, options,	w, s, e)
 {
 	w = option(options, "w")
 	s = option(options, "s")
-	if (w == "" && s == "" && match(comment, /[ \t][0-9]+x[SDQFEHNX]DR(10)?[ \t]*$/)) {
-		w = substr(comment, RSTART + 1) + 0
-		if (w == 2)
-			w = 1
-		s = comment ~ /xSDR[ \t]*$/ ? 1 : comment ~ /xDDR[ \t]*$/ ? 2 : 4
-	}
-	if (w != "" && w !~ /^(1|4|8|12)$/)
-		fail(FNR, "w=" w " is none of 1, 4, 8, 12")
-	if (s != "" && s !~ /^[124]$/)
-		fail(FNR, "s=" s " is none of 1, 2, 4")
+	e = option(options, "e")
+	if (w != "" && w !~ /^(1|2|4|8|12)$/)
+		fail(FNR, "w=" w " is none of 1, 2, 4, 8, 12")
+	if (s != "" && s !~ /^[1-7]$/)
+		fail(FNR, "s=" s " is not between 1 and 7")
+	if (e + 0 > 15)
+		fail(FNR, "e=" e " is not between 0 and 15")
 	if (w != "")
 		width[node, port] = w "x"
-	if (s != "")
-		speed[node, port] = s == 1 ? "sdr" : s == 2 ? "ddr" : "qdr"
+	if (e + 0)
+		speed[node, port] = fastest(e, "fdr edr hdr ndr")
+	else if (s != "")
+		speed[node, port] = fastest(s, "sdr ddr qdr")
+	if (w s e == "" && match(tolower(comment), /[ \t][0-9]+x ?([sdqfehnx]dr|fdr10)[ \t]*$/)) {
+		w = tolower(substr(comment, RSTART + 1, RLENGTH - 1))
+		s = w
+		sub(/x.*/, "x", w)
+		sub(/^[0-9]+x ?/, "", s)
+		sub(/[ \t]*$/, "", s)
+		if (w !~ /^(1|2|4|8|12)x$/)
+			fail(FNR, "a link has no " w)
+		width[node, port] = w
+		speed[node, port] = s
+	}
 }
 
 # What either end of link i has in a table, or what is usual
@@ -137,7 +156,7 @@ line ~ /^(Switch|Hca|Ca)[ \t]+[0-9]+[ \t]+"[^"]+"$/ {
 	next
 }
 
-line ~ /^\[[0-9]+\](\[ext [0-9]+\])?(\([0-9a-fA-F]+\))?[ \t]*"[^"]+"[ \t]*\[[0-9]+\](\[ext [0-9]+\])?(\([0-9a-fA-F]+\))?([ \t]+[sw]=[0-9]+)*$/ {
+line ~ /^\[[0-9]+\](\[ext [0-9]+\])?(\([0-9a-fA-F]+\))?[ \t]*"[^"]+"[ \t]*\[[0-9]+\](\[ext [0-9]+\])?(\([0-9a-fA-F]+\))?([ \t]+[swe]=[0-9]+)*$/ {
 	if (node == "")
 		fail(FNR, "a port outside of a node")
 	from = substr(line, 2) + 0

@@ -9,7 +9,7 @@
 examples=/usr/share/doc/ibsim-utils/net-examples
 [ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
 files=$(find "$examples" -name 'net*' -type f | sort)
-plan $(($(wc -l <<<"$files") + 24))
+plan $(($(wc -l <<<"$files") + 25))
 
 load topology=none switch_devices=Y || bail "cannot load ib_madsim"
 
@@ -68,11 +68,19 @@ fi
 
 # Links of every kind: in the driver, on the wire, and back in a file
 cat >"$tmp/wide" <<'FILE'
-Switch 4 "S"
+Switch 9 "S"
 [1] "A"[1] w=12
 [2] "B"[1]
 [3] "C"[1]	w=1 s=1
 [4] "D"[1]
+[5] "E"[1]
+[6] "F"[1]
+[7] "G"[1]
+[8] "H"[1]
+[9] "I"[1]	# "I" lid 3 4xXDR
+
+Hca 1 "I"
+[1] "S"[9]
 
 Hca 1 "A"
 [1] "S"[1]
@@ -85,11 +93,27 @@ Hca 1 "C"
 
 Hca 1 "D"
 [1] "S"[4]	# "S" lid 2 4xEDR
+
+Hca 1 "E"
+[1] "S"[5]	# "S" lid 2 4xFDR10
+
+Hca 1 "F"
+[1] "S"[6] s=7 e=1
+
+Hca 1 "G"
+[1] "S"[7]	# "S" lid 2 2xHDR
+
+Hca 1 "H"
+[1] "S"[8] w=1 e=15
 FILE
-check "widths and speeds: round trip" round_trip "$tmp/wide" -D
+# rate NODE TEXT: what sysfs says of its RDMA device
+rate()
+{
+	says "^$2$" cat "/sys/class/infiniband/$(device "$1")/ports/1/rate"
+}
 widths()
 {
-	"$madsim_load" -n wide -d 4 "$tmp/wide"
+	"$madsim_load" -n wide -d 9 "$tmp/wide"
 	trap '"$madsim_load" -r wide' EXIT
 	diff <("$madsim_load" -g "$tmp/wide") \
 	     <("$madsim_load" -g "$debugfs/wide/topology")
@@ -97,10 +121,26 @@ widths()
 		"==\(12X +10\.0 Gbps Initialize/ +LinkUp\)==>.*\"A\"" \
 		"==\( 4X +5\.0 Gbps Initialize/ +LinkUp\)==>.*\"B\"" \
 		"==\( 1X +2\.5 Gbps Initialize/ +LinkUp\)==>.*\"C\"" \
-		"==\( 4X +10\.0 Gbps Initialize/ +LinkUp\)==>.*\"D\""
-	says "^20 Gb/sec \(4X DDR\)$" cat "/sys/class/infiniband/$(device B)/ports/1/rate"
+		"==\( 4X +25\.78125 Gbps Initialize/ +LinkUp\)==>.*\"D\"" \
+		"==\( 4X +14\.0625 Gbps Initialize/ +LinkUp\)==>.*\"F\"" \
+		"==\( 2X +53\.125 Gbps Initialize/ +LinkUp\)==>.*\"G\"" \
+		"==\( 1X +106\.25 Gbps Initialize/ +LinkUp\)==>.*\"H\""
+	rate B "20 Gb/sec \(4X DDR\)"
+	rate D "100 Gb/sec \(4X EDR\)"
+	rate E "40 Gb/sec \(4X FDR10\)"
+	rate F "56 Gb/sec \(4X FDR\)"
+	rate G "100 Gb/sec \(2X HDR\)"
+	rate H "100 Gb/sec \(1X NDR\)"
+	if [ "$(uname -r | cut -d. -f1-2)" != 6.1 ]; then
+		rate I "800 Gb/sec \(4X XDR\)"
+	fi
 }
 check "widths and speeds: as the diagnostics see them" widths
+
+# The same but for what the diagnostics of some releases do not know: XDR, and
+# FDR10 of a device that is none of Mellanox's
+sed '/^Hca.*"[EI]"/,/^$/d; /"[EI]"/d' "$tmp/wide" >"$tmp/known"
+check "widths and speeds: round trip" round_trip "$tmp/known" -D
 
 # Names mean nothing to the programs that they pass through
 cat >"$tmp/names" <<'FILE'
@@ -182,6 +222,10 @@ FILE
 check "a port linked to itself" wrong 2 'port 1 of "S" is linked to itself' <<'FILE'
 Switch 4 "S"
 [1] "S"[1]
+FILE
+check "a speed that there is not" wrong 2 'e=16 is not between' <<'FILE'
+Switch 4 "S"
+[1] "H"[1] e=16
 FILE
 check "a width that there is not" wrong 2 'w=3 is none of' <<'FILE'
 Switch 4 "S"

@@ -334,23 +334,21 @@ static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
 	return *node ? 0 : -ENOENT;
 }
 
-/* What a link can do: "1x", "4x", "8x", "12x", and "sdr", "ddr", "qdr" */
-static int madsim_parse_ability(char **rest, u8 *width, u8 *speed)
+/* What a link can do: a width, a speed, or both */
+static int madsim_parse_ability(char **rest, u8 *width, u16 *speed)
 {
-	static const char * const widths[] = { "1x", "4x", "8x", "12x" };
-	static const char * const speeds[] = { "sdr", "ddr", "qdr" };
 	char *word;
 	int i;
 
 	*width = MADSIM_WIDTH;
 	*speed = MADSIM_SPEED;
 	while ((word = strsep(rest, " \t"))) {
-		i = match_string(widths, ARRAY_SIZE(widths), word);
+		i = match_string(madsim_width_names, MADSIM_WIDTHS, word);
 		if (i >= 0) {
 			*width = BIT(i);
 			continue;
 		}
-		i = match_string(speeds, ARRAY_SIZE(speeds), word);
+		i = match_string(madsim_speed_names, MADSIM_SPEEDS, word);
 		if (i < 0)
 			return -EINVAL;
 		*speed = BIT(i);
@@ -368,8 +366,9 @@ static ssize_t madsim_fabric_cable(struct config_item *item, const char *page,
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 	struct madsim_node *a, *b;
 	char *buf, *rest;
-	u8 width, speed;
 	u32 pa, pb;
+	u16 speed;
+	u8 width;
 	int ret;
 
 	buf = kstrndup(page, count, GFP_KERNEL);

@@ -7,6 +7,7 @@
  */
 
 #include <linux/debugfs.h>
+#include <linux/log2.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -248,10 +249,10 @@ static void madsim_topology_show_link(struct seq_file *m,
 
 	seq_printf(m, "[%u]\t\"%s\"[%u]", port->num, peer->node->name,
 		   peer->num);
-	if (port->width != MADSIM_WIDTH)
-		seq_printf(m, "\tw=%d", ib_width_enum_to_int(port->width));
-	if (port->speed != MADSIM_SPEED)
-		seq_printf(m, "\ts=%u", port->speed);
+	if (port->width != MADSIM_WIDTH || port->speed != MADSIM_SPEED)
+		seq_printf(m, "\t# %s %s",
+			   madsim_width_names[ilog2(port->width)],
+			   madsim_speed_names[ilog2(port->speed)]);
 	seq_putc(m, '\n');
 }
 

@@ -79,6 +79,7 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num,
 	attr->gid_tbl_len = MADSIM_GUIDS;
 	attr->pkey_tbl_len = MADSIM_PKEYS;
 	attr->port_cap_flags = be32_to_cpu(info->cap_mask);
+	attr->port_cap_flags2 = port->cap_mask2;
 	attr->max_msg_sz = madsim_mad_size(port);
 	attr->bad_pkey_cntr = be16_to_cpu(info->pkey_violations);
 	attr->qkey_viol_cntr = be16_to_cpu(info->qkey_violations);
@@ -90,7 +91,7 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num,
 	attr->subnet_timeout = madsim_pi_subnet_timeout(info);
 	attr->init_type_reply = madsim_pi_get(info, MADSIM_PI_INIT_TYPE_REPLY);
 	attr->active_width = info->link_width_active;
-	attr->active_speed = madsim_pi_get(info, MADSIM_PI_SPEED_ACTIVE);
+	attr->active_speed = port->speed_active;
 	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
 	return 0;
 }

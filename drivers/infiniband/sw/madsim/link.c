@@ -19,20 +19,6 @@ static const u32 madsim_cap_mask =
 	IB_PORT_CLIENT_REG_SUP | IB_PORT_CAP_MASK_NOTICE_SUP |
 	IB_PORT_OTHER_LOCAL_CHANGES_SUP | IB_PORT_AUTO_MIGR_SUP;
 
-/* A port can have every width and speed up to these, whose bits are in order */
-static void madsim_port_able(struct madsim_port *port, u8 width, u8 speed)
-{
-	struct ib_port_info *info = &port->info;
-	u8 widths = width | (width - 1), speeds = speed | (speed - 1);
-
-	port->width = width;
-	port->speed = speed;
-	info->link_width_supported = widths;
-	info->link_width_enabled = widths;
-	madsim_pi_set(info, MADSIM_PI_SPEED_SUPPORTED, speeds);
-	madsim_pi_set(info, MADSIM_PI_SPEED_ENABLED, speeds);
-}
-
 /**
  * madsim_port_reset - bring a port into the state after power-on
  * @port: the port
@@ -49,13 +35,15 @@ void madsim_port_reset(struct madsim_port *port)
 
 	memset(info, 0, sizeof(*info));
 	info->gid_prefix = cpu_to_be64(0xfe80000000000000ULL);
-	madsim_port_able(port, port->width, port->speed);
+	if (madsim_is_end_port(port))
+		info->cap_mask = cpu_to_be32(madsim_cap_mask);
+	madsim_speed_limit(port, port->width, port->speed);
+	port->speed_active = port->speed;
 	info->link_width_active = port->width;
 	madsim_pi_set(info, MADSIM_PI_STATE, IB_PORT_DOWN);
 	madsim_pi_set(info, MADSIM_PI_PHYS_STATE, IB_PORT_PHYS_STATE_POLLING);
 	madsim_pi_set(info, MADSIM_PI_LINK_DOWN_DEFAULT,
 		      IB_PORT_PHYS_STATE_POLLING);
-	madsim_pi_set(info, MADSIM_PI_SPEED_ACTIVE, port->speed);
 	madsim_pi_set(info, MADSIM_PI_NEIGHBOR_MTU, IB_MTU_4096);
 	madsim_pi_set(info, MADSIM_PI_VL_CAP, MADSIM_VL_CAP);
 	info->vl_arb_high_cap = MADSIM_VLARB_SIZE / 2;
@@ -71,7 +59,6 @@ void madsim_port_reset(struct madsim_port *port)
 	memset(port->pkeys, 0, sizeof(port->pkeys));
 	memset(port->guids, 0, sizeof(port->guids));
 	if (madsim_is_end_port(port)) {
-		info->cap_mask = cpu_to_be32(madsim_cap_mask);
 		info->guid_cap = MADSIM_GUIDS;
 		port->pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);
 		port->guids[0] = cpu_to_be64(node->guid + port->num);
@@ -156,15 +143,7 @@ static bool madsim_port_enabled(const struct madsim_port *port)
 	       phys != IB_PORT_PHYS_STATE_SLEEP;
 }
 
-/* The fastest setting that both ends have enabled, 0 if there is none */
-static u8 madsim_agree(u8 a, u8 b)
-{
-	u8 both = a & b;
-
-	return both ? 1 << (fls(both) - 1) : 0;
-}
-
-static void madsim_port_train(struct madsim_port *port, u8 width, u8 speed)
+static void madsim_port_train(struct madsim_port *port, u8 width, u16 speed)
 {
 	struct ib_port_info *info = &port->info;
 
@@ -173,7 +152,7 @@ static void madsim_port_train(struct madsim_port *port, u8 width, u8 speed)
 
 	madsim_pi_set(info, MADSIM_PI_PHYS_STATE, IB_PORT_PHYS_STATE_LINK_UP);
 	info->link_width_active = width;
-	madsim_pi_set(info, MADSIM_PI_SPEED_ACTIVE, speed);
+	port->speed_active = speed;
 	madsim_port_set_state(port, IB_PORT_INIT);
 }
 
@@ -200,20 +179,13 @@ static void madsim_port_lose(struct madsim_port *port)
 void madsim_link_update(struct madsim_port *port)
 {
 	struct madsim_port *peer = port->peer;
-	u8 width = 0, speed = 0;
+	u16 speed;
+	u8 width;
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (peer && madsim_port_enabled(port) && madsim_port_enabled(peer)) {
-		width = madsim_agree(port->info.link_width_enabled,
-				     peer->info.link_width_enabled);
-		speed = madsim_agree(madsim_pi_get(&port->info,
-						   MADSIM_PI_SPEED_ENABLED),
-				     madsim_pi_get(&peer->info,
-						   MADSIM_PI_SPEED_ENABLED));
-	}
-
-	if (width && speed) {
+	if (peer && madsim_port_enabled(port) && madsim_port_enabled(peer) &&
+	    madsim_speed_agree(port, peer, &width, &speed)) {
 		madsim_port_train(port, width, speed);
 		madsim_port_train(peer, width, speed);
 	} else {
@@ -258,7 +230,7 @@ void madsim_link_request(struct madsim_port *port, u8 phys)
  *  * -EBUSY: one of them is linked already
  */
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
-		u32 b_port, u8 width, u8 speed)
+		u32 b_port, u8 width, u16 speed)
 {
 	struct madsim_port *pa, *pb;
 
@@ -277,8 +249,8 @@ int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
 	spin_lock_irq(&a->fabric->lock);
 	pa->peer = pb;
 	pb->peer = pa;
-	madsim_port_able(pa, width, speed);
-	madsim_port_able(pb, width, speed);
+	madsim_speed_limit(pa, width, speed);
+	madsim_speed_limit(pb, width, speed);
 	if (a->fabric->live)
 		madsim_link_update(pa);
 	spin_unlock_irq(&a->fabric->lock);

@@ -19,7 +19,7 @@
  *	fabric.c
  *	dev.c
  *	link.c, trap.c, route.c, fault.c, sma.c, qp.c
- *	smp.c, pma.c
+ *	smp.c, pma.c, speed.c
  *
  * Nothing calls what is above it. Only the six files of one line call each
  * other in a circle, because a fabric answers from within: a packet that is
@@ -52,6 +52,8 @@
 
 #define MADSIM_WIDTH		IB_WIDTH_4X	/* of a link, if not told */
 #define MADSIM_SPEED		IB_SPEED_QDR
+#define MADSIM_WIDTHS		5
+#define MADSIM_SPEEDS		9
 
 #define MADSIM_PKEYS		32	/* one block */
 #define MADSIM_GUIDS		8	/* one block */
@@ -192,7 +194,11 @@ enum madsim_trap {
  * @width:	the widest link it can have, an IB_WIDTH_*; changed under
  *		fabric->mutex as well
  * @speed:	the fastest one, an IB_SPEED_*; likewise
- * @info:	PortInfo as the subnet manager sees it
+ * @speeds:	mask of the ones it supports
+ * @speeds_enabled: of those, the ones that a subnet manager allows
+ * @speed_active: the one that the link has
+ * @info:	PortInfo as the subnet manager sees it, but for speeds
+ * @cap_mask2:	CapabilityMask2
  * @mkey_expires: end of the running M_Key lease in jiffies, 0 if none runs
  * @pkeys:	P_KeyTable
  * @guids:	GUIDInfo; [0] is the port GUID
@@ -212,9 +218,13 @@ struct madsim_port {
 	u8 num;
 	bool pulled;
 	u8 width;
-	u8 speed;
+	u16 speed;
+	u16 speeds;
+	u16 speeds_enabled;
+	u16 speed_active;
 	struct madsim_port *peer;
 	struct ib_port_info info;
+	u16 cap_mask2;
 	unsigned long mkey_expires;
 	__be16 pkeys[MADSIM_PKEYS];
 	__be64 guids[MADSIM_GUIDS];
@@ -228,6 +238,32 @@ struct madsim_port {
 	u8 trap_left[MADSIM_TRAPS];
 	unsigned long trap_due[MADSIM_TRAPS];
 	struct ib_mad_notice_attr *notice;
+};
+
+/* PortInfo, with what stands where the kernel's struct has padding */
+union madsim_port_info {
+	struct ib_port_info base;
+	struct {
+		u8 before[offsetofend(struct ib_port_info,
+				      link_roundtrip_latency)];
+		__be16 cap_mask2;
+		u8 speed_ext;			/* active, supported: 4 bits, 4 bits */
+		u8 speed_ext_enabled;		/* 5 bits */
+	} __packed;
+};
+
+static_assert(sizeof(union madsim_port_info) == IB_SMP_DATA_SIZE);
+
+/* ExtendedPortInfo, an attribute of Mellanox's */
+struct madsim_ext_port_info {
+	u8 reserved1[3];
+	u8 state_change_enable;
+	u8 reserved2[3];
+	u8 speed_supported;
+	u8 reserved3[3];
+	u8 speed_enabled;
+	u8 reserved4[3];
+	u8 speed_active;
 };
 
 /* SwitchInfo */
@@ -608,7 +644,7 @@ int madsim_node_unplug(struct madsim_node *node);
 
 /* link.c: cables, and the state of the ports at their ends */
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
-		u32 b_port, u8 width, u8 speed);
+		u32 b_port, u8 width, u16 speed);
 int madsim_unlink(struct madsim_node *node, u32 num);
 void madsim_link_pull(struct madsim_port *port, bool pulled);
 void madsim_link_update(struct madsim_port *port);
@@ -644,6 +680,20 @@ struct madsim_port *madsim_dr_forward(struct madsim_port *in,
 struct madsim_port *madsim_dr_depart(struct madsim_node *node,
 				     struct madsim_packet *pkt);
 bool madsim_dr_terminate(struct madsim_port *port, struct madsim_packet *pkt);
+
+/* speed.c: widths and speeds */
+extern const char * const madsim_width_names[MADSIM_WIDTHS];
+extern const char * const madsim_speed_names[MADSIM_SPEEDS];
+void madsim_speed_limit(struct madsim_port *port, u8 width, u16 speed);
+bool madsim_speed_agree(const struct madsim_port *a,
+			const struct madsim_port *b, u8 *width, u16 *speed);
+void madsim_speed_read(const struct madsim_port *port,
+		       union madsim_port_info *pi, bool extended);
+bool madsim_speed_wanted(const struct madsim_port *port,
+			 const union madsim_port_info *pi, bool extended,
+			 u16 *speeds);
+bool madsim_speed_fdr10(struct madsim_port *port,
+			struct madsim_ext_port_info *epi, bool set);
 
 /* sma.c: subnet management agent */
 enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,

@@ -18,6 +18,12 @@ static const u8 madsim_vendor_id[3] = { 0x02, 0x53, 0x49 };
 #define MADSIM_DEVICE_ID	0x4d53
 #define MADSIM_CLASS_VERSION	1
 
+/* ExtendedPortInfo: asked for by those who know the device IDs of Mellanox's */
+#define MADSIM_ATTR_EXT_PORT_INFO	cpu_to_be16(0xff90)
+
+/* Bit of PortInfo's modifier: the requester knows extended speeds */
+#define MADSIM_MOD_EXTENDED_SPEEDS	BIT(31)
+
 /* A lease that ran out opens the port. No timer: it is seen on the next SMP */
 static void madsim_mkey_expire(struct madsim_port *port)
 {
@@ -162,13 +168,15 @@ static bool madsim_is_unicast(__be16 lid)
 	return lid && be16_to_cpu(lid) < MADSIM_LID_MULTICAST;
 }
 
-/* Whether every field that a Set(PortInfo) would change may have that value */
+/*
+ * Whether every field that a Set(PortInfo) would change may have that value,
+ * but for speeds
+ */
 static bool madsim_port_info_valid(const struct madsim_port *port,
 				   const struct ib_port_info *in)
 {
 	const struct ib_port_info *info = &port->info;
 	u8 width = in->link_width_enabled;
-	u8 speed = madsim_pi_get(in, MADSIM_PI_SPEED_ENABLED);
 	u8 phys = madsim_pi_get(in, MADSIM_PI_PHYS_STATE);
 	u8 state = madsim_pi_get(in, MADSIM_PI_STATE);
 
@@ -179,9 +187,6 @@ static bool madsim_port_info_valid(const struct madsim_port *port,
 		return true;
 
 	if (width != 0xff && width & ~info->link_width_supported)
-		return false;
-	if (speed != 0xf &&
-	    speed & ~madsim_pi_get(info, MADSIM_PI_SPEED_SUPPORTED))
 		return false;
 	if (madsim_pi_get(in, MADSIM_PI_NEIGHBOR_MTU) >
 	    madsim_pi_get(info, MADSIM_PI_MTU_CAP))
@@ -248,15 +253,11 @@ static void madsim_set_link(struct madsim_port *port,
 {
 	struct ib_port_info *info = &port->info;
 	u8 width = in->link_width_enabled;
-	u8 speed = madsim_pi_get(in, MADSIM_PI_SPEED_ENABLED);
 	u8 phys = madsim_pi_get(in, MADSIM_PI_PHYS_STATE);
 	u8 state = madsim_pi_get(in, MADSIM_PI_STATE);
 
 	if (width)
 		info->link_width_enabled = width & info->link_width_supported;
-	if (speed)
-		madsim_pi_set(info, MADSIM_PI_SPEED_ENABLED, speed &
-			      madsim_pi_get(info, MADSIM_PI_SPEED_SUPPORTED));
 	if (madsim_pi_get(in, MADSIM_PI_LINK_DOWN_DEFAULT))
 		madsim_pi_copy(info, in, MADSIM_PI_LINK_DOWN_DEFAULT);
 	if (madsim_pi_get(in, MADSIM_PI_NEIGHBOR_MTU))
@@ -276,36 +277,63 @@ static void madsim_set_link(struct madsim_port *port,
 		madsim_port_set_state(port, state);
 }
 
-/* The modifier names the port that is meant */
-static u16 madsim_port_info(struct madsim_request *req)
+/*
+ * The port that a request is about by the number in its modifier, or NULL. A
+ * channel adapter takes 0 for the port that got it. There each port is in a
+ * subnet of its own, so only that one can be set.
+ */
+static struct madsim_port *madsim_target(const struct madsim_request *req,
+					 u32 num)
 {
-	struct madsim_port *port = req->port, *target;
+	struct madsim_port *port = req->port;
 	struct madsim_node *node = port->node;
-	struct ib_port_info *pi = req->data;
-	u32 num = req->mod;
 
 	if (!node->sw && !num)
 		num = port->num;
-	if (num > node->nports)
+	if (num > node->nports || (req->set && !node->sw && num != port->num))
+		return NULL;
+	return &node->ports[num];
+}
+
+static u16 madsim_port_info(struct madsim_request *req)
+{
+	bool extended = req->mod & MADSIM_MOD_EXTENDED_SPEEDS;
+	union madsim_port_info *pi = req->data;
+	struct madsim_port *port;
+	u16 speeds;
+
+	port = madsim_target(req, req->mod & ~MADSIM_MOD_EXTENDED_SPEEDS);
+	if (!port)
 		return MADSIM_INVALID;
-	target = &node->ports[num];
 
 	if (req->set) {
-		/* The ports of a channel adapter are in subnets of their own */
-		if (!node->sw && target != port)
+		if (!madsim_port_info_valid(port, &pi->base))
 			return MADSIM_INVALID;
-		if (!madsim_port_info_valid(target, pi))
+		if (port->num &&
+		    !madsim_speed_wanted(port, pi, extended, &speeds))
 			return MADSIM_INVALID;
-		if (madsim_is_end_port(target))
-			madsim_set_end_port(target, pi);
-		if (target->num)
-			madsim_set_link(target, pi);
+		if (madsim_is_end_port(port))
+			madsim_set_end_port(port, &pi->base);
+		if (port->num) {
+			port->speeds_enabled = speeds;
+			madsim_set_link(port, &pi->base);
+		}
 	}
 
-	memcpy(pi, &target->info, sizeof(*pi));
-	pi->local_port_num = req->in_port;
-	if (req->mkey != target->info.mkey && madsim_pi_mkey_protect(pi))
-		pi->mkey = 0;
+	pi->base = port->info;
+	pi->base.local_port_num = req->in_port;
+	if (req->mkey != port->info.mkey && madsim_pi_mkey_protect(&pi->base))
+		pi->base.mkey = 0;
+	madsim_speed_read(port, pi, extended);
+	return MADSIM_OK;
+}
+
+static u16 madsim_ext_port_info(struct madsim_request *req)
+{
+	struct madsim_port *port = madsim_target(req, req->mod);
+
+	if (!port || !madsim_speed_fdr10(port, req->data, req->set))
+		return MADSIM_INVALID;
 	return MADSIM_OK;
 }
 
@@ -416,7 +444,7 @@ static const struct madsim_attribute madsim_attributes[] = {
 	  sizeof(struct madsim_switch_info), madsim_switch_info },
 	{ IB_SMP_ATTR_GUID_INFO, false, true, MADSIM_GUIDS * sizeof(__be64),
 	  madsim_guid_info },
-	{ IB_SMP_ATTR_PORT_INFO, false, true, sizeof(struct ib_port_info),
+	{ IB_SMP_ATTR_PORT_INFO, false, true, sizeof(union madsim_port_info),
 	  madsim_port_info },
 	{ IB_SMP_ATTR_PKEY_TABLE, false, true, MADSIM_PKEYS * sizeof(__be16),
 	  madsim_pkey_table },
@@ -428,6 +456,8 @@ static const struct madsim_attribute madsim_attributes[] = {
 	  madsim_linear_fwd },
 	{ IB_SMP_ATTR_MCAST_FORWARD_TABLE, true, true,
 	  MADSIM_MFT_BLOCK * sizeof(__be16), madsim_mcast_fwd },
+	{ MADSIM_ATTR_EXT_PORT_INFO, false, true,
+	  sizeof(struct madsim_ext_port_info), madsim_ext_port_info },
 };
 
 static u16 madsim_opa_node_info(struct madsim_request *req)

@@ -9,6 +9,12 @@
 
 #define STATUS_INVALID		0x001c
 
+#define SMP_EXT_PORT_INFO	0xff90	/* Mellanox's */
+#define EXTENDED_SPEEDS		(1U << 31)	/* in PortInfo's modifier */
+#define CAP_EXTENDED_SPEEDS	(1U << 14)
+#define CAP_MASK2		(1U << 15)
+#define PHYS_POLLING		2
+
 #define LFT_BLOCK		64
 #define LFT_LIDS		0xc000	/* that switches have room for */
 
@@ -26,6 +32,27 @@ struct switch_info {
 };
 
 static_assert(sizeof(struct switch_info) == 64, "SwitchInfo fits into an SMP");
+
+/* What of PortInfo is newer */
+static __u8 *ext2_of(struct umad_port_info *info)
+{
+	return (__u8 *)info + 56;
+}
+
+static __u16 cap_mask2_of(struct umad_port_info *info)
+{
+	return ((__u8 *)info)[60] << 8 | ((__u8 *)info)[61];
+}
+
+static __u8 *ext_of(struct umad_port_info *info)
+{
+	return (__u8 *)info + 62;
+}
+
+static __u8 *ext_enabled_of(struct umad_port_info *info)
+{
+	return (__u8 *)info + 63;
+}
 
 /* Three hosts around a switch */
 FIXTURE(sma)
@@ -139,6 +166,254 @@ TEST_F(sma, linear_table_behind_a_route)
 			EXPECT_STREQ("h2", (char *)smp->data);
 		ASSERT_EQ(0, set_lft_top(self, self->fabric.lid[0] - 1));
 	}
+}
+
+/* The cable of the second host is another one from now on */
+static int recable(const char *what)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "h2 1 s1 2 %s", what);
+	return umad_fabric_put(UMAD_FABRIC "/unlink", "h2 1") ?:
+	       umad_fabric_put(UMAD_FABRIC "/link", link);
+}
+
+static int get_second(FIXTURE_DATA(sma) *self, bool extended, struct umad_port_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	return umad_smp(&self->sm, &self->second, 0, MAD_GET, SMP_PORT_INFO,
+			1 | (extended ? EXTENDED_SPEEDS : 0), info);
+}
+
+/* Writes @info, as it was read and then changed, into the second host */
+static int set_second(FIXTURE_DATA(sma) *self, bool extended, struct umad_port_info *info)
+{
+	info->lid = htobe16(self->fabric.lid[1]);
+	info->sm_lid = htobe16(self->fabric.lid[0]);
+	info->speed_supported_state &= 0xf0;
+	info->phys_state_down_default &= 0x0f;
+	return umad_smp(&self->sm, &self->second, 0, MAD_SET, SMP_PORT_INFO,
+			1 | (extended ? EXTENDED_SPEEDS : 0), info);
+}
+
+/* The far end of its link goes to Polling: the link trains anew */
+static int retrain(FIXTURE_DATA(sma) *self)
+{
+	struct umad_port_info info = {};
+	int status;
+
+	status = umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_GET, SMP_PORT_INFO, 2, &info);
+	if (status)
+		return status;
+	info.speed_supported_state &= 0xf0;
+	info.phys_state_down_default = PHYS_POLLING << 4 | (info.phys_state_down_default & 0x0f);
+	return umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_SET, SMP_PORT_INFO, 2, &info);
+}
+
+/* Every speed, in the bits of PortInfo where the specification has it */
+TEST_F(sma, speeds)
+{
+	static const struct {
+		const char *name;
+		__u8 basic;		/* supported and enabled */
+		__u8 active;		/* for who does not know extended speeds */
+		__u8 active_ext;	/* ... and for who does */
+		__u8 ext;		/* active, supported */
+		__u8 ext2;		/* active, supported, enabled */
+		__u16 mask2;
+	} want[] = {
+		{ "sdr",	1, 1, 1, 0x00, 0x00, 0x0000 },
+		{ "ddr",	3, 2, 2, 0x00, 0x00, 0x0000 },
+		{ "qdr",	7, 4, 4, 0x00, 0x00, 0x0000 },
+		{ "fdr10",	7, 4, 4, 0x00, 0x00, 0x0000 },
+		{ "fdr",	7, 4, 0, 0x11, 0x00, 0x0000 },
+		{ "edr",	7, 4, 0, 0x23, 0x00, 0x0000 },
+		{ "hdr",	7, 4, 0, 0x47, 0x00, 0x0030 },
+		{ "ndr",	7, 4, 0, 0x8f, 0x00, 0x0430 },
+		{ "xdr",	7, 4, 0, 0x0f, 0x29, 0x1c30 },
+	};
+	struct umad_port_info info;
+	unsigned int i;
+	__u32 caps;
+
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		ASSERT_EQ(0, recable(want[i].name))
+			TH_LOG("%s: %s", want[i].name, strerror(errno));
+		ASSERT_EQ(0, get_second(self, false, &info));
+		EXPECT_EQ(want[i].basic, info.speed_supported_state >> 4);
+		EXPECT_EQ(want[i].active << 4 | want[i].basic, info.speed_active_enabled);
+		EXPECT_EQ(want[i].ext, *ext_of(&info));
+		EXPECT_EQ(want[i].ext & 0x0f, *ext_enabled_of(&info));
+		EXPECT_EQ(want[i].ext2, *ext2_of(&info));
+		EXPECT_EQ(want[i].mask2, cap_mask2_of(&info));
+		caps = be32toh(info.cap_mask) & (CAP_EXTENDED_SPEEDS | CAP_MASK2);
+		EXPECT_EQ((want[i].ext ? CAP_EXTENDED_SPEEDS : 0) |
+			  (want[i].mask2 ? CAP_MASK2 : 0), caps);
+
+		ASSERT_EQ(0, get_second(self, true, &info));
+		EXPECT_EQ(want[i].active_ext << 4 | want[i].basic, info.speed_active_enabled);
+		EXPECT_EQ(want[i].ext, *ext_of(&info));
+
+		/* The other end, and what port 0 says of it */
+		memset(&info, 0, sizeof(info));
+		umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_PORT_INFO, 2, &info);
+		EXPECT_EQ(want[i].ext, *ext_of(&info));
+		EXPECT_EQ(want[i].ext2, *ext2_of(&info));
+		EXPECT_EQ(0, be32toh(info.cap_mask));
+		umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_PORT_INFO, 0, &info);
+		EXPECT_EQ(want[i].mask2, cap_mask2_of(&info));
+		EXPECT_EQ(caps, be32toh(info.cap_mask) & (CAP_EXTENDED_SPEEDS | CAP_MASK2));
+	}
+}
+
+TEST_F(sma, widths)
+{
+	static const struct {
+		const char *name;
+		__u8 supported;
+		__u8 active;
+	} want[] = {
+		{ "1x", 0x01, 0x01 },
+		{ "2x", 0x11, 0x10 },
+		{ "4x", 0x03, 0x02 },
+		{ "8x", 0x07, 0x04 },
+		{ "12x", 0x0f, 0x08 },
+		{ "4x hdr", 0x13, 0x02 },
+	};
+	struct umad_port_info info;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		ASSERT_EQ(0, recable(want[i].name))
+			TH_LOG("%s: %s", want[i].name, strerror(errno));
+		ASSERT_EQ(0, get_second(self, false, &info));
+		EXPECT_EQ(want[i].supported, info.width_supported);
+		EXPECT_EQ(want[i].supported, info.width_enabled);
+		EXPECT_EQ(want[i].active, info.width_active);
+	}
+
+	/* One end is content with less, and both have it when they train again */
+	info.width_enabled = 0x11;
+	ASSERT_EQ(0, set_second(self, false, &info));
+	ASSERT_EQ(0, retrain(self));
+	ASSERT_EQ(0, get_second(self, false, &info));
+	EXPECT_EQ(0x10, info.width_active);
+}
+
+/* What LinkSpeedExtEnabled can say, and what the link then has: @active of byte 62 */
+#define speed_is(self, extended, enabled, value, active) do {		\
+	struct umad_port_info __info;					\
+									\
+	ASSERT_EQ(0, get_second(self, true, &__info));			\
+	*ext_enabled_of(&__info) = (value);				\
+	ASSERT_EQ(0, set_second(self, extended, &__info));		\
+	EXPECT_EQ(enabled, *ext_enabled_of(&__info));			\
+	ASSERT_EQ(0, retrain(self));					\
+	ASSERT_EQ(0, get_second(self, true, &__info));			\
+	EXPECT_EQ(active, *ext_of(&__info) >> 4);			\
+} while (0)
+
+TEST_F(sma, speeds_enabled)
+{
+	struct umad_port_info info;
+
+	ASSERT_EQ(0, recable("hdr"));
+
+	/* It takes effect when the link trains, not before */
+	ASSERT_EQ(0, get_second(self, true, &info));
+	*ext_enabled_of(&info) = 2;
+	ASSERT_EQ(0, set_second(self, true, &info));
+	ASSERT_EQ(0, get_second(self, true, &info));
+	EXPECT_EQ(4, *ext_of(&info) >> 4);
+	ASSERT_EQ(0, retrain(self));
+	ASSERT_EQ(0, get_second(self, true, &info));
+	EXPECT_EQ(2, *ext_of(&info) >> 4);
+
+	/* One of those named; no change; those supported; none */
+	speed_is(self, true, 3, 3, 2);
+	speed_is(self, true, 3, 0, 2);
+	speed_is(self, true, 7, 31, 4);
+	speed_is(self, true, 30, 30, 0);
+	ASSERT_EQ(0, get_second(self, true, &info));
+	EXPECT_EQ(4, info.speed_active_enabled >> 4);
+	speed_is(self, true, 1, 1, 1);
+	/* Who does not say that he knows of them changes nothing */
+	speed_is(self, false, 1, 31, 1);
+
+	/* NDR is not supported, nor is anything between */
+	ASSERT_EQ(0, get_second(self, true, &info));
+	*ext_enabled_of(&info) = 9;
+	EXPECT_EQ(STATUS_INVALID, set_second(self, true, &info));
+	ASSERT_EQ(0, get_second(self, true, &info));
+	EXPECT_EQ(1, *ext_enabled_of(&info));
+
+	/* XDR alone, without it, and without any */
+	ASSERT_EQ(0, recable("xdr"));
+	speed_is(self, true, 2, 2, 0);
+	ASSERT_EQ(0, get_second(self, true, &info));
+	EXPECT_EQ(0x29, *ext2_of(&info));
+	speed_is(self, true, 30, 30, 0);
+	ASSERT_EQ(0, get_second(self, true, &info));
+	EXPECT_EQ(0x08, *ext2_of(&info));
+	EXPECT_EQ(4, info.speed_active_enabled >> 4);
+	*ext2_of(&info) = 2;
+	EXPECT_EQ(STATUS_INVALID, set_second(self, true, &info));
+}
+
+TEST_F(sma, speeds_basic)
+{
+	struct umad_port_info info;
+
+	ASSERT_EQ(0, recable("ddr"));
+	ASSERT_EQ(0, get_second(self, false, &info));
+	info.speed_active_enabled = 4;
+	EXPECT_EQ(STATUS_INVALID, set_second(self, false, &info));
+	ASSERT_EQ(0, get_second(self, false, &info));
+	info.speed_active_enabled = 1;
+	ASSERT_EQ(0, set_second(self, false, &info));
+	ASSERT_EQ(0, retrain(self));
+	ASSERT_EQ(0, get_second(self, false, &info));
+	EXPECT_EQ(0x11, info.speed_active_enabled);
+
+	/* 15: what is supported */
+	info.speed_active_enabled = 15;
+	ASSERT_EQ(0, set_second(self, false, &info));
+	ASSERT_EQ(0, retrain(self));
+	ASSERT_EQ(0, get_second(self, false, &info));
+	EXPECT_EQ(0x23, info.speed_active_enabled);
+}
+
+/* FDR10: supported, enabled and active are the last bytes of three words */
+TEST_F(sma, fdr10)
+{
+	__u8 epi[64] = {};
+
+	ASSERT_EQ(0, recable("qdr"));
+	ASSERT_EQ(0, umad_smp(&self->sm, &self->second, 0, MAD_GET, SMP_EXT_PORT_INFO, 1, epi));
+	EXPECT_EQ(0, epi[7] | epi[11] | epi[15]);
+
+	ASSERT_EQ(0, recable("fdr10"));
+	ASSERT_EQ(0, umad_smp(&self->sm, &self->second, 0, MAD_GET, SMP_EXT_PORT_INFO, 1, epi));
+	EXPECT_EQ(1, epi[7]);
+	EXPECT_EQ(1, epi[11]);
+	EXPECT_EQ(1, epi[15]);
+
+	/* Not without StateChangeEnable */
+	epi[11] = 0;
+	ASSERT_EQ(0, umad_smp(&self->sm, &self->second, 0, MAD_SET, SMP_EXT_PORT_INFO, 1, epi));
+	EXPECT_EQ(1, epi[11]);
+	epi[3] = 1;
+	epi[11] = 0;
+	ASSERT_EQ(0, umad_smp(&self->sm, &self->second, 0, MAD_SET, SMP_EXT_PORT_INFO, 1, epi));
+	EXPECT_EQ(0, epi[11]);
+	EXPECT_EQ(1, epi[15]);
+	ASSERT_EQ(0, retrain(self));
+	ASSERT_EQ(0, umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_GET, SMP_EXT_PORT_INFO, 2,
+			      epi));
+	EXPECT_EQ(1, epi[11]);
+	EXPECT_EQ(0, epi[15]);
+	EXPECT_EQ(STATUS_INVALID, umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_GET,
+					   SMP_EXT_PORT_INFO, 200, epi));
 }
 
 TEST_HARNESS_MAIN
