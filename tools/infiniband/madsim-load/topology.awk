@@ -3,9 +3,9 @@
 # Read a topology as ibnetdiscover prints it or ibsim reads it. What comes out
 # depends on mode:
 #
-#   load	lines of words for madsim-load: "node NAME TYPE PORTS GUID DESC",
-#		"link NAME PORT NAME PORT WIDTH SPEED"; GUID is "-" if the
-#		file has none
+#   load	lines of words for madsim-load: "node NAME TYPE PORTS VENDOR DEVICE
+#		SYSTEM-GUID GUID PORT-GUID DESC", "link NAME PORT NAME PORT WIDTH
+#		SPEED"; an ID or GUID is "-" if the file has none
 #   graph	every link once, sorted by nobody: "NAME"[PORT] "NAME"[PORT],
 #		and width and speed unless they are 4x and qdr
 #   describe	the same with the descriptions that ibnetdiscover has in
@@ -41,6 +41,11 @@ function cut_comment(s,	i, c, quoted)
 function quoted(s,	part)
 {
 	return split(s, part, "\"") >= 3 ? part[2] : ""
+}
+
+function was_said(key)
+{
+	return key in said ? said[key] : "-"
 }
 
 function join(a, a_port, b, b_port)
@@ -122,14 +127,22 @@ line ~ /^[ \t]*$/ {
 	next
 }
 
-line ~ /^(vendid|devid|sysimgguid)=/ {
-	next
-}
-
-line ~ /^(switchguid|caguid|rtguid)=/ {
-	guid = line
-	sub(/^[a-z]*=/, "", guid)
-	sub(/\(.*/, "", guid)
+# What stands before a node; that of a switch has the GUID of its port 0, too
+line ~ /^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=/ {
+	key = line
+	sub(/=.*/, "", key)
+	value = line
+	sub(/^[a-z]*=/, "", value)
+	if (key == "switchguid" && value ~ /\(/) {
+		port_guid = value
+		sub(/.*\(/, "0x", port_guid)
+		sub(/\).*/, "", port_guid)
+	}
+	sub(/\(.*/, "", value)
+	if (value !~ /^(0x[0-9a-fA-F]+|[0-9]+)$/)
+		fail(FNR, "cannot make sense of: " line)
+	sub(/^(switch|ca|rt)guid$/, "guid", key)
+	said[key] = value
 	next
 }
 
@@ -149,10 +162,14 @@ line ~ /^(Switch|Hca|Ca)[ \t]+[0-9]+[ \t]+"[^"]+"$/ {
 	ports[node] = word[2] + 0
 	desc[node] = comment ~ /"/ ? quoted(comment) : node
 	# ibnetdiscover makes names of GUIDs
-	if (guid == "" && node ~ /^[SH]-[0-9a-fA-F]+$/ && length(node) == 18)
-		guid = "0x" substr(node, 3)
-	guids[node] = guid == "" ? "-" : guid
-	guid = ""
+	if (!("guid" in said) && node ~ /^[SH]-[0-9a-fA-F]+$/ && length(node) == 18)
+		said["guid"] = "0x" substr(node, 3)
+	ids[node] = was_said("vendid") " " was_said("devid") " " was_said("sysimgguid") \
+		" " was_said("guid")
+	if (port_guid != "")
+		port_guids[node] = port_guid
+	split("", said)
+	port_guid = ""
 	next
 }
 
@@ -171,6 +188,12 @@ line ~ /^\[[0-9]+\](\[ext [0-9]+\])?(\([0-9a-fA-F]+\))?[ \t]*"[^"]+"[ \t]*\[[0-9
 	join(node, from, to, to_port)
 	join(to, to_port, node, from)
 	note_ability(node, from, rest)
+	# A host's port 1 tells its GUID; the others count on
+	if (from == 1 && type[node] == "ca" && match(line, /^\[1\](\[ext [0-9]+\])?\([0-9a-fA-F]+\)/)) {
+		value = substr(line, 1, RLENGTH - 1)
+		sub(/.*\(/, "0x", value)
+		port_guids[node] = value
+	}
 	links++
 	link_line[links] = FNR
 	link_from[links] = node
@@ -205,7 +228,8 @@ END {
 	if (mode == "load") {
 		for (i = 1; i <= count; i++) {
 			node = names[i]
-			print "node", node, type[node], ports[node], guids[node], desc[node]
+			print "node", node, type[node], ports[node], ids[node],
+				node in port_guids ? port_guids[node] : "-", desc[node]
 		}
 	}
 	for (i = 1; i <= links; i++) {

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 51
+plan 54
 
 load topology=none || bail "cannot load ib_madsim"
 fabric=$configfs/test
@@ -38,6 +38,23 @@ check "the same twice cannot live: EEXIST" eval '
 	put $fabric/b/guid 0x0002c90200001240'
 check "GUID 0: EINVAL" refuses "Invalid argument" put $fabric/b/guid 0
 check "no GUID: EINVAL" refuses "Invalid argument" put $fabric/b/guid x
+check "the other GUIDs follow from it, unless they are told" eval '
+	says "^0x0002c90200001230$" cat $fabric/a/sys_image_guid
+	says "^0x0002c90200001231$" cat $fabric/a/port_guid
+	put $fabric/a/sys_image_guid 0x0002c90200009990
+	put $fabric/a/port_guid 0x0002c90200001230
+	says "^0x0002c90200009990$" cat $fabric/a/sys_image_guid
+	says "^0x0002c90200001230$" cat $fabric/a/port_guid'
+check "vendor and device" eval '
+	says "^0x025349$" cat $fabric/a/vendor_id
+	says "^0x4d53$" cat $fabric/a/device_id
+	put $fabric/a/vendor_id 0x2c9
+	put $fabric/a/device_id 4123
+	says "^0x0002c9$" cat $fabric/a/vendor_id
+	says "^0x101b$" cat $fabric/a/device_id'
+check "they have 24 and 16 bits: ERANGE" eval '
+	refuses "out of range" put $fabric/a/vendor_id 0x1000000
+	refuses "out of range" put $fabric/a/device_id 0x10000'
 check "a description" eval '
 	put $fabric/b/description "the other one"
 	says "^the other one$" cat $fabric/b/description'
@@ -80,12 +97,18 @@ check "its devices are there" eval '
 check "the node has what was configured" eval '
 	dev=/sys/class/infiniband/$(cat $fabric/a/dev_name)
 	says "^0002:c902:0000:1230$" cat $dev/node_guid
+	says "^0002:c902:0000:9990$" cat $dev/sys_image_guid
+	says ":0002:c902:0000:1230$" cat $dev/ports/1/gids/0
 	says "the other one" smpquery -C $(cat $fabric/a/dev_name) -P 1 -D nodedesc 0,1,2'
 check "live again: EALREADY" refuses "already in progress" put $fabric/live 1
 check "while it lives, nothing changes: EBUSY" eval '
 	refuses "busy" put $fabric/a/ports 2
 	refuses "busy" put $fabric/a/type switch
 	refuses "busy" put $fabric/a/guid 5
+	refuses "busy" put $fabric/a/port_guid 5
+	refuses "busy" put $fabric/a/sys_image_guid 5
+	refuses "busy" put $fabric/a/vendor_id 5
+	refuses "busy" put $fabric/a/device_id 5
 	refuses "busy" put $fabric/a/description x
 	refuses "busy" put $fabric/a/device 0
 	refuses "busy" put $fabric/a/opa 1

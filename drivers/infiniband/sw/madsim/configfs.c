@@ -122,15 +122,9 @@ static ssize_t madsim_node_opa_store(struct config_item *item, const char *page,
 	return madsim_node_flag_store(node, &node->opa, page, count);
 }
 
-static ssize_t madsim_node_guid_show(struct config_item *item, char *page)
+static ssize_t madsim_node_set_guid(struct madsim_node *node, u64 *field,
+				    const char *page, size_t count)
 {
-	return sysfs_emit(page, "0x%016llx\n", to_madsim_node(item)->guid);
-}
-
-static ssize_t madsim_node_guid_store(struct config_item *item,
-				      const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
 	u64 guid;
 	int ret;
 
@@ -144,9 +138,104 @@ static ssize_t madsim_node_guid_store(struct config_item *item,
 	if (node->fabric->live)
 		ret = -EBUSY;
 	else
-		node->guid = guid;
+		*field = guid;
 	mutex_unlock(&node->fabric->mutex);
 	return ret ?: count;
+}
+
+static ssize_t madsim_node_guid_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "0x%016llx\n", to_madsim_node(item)->guid);
+}
+
+static ssize_t madsim_node_guid_store(struct config_item *item,
+				      const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_node_set_guid(node, &node->guid, page, count);
+}
+
+static ssize_t madsim_node_sys_image_guid_show(struct config_item *item,
+					       char *page)
+{
+	return sysfs_emit(page, "0x%016llx\n",
+			  madsim_sys_guid(to_madsim_node(item)));
+}
+
+static ssize_t madsim_node_sys_image_guid_store(struct config_item *item,
+						const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_node_set_guid(node, &node->sys_guid, page, count);
+}
+
+static ssize_t madsim_node_port_guid_show(struct config_item *item, char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	ssize_t len;
+
+	mutex_lock(&node->fabric->mutex);
+	len = sysfs_emit(page, "0x%016llx\n", madsim_first_port_guid(node));
+	mutex_unlock(&node->fabric->mutex);
+	return len;
+}
+
+static ssize_t madsim_node_port_guid_store(struct config_item *item,
+					   const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_node_set_guid(node, &node->port_guid, page, count);
+}
+
+static ssize_t madsim_node_set_id(struct madsim_node *node, u32 *field, u32 max,
+				  const char *page, size_t count)
+{
+	u32 id;
+	int ret;
+
+	ret = kstrtou32(page, 0, &id);
+	if (ret)
+		return ret;
+	if (id > max)
+		return -ERANGE;
+
+	mutex_lock(&node->fabric->mutex);
+	if (node->fabric->live)
+		ret = -EBUSY;
+	else
+		*field = id;
+	mutex_unlock(&node->fabric->mutex);
+	return ret ?: count;
+}
+
+static ssize_t madsim_node_vendor_id_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "0x%06x\n", to_madsim_node(item)->vendor_id);
+}
+
+static ssize_t madsim_node_vendor_id_store(struct config_item *item,
+					   const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_node_set_id(node, &node->vendor_id, 0xffffff, page,
+				  count);
+}
+
+static ssize_t madsim_node_device_id_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "0x%04x\n", to_madsim_node(item)->device_id);
+}
+
+static ssize_t madsim_node_device_id_store(struct config_item *item,
+					   const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_node_set_id(node, &node->device_id, 0xffff, page, count);
 }
 
 static ssize_t madsim_node_description_show(struct config_item *item,
@@ -203,6 +292,10 @@ CONFIGFS_ATTR(madsim_node_, ports);
 CONFIGFS_ATTR(madsim_node_, device);
 CONFIGFS_ATTR(madsim_node_, opa);
 CONFIGFS_ATTR(madsim_node_, guid);
+CONFIGFS_ATTR(madsim_node_, sys_image_guid);
+CONFIGFS_ATTR(madsim_node_, port_guid);
+CONFIGFS_ATTR(madsim_node_, vendor_id);
+CONFIGFS_ATTR(madsim_node_, device_id);
 CONFIGFS_ATTR(madsim_node_, description);
 CONFIGFS_ATTR_RO(madsim_node_, dev_name);
 
@@ -212,6 +305,10 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 	&madsim_node_attr_device,
 	&madsim_node_attr_opa,
 	&madsim_node_attr_guid,
+	&madsim_node_attr_sys_image_guid,
+	&madsim_node_attr_port_guid,
+	&madsim_node_attr_vendor_id,
+	&madsim_node_attr_device_id,
 	&madsim_node_attr_description,
 	&madsim_node_attr_dev_name,
 	NULL

@@ -23,9 +23,9 @@ static int madsim_query_device(struct ib_device *ibdev,
 	struct madsim_node *node = to_madsim_dev(ibdev)->node;
 
 	memset(attr, 0, sizeof(*attr));
-	attr->sys_image_guid = cpu_to_be64(node->guid);
-	attr->vendor_id = 0x025349;
-	attr->vendor_part_id = 0x4d53;
+	attr->sys_image_guid = cpu_to_be64(madsim_sys_guid(node));
+	attr->vendor_id = node->vendor_id;
+	attr->vendor_part_id = node->device_id;
 	attr->device_cap_flags =
 		IB_DEVICE_CHANGE_PHY_PORT | IB_DEVICE_SYS_IMAGE_GUID |
 		IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR;

@@ -288,6 +288,8 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	strscpy(node->name, name, sizeof(node->name));
 	strscpy(node->desc, name, sizeof(node->desc));
 	node->guid = MADSIM_GUID(fabric->index, ++fabric->node_count);
+	node->vendor_id = MADSIM_VENDOR_ID;
+	node->device_id = MADSIM_DEVICE_ID;
 
 	ret = madsim_node_alloc(node, is_switch, nports);
 	if (ret) {

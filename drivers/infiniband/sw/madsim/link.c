@@ -61,7 +61,8 @@ void madsim_port_reset(struct madsim_port *port)
 	if (madsim_is_end_port(port)) {
 		info->guid_cap = MADSIM_GUIDS;
 		port->pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);
-		port->guids[0] = cpu_to_be64(node->guid + port->num);
+		port->guids[0] = cpu_to_be64(madsim_first_port_guid(node) +
+					     (port->num ? port->num - 1 : 0));
 	}
 	if (!port->num) {
 		madsim_pi_set(info, MADSIM_PI_STATE, IB_PORT_ACTIVE);

@@ -50,6 +50,10 @@
 #define MADSIM_MAX_PORTS	254	/* of a switch; 255 is "none" in LFTs */
 #define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
 
+/* Of nodes that say nothing else; an OUI with the bit of local administration */
+#define MADSIM_VENDOR_ID	0x025349
+#define MADSIM_DEVICE_ID	0x4d53
+
 #define MADSIM_WIDTH		IB_WIDTH_4X	/* of a link, if not told */
 #define MADSIM_SPEED		IB_SPEED_QDR
 #define MADSIM_WIDTHS		5
@@ -308,9 +312,13 @@ struct madsim_switch {
  * @group:	its directory in configfs, if made there
  * @name:	immutable; how users and topologies call it
  * @sw:		NULL if it is a channel adapter; fabric->mutex, constant while
- *		the fabric is live, as are @nports, @guid, @want_dev and @opa
+ *		the fabric is live, as are the others up to @opa
  * @nports:	number of ports without a switch's port 0
  * @guid:	node GUID
+ * @sys_guid:	system image GUID, 0 if it is @guid
+ * @port_guid:	GUID of the first end port, 0 if it follows from @guid
+ * @vendor_id:	what NodeInfo says of who made it, 24 bits
+ * @device_id:	and of what it is, 16 bits
  * @want_dev:	the node shall be backed by an ib_device
  * @opa:	its ports take 2 KiB MADs
  * @desc:	NodeDescription; fabric->lock
@@ -331,9 +339,13 @@ struct madsim_node {
 	char name[MADSIM_NAME_LEN];
 	struct madsim_switch *sw;
 	u8 nports;
+	u64 guid;
+	u64 sys_guid;
+	u64 port_guid;
+	u32 vendor_id;
+	u32 device_id;
 	bool want_dev;
 	bool opa;
-	u64 guid;
 	char desc[MADSIM_NAME_LEN];
 	bool powered;
 	struct madsim_dev *dev;
@@ -602,6 +614,17 @@ static inline bool madsim_is_opa_smp(const struct ib_mad_hdr *hdr)
 {
 	return hdr->base_version == OPA_MGMT_BASE_VERSION &&
 	       hdr->class_version == OPA_SM_CLASS_VERSION;
+}
+
+static inline u64 madsim_sys_guid(const struct madsim_node *node)
+{
+	return node->sys_guid ?: node->guid;
+}
+
+/* Of port 0 of a switch, or port 1 of a channel adapter; the others count on */
+static inline u64 madsim_first_port_guid(const struct madsim_node *node)
+{
+	return node->port_guid ?: node->guid + !node->sw;
 }
 
 /* Turn a request into its response */

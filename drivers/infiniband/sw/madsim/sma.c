@@ -12,10 +12,6 @@
 #define MADSIM_UNSUPPORTED	IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB
 #define MADSIM_INVALID		IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE
 
-/* Vendor ID: an OUI with the bit of local administration */
-static const u8 madsim_vendor_id[3] = { 0x02, 0x53, 0x49 };
-
-#define MADSIM_DEVICE_ID	0x4d53
 #define MADSIM_CLASS_VERSION	1
 
 /* ExtendedPortInfo: asked for by those who know the device IDs of Mellanox's */
@@ -95,6 +91,13 @@ static u8 madsim_node_type(const struct madsim_node *node)
 	return node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 }
 
+static void madsim_put_vendor(const struct madsim_node *node, u8 to[3])
+{
+	to[0] = node->vendor_id >> 16;
+	to[1] = node->vendor_id >> 8;
+	to[2] = node->vendor_id;
+}
+
 static u16 madsim_node_desc(struct madsim_request *req)
 {
 	const struct madsim_node *node = req->port->node;
@@ -112,14 +115,14 @@ static u16 madsim_node_info(struct madsim_request *req)
 	ni->class_version = MADSIM_CLASS_VERSION;
 	ni->node_type = madsim_node_type(node);
 	ni->num_ports = node->nports;
-	ni->sys_guid = cpu_to_be64(node->guid);
+	ni->sys_guid = cpu_to_be64(madsim_sys_guid(node));
 	ni->node_guid = cpu_to_be64(node->guid);
 	ni->port_guid = req->port->guids[0];
 	ni->partition_cap = cpu_to_be16(MADSIM_PKEYS);
-	ni->device_id = cpu_to_be16(MADSIM_DEVICE_ID);
+	ni->device_id = cpu_to_be16(node->device_id);
 	ni->revision = 0;
 	ni->local_port_num = req->in_port;
-	memcpy(ni->vendor_id, madsim_vendor_id, sizeof(ni->vendor_id));
+	madsim_put_vendor(node, ni->vendor_id);
 	return MADSIM_OK;
 }
 
@@ -470,13 +473,13 @@ static u16 madsim_opa_node_info(struct madsim_request *req)
 	ni->class_version = OPA_SM_CLASS_VERSION;
 	ni->node_type = madsim_node_type(node);
 	ni->num_ports = node->nports;
-	ni->system_image_guid = cpu_to_be64(node->guid);
+	ni->system_image_guid = cpu_to_be64(madsim_sys_guid(node));
 	ni->node_guid = cpu_to_be64(node->guid);
 	ni->port_guid = req->port->guids[0];
 	ni->partition_cap = cpu_to_be16(MADSIM_PKEYS);
-	ni->device_id = cpu_to_be16(MADSIM_DEVICE_ID);
+	ni->device_id = cpu_to_be16(node->device_id);
 	ni->local_port_num = req->in_port;
-	memcpy(ni->vendor_id, madsim_vendor_id, sizeof(ni->vendor_id));
+	madsim_put_vendor(node, ni->vendor_id);
 	return MADSIM_OK;
 }
 
