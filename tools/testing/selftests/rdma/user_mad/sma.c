@@ -4,10 +4,22 @@
  * each attribute, what is read back, and what it does.
  */
 
+#include <sys/stat.h>
+
 #include "kselftest_harness.h"
 #include "lib/fabric.h"
 
+#define STATUS_UNSUPPORTED	0x000c
 #define STATUS_INVALID		0x001c
+
+#define METHOD_TRAP		0x05
+#define METHOD_TRAP_REPRESS	0x07
+#define SMP_NOTICE		0x02
+#define SMP_SL_TO_VL		0x17
+#define SMP_VL_ARB		0x18
+#define TRAP_LOCAL_CHANGE	144
+#define TRAP_BAD_MKEY		256
+#define PORT_STATE_CHANGE	0x04	/* in SwitchInfo */
 
 #define SMP_EXT_PORT_INFO	0xff90	/* Mellanox's */
 #define EXTENDED_SPEEDS		(1U << 31)	/* in PortInfo's modifier */
@@ -414,6 +426,236 @@ TEST_F(sma, fdr10)
 	EXPECT_EQ(0, epi[15]);
 	EXPECT_EQ(STATUS_INVALID, umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_GET,
 					   SMP_EXT_PORT_INFO, 200, epi));
+}
+
+/* What a response has where the attribute says nothing is 0, whatever was asked */
+TEST_F(sma, nothing_of_the_request)
+{
+	static const struct {
+		__u16 attr;
+		__u32 mod;
+	} all[] = {
+		{ SMP_NODE_DESC, 0 }, { SMP_NODE_INFO, 0 }, { SMP_SWITCH_INFO, 0 },
+		{ SMP_GUID_INFO, 0 }, { SMP_PORT_INFO, 1 },
+		{ SMP_PORT_INFO, 1 | EXTENDED_SPEEDS }, { SMP_PKEY_TABLE, 0 },
+		{ SMP_SL_TO_VL, 1 << 8 | 2 }, { SMP_VL_ARB, 1 << 16 | 1 },
+		{ SMP_LINEAR_FWD, 0 }, { SMP_MCAST_FWD, 0 }, { SMP_EXT_PORT_INFO, 1 },
+	};
+	__u8 zeroes[64], ones[64];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		umad_smp_get(&self->sm, &umad_fabric_to_switch, all[i].attr, all[i].mod,
+			     memset(zeroes, 0x00, 64));
+		umad_smp_get(&self->sm, &umad_fabric_to_switch, all[i].attr, all[i].mod,
+			     memset(ones, 0xff, 64));
+		EXPECT_EQ(0, memcmp(zeroes, ones, 64))
+			TH_LOG("attribute 0x%x", all[i].attr);
+	}
+}
+
+/* Hosts have no tables, and nobody is told who he is */
+TEST_F(sma, not_there)
+{
+	__u8 data[64] = {};
+
+	EXPECT_EQ(STATUS_UNSUPPORTED, umad_smp(&self->sm, &self->second, 0, MAD_GET,
+					       SMP_SWITCH_INFO, 0, data));
+	EXPECT_EQ(STATUS_UNSUPPORTED, umad_smp(&self->sm, &self->second, 0, MAD_GET,
+					       SMP_LINEAR_FWD, 0, data));
+	EXPECT_EQ(STATUS_UNSUPPORTED, umad_smp(&self->sm, &self->second, 0, MAD_SET,
+					       SMP_MCAST_FWD, 0, data));
+	EXPECT_EQ(STATUS_UNSUPPORTED, set_switch(self, SMP_NODE_INFO, 0, data));
+	EXPECT_EQ(STATUS_UNSUPPORTED, set_switch(self, SMP_NODE_DESC, 0, data));
+}
+
+/* A port answers to as many LIDs as its LMC says, and to no more */
+TEST_F(sma, lmc)
+{
+	const __u16 base = 0x180;
+	struct umad_port_info info;
+	__u8 block[LFT_BLOCK];
+	char name[64];
+	int lmc, i;
+
+	memset(block, 2, sizeof(block));
+	ASSERT_EQ(0, set_lft_top(self, 0x3ff));
+	for (i = base / LFT_BLOCK; i < 0x240 / LFT_BLOCK; i++)
+		ASSERT_EQ(0, set_switch(self, SMP_LINEAR_FWD, i, block));
+
+	for (lmc = 0; lmc < 8; lmc++) {
+		ASSERT_EQ(0, umad_sm_set_port(&self->sm, &self->second, 1, base, lmc,
+					      self->fabric.lid[0], PORT_NO_CHANGE));
+		ASSERT_EQ(0, get_second(self, false, &info));
+		EXPECT_EQ(lmc, info.mkey_protect_lmc & 0x7);
+		EXPECT_EQ(0, name_of(self, base, name));
+		EXPECT_EQ(0, name_of(self, base + (1 << lmc) - 1, name));
+		EXPECT_EQ(-1, name_of(self, base + (1 << lmc), name));
+	}
+}
+
+/* A subnet manager that has seen the change clears it by writing the bit */
+TEST_F(sma, port_state_change)
+{
+	struct switch_info info = {};
+
+	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	info.life_state |= PORT_STATE_CHANGE;
+	ASSERT_EQ(0, set_switch(self, SMP_SWITCH_INFO, 0, &info));
+	EXPECT_EQ(0, info.life_state & PORT_STATE_CHANGE);
+
+	umad_fabric_fault("h2 1 link down");
+	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	EXPECT_EQ(PORT_STATE_CHANGE, info.life_state & PORT_STATE_CHANGE);
+
+	/* Who writes something else has not seen it */
+	info.life_state = 0x12 << 3;
+	ASSERT_EQ(0, set_switch(self, SMP_SWITCH_INFO, 0, &info));
+	EXPECT_EQ(0x12 << 3 | PORT_STATE_CHANGE, info.life_state);
+	ASSERT_EQ(0, set_switch(self, SMP_SWITCH_INFO, 0, &info));
+	EXPECT_EQ(0x12 << 3, info.life_state);
+	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	EXPECT_EQ(0x12 << 3, info.life_state);
+}
+
+/* The number of a notice that the second host has sent, or 0 */
+static int notice_of_second(FIXTURE_DATA(sma) *self, struct umad_file *traps)
+{
+	struct umad_msg got;
+	const __u8 *data = ((struct umad_smp *)&got.mad)->data;
+
+	if (_umad_read(traps, &got) < 0 || be16toh(got.hdr.lid) != self->fabric.lid[1])
+		return 0;
+	return data[4] << 8 | data[5];
+}
+
+/* A TrapRepress is for one notice: others of the port are repeated */
+TEST_F(sma, repress_is_for_one_notice)
+{
+	struct umad_reg reg = {
+		.api = 1,
+		.mgmt_class = MAD_CLASS_SM_LID,
+		.class_version = 1,
+		.methods = { 1ULL << METHOD_TRAP },
+	};
+	int seen[2] = {}, number, issm;
+	struct umad_port_info info;
+	struct umad_file traps;
+	__u8 notice[64] = {};
+	struct umad_msg msg;
+	char dev[64];
+
+	umad_open(&self->fabric.host[0], O_RDWR | O_NONBLOCK, &traps);
+	umad_enable_pkey(&traps);
+	umad_register(&traps, &reg);
+
+	/* One for a change, one for a Set with a wrong key */
+	umad_issm_dev(&self->fabric.host[1], dev);
+	issm = open(dev, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, issm);
+	ASSERT_EQ(0, get_second(self, false, &info));
+	info.mkey = htobe64(0x1234);
+	info.mkey_protect_lmc |= 1 << 6;
+	ASSERT_EQ(0, set_second(self, false, &info));
+	self->sm.mkey = 0xbad;
+	msg = umad_smp_msg(&self->sm, &self->second, 0, MAD_SET, SMP_PKEY_TABLE, 0, NULL);
+	msg.hdr.timeout_ms = UMAD_QUIET_MS;
+	EXPECT_EQ(-1, umad_smp_exchange(&self->sm, &msg));
+	self->sm.mkey = 0x1234;
+	while (!seen[0] || !seen[1]) {
+		ASSERT_TRUE(umad_readable(&traps, UMAD_SOON_MS));
+		number = notice_of_second(self, &traps);
+		seen[0] |= number == TRAP_LOCAL_CHANGE;
+		seen[1] |= number == TRAP_BAD_MKEY;
+	}
+
+	notice[5] = TRAP_LOCAL_CHANGE;
+	msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[1], METHOD_TRAP_REPRESS,
+			   SMP_NOTICE, 0, notice);
+	msg.hdr.timeout_ms = 0;
+	umad_write(&self->sm.file, &msg);
+	umad_sleep_ms(UMAD_QUIET_MS);
+	while (umad_readable(&traps, 0))
+		notice_of_second(self, &traps);
+
+	/* Between two of the one there would be one of the other */
+	seen[0] = seen[1] = 0;
+	while (seen[1] < 2) {
+		ASSERT_TRUE(umad_readable(&traps, UMAD_SOON_MS))
+			TH_LOG("the other notice has stopped, too");
+		number = notice_of_second(self, &traps);
+		seen[0] += number == TRAP_LOCAL_CHANGE;
+		seen[1] += number == TRAP_BAD_MKEY;
+	}
+	EXPECT_EQ(0, seen[0]);
+	close(issm);
+	umad_close(&traps);
+}
+
+#define MODEL			UMAD_FABRIC "/m1"
+#define MODEL_LID		0x40
+#define MODEL_LMC		3
+
+/* Behind a host there is a MAD layer. This node has none: the model answers */
+FIXTURE(model)
+{
+	struct umad_fabric fabric;
+	struct umad_sm sm;
+	struct umad_path path;
+};
+
+FIXTURE_SETUP(model)
+{
+	__u8 block[LFT_BLOCK] = {};
+	struct switch_info info = {};
+	char link[32];
+	int i;
+
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
+	umad_fabric_start(&self->fabric);
+	snprintf(link, sizeof(link), "m1 1 s1 %d", self->fabric.spare);
+	ASSERT_EQ(0, umad_fabric_put(UMAD_FABRIC "/live", "0"));
+	ASSERT_EQ(0, mkdir(MODEL, 0755));
+	ASSERT_EQ(0, umad_fabric_put(UMAD_FABRIC "/link", link));
+	ASSERT_EQ(0, umad_fabric_put(UMAD_FABRIC "/live", "1"));
+	ASSERT_EQ(0, umad_fabric_port("h1", 1, &self->fabric.host[0]));
+	ASSERT_EQ(0, umad_fabric_port("h2", 1, &self->fabric.host[1]));
+	umad_fabric_up(&self->fabric);
+	umad_sm_open(&self->fabric.host[0], &self->sm);
+
+	self->path = (struct umad_path){ 2, { 1, self->fabric.spare } };
+	ASSERT_EQ(0, umad_sm_set_port(&self->sm, &self->path, 1, MODEL_LID, MODEL_LMC,
+				      self->fabric.lid[0], PORT_NO_CHANGE));
+	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	info.lft_top = htobe16(MODEL_LID + LFT_BLOCK);
+	umad_smp_set(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	for (i = 0; i < 1 << MODEL_LMC; i++)
+		block[i] = self->fabric.spare;
+	umad_smp_set(&self->sm, &umad_fabric_to_switch, SMP_LINEAR_FWD, MODEL_LID / LFT_BLOCK,
+		     block);
+}
+
+FIXTURE_TEARDOWN(model)
+{
+	umad_sm_close(&self->sm);
+	umad_fabric_stop();
+}
+
+TEST_F(model, answers_from_the_lid_that_was_asked)
+{
+	struct umad_msg msg;
+	unsigned int i;
+
+	for (i = 0; i < 1 << MODEL_LMC; i++) {
+		msg = umad_smp_msg(&self->sm, NULL, MODEL_LID + i, MAD_GET, SMP_NODE_DESC, 0,
+				   NULL);
+		ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg))
+			TH_LOG("LID %u: %s", MODEL_LID + i, strerror(errno));
+		EXPECT_EQ(MODEL_LID + i, be16toh(msg.hdr.lid));
+		EXPECT_STREQ("m1", (char *)((struct umad_smp *)&msg.mad)->data);
+	}
 }
 
 TEST_HARNESS_MAIN
