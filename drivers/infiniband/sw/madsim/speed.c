@@ -21,9 +21,9 @@
 #define MADSIM_SHIFT_EXT	4
 #define MADSIM_SHIFT_EXT2	8
 
-static_assert(IB_SPEED_FDR10 == BIT(MADSIM_SHIFT_FDR10));
-static_assert(IB_SPEED_FDR == BIT(MADSIM_SHIFT_EXT));
-static_assert(IB_SPEED_XDR == BIT(MADSIM_SHIFT_EXT2));
+static_assert(BIT(MADSIM_SHIFT_FDR10) == IB_SPEED_FDR10);
+static_assert(BIT(MADSIM_SHIFT_EXT) == IB_SPEED_FDR);
+static_assert(BIT(MADSIM_SHIFT_EXT2) == IB_SPEED_XDR);
 
 /* The component that says which ones are enabled can say more than that */
 #define MADSIM_ENABLE_SUPPORTED		0xf

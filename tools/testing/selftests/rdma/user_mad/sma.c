@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "kselftest_harness.h"
-#include "lib/fabric.h"
+#include "lib/subnet.h"
 
 #define STATUS_UNSUPPORTED	0x000c
 #define STATUS_INVALID		0x001c
@@ -22,9 +22,9 @@
 #define PORT_STATE_CHANGE	0x04	/* in SwitchInfo */
 
 #define SMP_EXT_PORT_INFO	0xff90	/* Mellanox's */
-#define EXTENDED_SPEEDS		(1U << 31)	/* in PortInfo's modifier */
-#define CAP_EXTENDED_SPEEDS	(1U << 14)
-#define CAP_MASK2		(1U << 15)
+#define EXTENDED_SPEEDS		0x80000000	/* in PortInfo's modifier */
+#define CAP_EXTENDED_SPEEDS	0x4000
+#define CAP_MASK2		0x8000
 #define PHYS_POLLING		2
 
 #define LFT_BLOCK		64
@@ -76,11 +76,8 @@ FIXTURE(sma)
 
 FIXTURE_SETUP(sma)
 {
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
-	umad_fabric_start(&self->fabric);
-	umad_fabric_up(&self->fabric);
+	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
 	self->second = umad_fabric_path(&self->fabric, 1);
 }
@@ -94,7 +91,7 @@ FIXTURE_TEARDOWN(sma)
 /* The status of a Set in the switch, or -1 */
 static int set_switch(FIXTURE_DATA(sma) *self, __u16 attr, __u32 mod, void *data)
 {
-	return umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_SET, attr, mod, data);
+	return umad_smp(&self->sm, &umad_to_next, 0, MAD_SET, attr, mod, data);
 }
 
 static int set_lft_top(FIXTURE_DATA(sma) *self, __u16 top)
@@ -102,7 +99,7 @@ static int set_lft_top(FIXTURE_DATA(sma) *self, __u16 top)
 	struct switch_info info = {};
 	int status;
 
-	status = umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_GET, SMP_SWITCH_INFO, 0,
+	status = umad_smp(&self->sm, &umad_to_next, 0, MAD_GET, SMP_SWITCH_INFO, 0,
 			  &info);
 	if (status)
 		return status;
@@ -131,7 +128,7 @@ TEST_F(sma, linear_table)
 	char name[64];
 	unsigned int i;
 
-	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	umad_smp_get(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, &info);
 	EXPECT_EQ(LFT_LIDS, be16toh(info.lft_cap));
 
 	ASSERT_EQ(0, set_lft_top(self, LFT_LIDS - 1));
@@ -140,7 +137,7 @@ TEST_F(sma, linear_table)
 		block[lids[i] % LFT_BLOCK] = 2;
 		ASSERT_EQ(0, set_switch(self, SMP_LINEAR_FWD, lids[i] / LFT_BLOCK, block));
 		ASSERT_EQ(0, umad_sm_set_port(&self->sm, &self->second, 1, lids[i], 0,
-					      self->fabric.lid[0], PORT_NO_CHANGE));
+					      self->fabric.host[0].lid, PORT_NO_CHANGE));
 		EXPECT_EQ(0, name_of(self, lids[i], name));
 		EXPECT_STREQ("h2", name);
 
@@ -148,7 +145,7 @@ TEST_F(sma, linear_table)
 		ASSERT_EQ(0, set_lft_top(self, lids[i] - 1));
 		EXPECT_EQ(-1, name_of(self, lids[i], name));
 		memset(block, 0, sizeof(block));
-		umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_LINEAR_FWD,
+		umad_smp_get(&self->sm, &umad_to_next, SMP_LINEAR_FWD,
 			     lids[i] / LFT_BLOCK, block);
 		EXPECT_EQ(2, block[lids[i] % LFT_BLOCK]);
 		ASSERT_EQ(0, set_lft_top(self, LFT_LIDS - 1));
@@ -170,13 +167,13 @@ TEST_F(sma, linear_table_behind_a_route)
 	for (i = 0; i < 2; i++) {
 		msg = umad_smp_msg(&self->sm, &path, 0, MAD_GET, SMP_NODE_DESC, 0, NULL);
 		smp = (struct umad_smp *)&msg.mad;
-		msg.hdr.lid = htobe16(self->fabric.sw_lid);
+		msg.hdr.lid = htobe16(self->fabric.sw.lid);
 		msg.hdr.timeout_ms = UMAD_QUIET_MS;
-		smp->dr_slid = htobe16(self->fabric.lid[0]);
+		smp->dr_slid = htobe16(self->fabric.host[0].lid);
 		EXPECT_EQ(i ? -1 : 0, umad_smp_exchange(&self->sm, &msg));
 		if (!i)
 			EXPECT_STREQ("h2", (char *)smp->data);
-		ASSERT_EQ(0, set_lft_top(self, self->fabric.lid[0] - 1));
+		ASSERT_EQ(0, set_lft_top(self, self->fabric.host[0].lid - 1));
 	}
 }
 
@@ -186,8 +183,8 @@ static int recable(const char *what)
 	char link[64];
 
 	snprintf(link, sizeof(link), "h2 1 s1 2 %s", what);
-	return umad_fabric_put(UMAD_FABRIC "/unlink", "h2 1") ?:
-	       umad_fabric_put(UMAD_FABRIC "/link", link);
+	return umad_sysfs_write(UMAD_FABRIC "/unlink", "h2 1") ?:
+	       umad_sysfs_write(UMAD_FABRIC "/link", link);
 }
 
 static int get_second(FIXTURE_DATA(sma) *self, bool extended, struct umad_port_info *info)
@@ -200,8 +197,8 @@ static int get_second(FIXTURE_DATA(sma) *self, bool extended, struct umad_port_i
 /* Writes @info, as it was read and then changed, into the second host */
 static int set_second(FIXTURE_DATA(sma) *self, bool extended, struct umad_port_info *info)
 {
-	info->lid = htobe16(self->fabric.lid[1]);
-	info->sm_lid = htobe16(self->fabric.lid[0]);
+	info->lid = htobe16(self->fabric.host[1].lid);
+	info->sm_lid = htobe16(self->fabric.host[0].lid);
 	info->speed_supported_state &= 0xf0;
 	info->phys_state_down_default &= 0x0f;
 	return umad_smp(&self->sm, &self->second, 0, MAD_SET, SMP_PORT_INFO,
@@ -214,12 +211,12 @@ static int retrain(FIXTURE_DATA(sma) *self)
 	struct umad_port_info info = {};
 	int status;
 
-	status = umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_GET, SMP_PORT_INFO, 2, &info);
+	status = umad_smp(&self->sm, &umad_to_next, 0, MAD_GET, SMP_PORT_INFO, 2, &info);
 	if (status)
 		return status;
 	info.speed_supported_state &= 0xf0;
 	info.phys_state_down_default = PHYS_POLLING << 4 | (info.phys_state_down_default & 0x0f);
-	return umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_SET, SMP_PORT_INFO, 2, &info);
+	return umad_smp(&self->sm, &umad_to_next, 0, MAD_SET, SMP_PORT_INFO, 2, &info);
 }
 
 /* Every speed, in the bits of PortInfo where the specification has it */
@@ -268,11 +265,11 @@ TEST_F(sma, speeds)
 
 		/* The other end, and what port 0 says of it */
 		memset(&info, 0, sizeof(info));
-		umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_PORT_INFO, 2, &info);
+		umad_smp_get(&self->sm, &umad_to_next, SMP_PORT_INFO, 2, &info);
 		EXPECT_EQ(want[i].ext, *ext_of(&info));
 		EXPECT_EQ(want[i].ext2, *ext2_of(&info));
 		EXPECT_EQ(0, be32toh(info.cap_mask));
-		umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_PORT_INFO, 0, &info);
+		umad_smp_get(&self->sm, &umad_to_next, SMP_PORT_INFO, 0, &info);
 		EXPECT_EQ(want[i].mask2, cap_mask2_of(&info));
 		EXPECT_EQ(caps, be32toh(info.cap_mask) & (CAP_EXTENDED_SPEEDS | CAP_MASK2));
 	}
@@ -420,11 +417,11 @@ TEST_F(sma, fdr10)
 	EXPECT_EQ(0, epi[11]);
 	EXPECT_EQ(1, epi[15]);
 	ASSERT_EQ(0, retrain(self));
-	ASSERT_EQ(0, umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_GET, SMP_EXT_PORT_INFO, 2,
+	ASSERT_EQ(0, umad_smp(&self->sm, &umad_to_next, 0, MAD_GET, SMP_EXT_PORT_INFO, 2,
 			      epi));
 	EXPECT_EQ(1, epi[11]);
 	EXPECT_EQ(0, epi[15]);
-	EXPECT_EQ(STATUS_INVALID, umad_smp(&self->sm, &umad_fabric_to_switch, 0, MAD_GET,
+	EXPECT_EQ(STATUS_INVALID, umad_smp(&self->sm, &umad_to_next, 0, MAD_GET,
 					   SMP_EXT_PORT_INFO, 200, epi));
 }
 
@@ -445,9 +442,9 @@ TEST_F(sma, nothing_of_the_request)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
-		umad_smp_get(&self->sm, &umad_fabric_to_switch, all[i].attr, all[i].mod,
+		umad_smp_get(&self->sm, &umad_to_next, all[i].attr, all[i].mod,
 			     memset(zeroes, 0x00, 64));
-		umad_smp_get(&self->sm, &umad_fabric_to_switch, all[i].attr, all[i].mod,
+		umad_smp_get(&self->sm, &umad_to_next, all[i].attr, all[i].mod,
 			     memset(ones, 0xff, 64));
 		EXPECT_EQ(0, memcmp(zeroes, ones, 64))
 			TH_LOG("attribute 0x%x", all[i].attr);
@@ -485,7 +482,7 @@ TEST_F(sma, lmc)
 
 	for (lmc = 0; lmc < 8; lmc++) {
 		ASSERT_EQ(0, umad_sm_set_port(&self->sm, &self->second, 1, base, lmc,
-					      self->fabric.lid[0], PORT_NO_CHANGE));
+					      self->fabric.host[0].lid, PORT_NO_CHANGE));
 		ASSERT_EQ(0, get_second(self, false, &info));
 		EXPECT_EQ(lmc, info.mkey_protect_lmc & 0x7);
 		EXPECT_EQ(0, name_of(self, base, name));
@@ -499,13 +496,13 @@ TEST_F(sma, port_state_change)
 {
 	struct switch_info info = {};
 
-	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	umad_smp_get(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, &info);
 	info.life_state |= PORT_STATE_CHANGE;
 	ASSERT_EQ(0, set_switch(self, SMP_SWITCH_INFO, 0, &info));
 	EXPECT_EQ(0, info.life_state & PORT_STATE_CHANGE);
 
 	umad_fabric_fault("h2 1 link down");
-	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	umad_smp_get(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, &info);
 	EXPECT_EQ(PORT_STATE_CHANGE, info.life_state & PORT_STATE_CHANGE);
 
 	/* Who writes something else has not seen it */
@@ -514,7 +511,7 @@ TEST_F(sma, port_state_change)
 	EXPECT_EQ(0x12 << 3 | PORT_STATE_CHANGE, info.life_state);
 	ASSERT_EQ(0, set_switch(self, SMP_SWITCH_INFO, 0, &info));
 	EXPECT_EQ(0x12 << 3, info.life_state);
-	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	umad_smp_get(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, &info);
 	EXPECT_EQ(0x12 << 3, info.life_state);
 }
 
@@ -524,7 +521,7 @@ static int notice_of_second(FIXTURE_DATA(sma) *self, struct umad_file *traps)
 	struct umad_msg got;
 	const __u8 *data = ((struct umad_smp *)&got.mad)->data;
 
-	if (_umad_read(traps, &got) < 0 || be16toh(got.hdr.lid) != self->fabric.lid[1])
+	if (_umad_read(traps, &got) < 0 || be16toh(got.hdr.lid) != self->fabric.host[1].lid)
 		return 0;
 	return data[4] << 8 | data[5];
 }
@@ -570,7 +567,7 @@ TEST_F(sma, repress_is_for_one_notice)
 	}
 
 	notice[5] = TRAP_LOCAL_CHANGE;
-	msg = umad_smp_msg(&self->sm, NULL, self->fabric.lid[1], METHOD_TRAP_REPRESS,
+	msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid, METHOD_TRAP_REPRESS,
 			   SMP_NOTICE, 0, notice);
 	msg.hdr.timeout_ms = 0;
 	umad_write(&self->sm.file, &msg);
@@ -579,7 +576,7 @@ TEST_F(sma, repress_is_for_one_notice)
 		notice_of_second(self, &traps);
 
 	/* Between two of the one there would be one of the other */
-	seen[0] = seen[1] = 0;
+	memset(seen, 0, sizeof(seen));
 	while (seen[1] < 2) {
 		ASSERT_TRUE(umad_readable(&traps, UMAD_SOON_MS))
 			TH_LOG("the other notice has stopped, too");
@@ -611,15 +608,13 @@ FIXTURE_SETUP(model)
 	char link[32];
 	int i;
 
-	if (!umad_have_fabrics())
-		SKIP(return, UMAD_NO_FABRICS);
 	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
 	umad_fabric_start(&self->fabric);
 	snprintf(link, sizeof(link), "m1 1 s1 %d", self->fabric.spare);
-	ASSERT_EQ(0, umad_fabric_put(UMAD_FABRIC "/live", "0"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "0"));
 	ASSERT_EQ(0, mkdir(MODEL, 0755));
-	ASSERT_EQ(0, umad_fabric_put(UMAD_FABRIC "/link", link));
-	ASSERT_EQ(0, umad_fabric_put(UMAD_FABRIC "/live", "1"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", link));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "1"));
 	ASSERT_EQ(0, umad_fabric_port("h1", 1, &self->fabric.host[0]));
 	ASSERT_EQ(0, umad_fabric_port("h2", 1, &self->fabric.host[1]));
 	umad_fabric_up(&self->fabric);
@@ -627,13 +622,13 @@ FIXTURE_SETUP(model)
 
 	self->path = (struct umad_path){ 2, { 1, self->fabric.spare } };
 	ASSERT_EQ(0, umad_sm_set_port(&self->sm, &self->path, 1, MODEL_LID, MODEL_LMC,
-				      self->fabric.lid[0], PORT_NO_CHANGE));
-	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+				      self->fabric.host[0].lid, PORT_NO_CHANGE));
+	umad_smp_get(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, &info);
 	info.lft_top = htobe16(MODEL_LID + LFT_BLOCK);
-	umad_smp_set(&self->sm, &umad_fabric_to_switch, SMP_SWITCH_INFO, 0, &info);
+	umad_smp_set(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, &info);
 	for (i = 0; i < 1 << MODEL_LMC; i++)
 		block[i] = self->fabric.spare;
-	umad_smp_set(&self->sm, &umad_fabric_to_switch, SMP_LINEAR_FWD, MODEL_LID / LFT_BLOCK,
+	umad_smp_set(&self->sm, &umad_to_next, SMP_LINEAR_FWD, MODEL_LID / LFT_BLOCK,
 		     block);
 }
 
