@@ -159,9 +159,9 @@ where queues "what a stopped server does not read" unread
 port_unread()
 {
 	says "^$(sum unread $server "$asked")$" json 'p["statistics"]["unread"]' -p "$asked"
-	# Nothing else hurts here as much
-	"$umadstat" | grep -m 1 -A 1 "^umad" | tail -n 1
-	says "^umad.* madsim[01]/1 " eval '"$umadstat" | grep -m 1 ^umad'
+	# Nothing else hurts here as much, but a Soft-RoCE port of which MADs were dropped
+	"$umadstat" | grep -m 1 -A 1 "^umad.* madsim" | tail -n 1
+	says "^umad.* madsim[01]/1 " eval '"$umadstat" | grep -m 1 "^umad.* madsim"'
 }
 where counters "the port tells, too, and comes first" port_unread
 
