@@ -149,45 +149,46 @@ vendid=0x2c9
 devid=0xd2f0
 sysimgguid=0xb8cef603000f0d00
 switchguid=0xb8cef603000f0d01(b8cef603000f0d02)
-Switch	41 "S-b8cef603000f0d01"		# "Quantum Mellanox Technologies" base port 0 lid 0 lmc 0
+Switch	41 "S-b8cef603000f0d01"		# "Quantum" base port 0 lid 0 lmc 0
 [1]	"H-b8cef603000f0e00"[1](b8cef603000f0e00) 		# "node1 mlx5_0" lid 0 4xHDR
 [2]	"H-b8cef603000f0e01"[1](b8cef603000f0e01) 		# "node1 mlx5_1" lid 0 2xHDR
-[40]	"S-0002c903007a1b20"[36]		# "SwitchX - Mellanox Technologies" lid 0 4xFDR
+[40]	"S-0002c903007a1b20"[36]		# "SwitchX" lid 0 4xFDR
 
 vendid=0x2c9
 devid=0xc738
 sysimgguid=0x2c903007a1b20
 switchguid=0x2c903007a1b20(2c903007a1b20)
-Switch	36 "S-0002c903007a1b20"		# "SwitchX - Mellanox Technologies" base port 0 lid 0 lmc 0
+Switch	36 "S-0002c903007a1b20"		# "SwitchX" base port 0 lid 0 lmc 0
 [1]	"H-e41d2d0300e1f2a0"[2](e41d2d0300e1f2a2) 		# "old1 HCA-1" lid 0 4xFDR10
-[36]	"S-b8cef603000f0d01"[40]		# "Quantum Mellanox Technologies" lid 0 4xFDR
+[36]	"S-b8cef603000f0d01"[40]		# "Quantum" lid 0 4xFDR
 
 vendid=0x2c9
 devid=0x1003
 sysimgguid=0xe41d2d0300e1f2a3
 caguid=0xe41d2d0300e1f2a0
 Ca	2 "H-e41d2d0300e1f2a0"		# "old1 HCA-1"
-[2](e41d2d0300e1f2a2) 	"S-0002c903007a1b20"[1]		# lid 0 lmc 0 "SwitchX - Mellanox Technologies" lid 0 4xFDR10
+[2](e41d2d0300e1f2a2) 	"S-0002c903007a1b20"[1]		# lid 0 lmc 0 "SwitchX" lid 0 4xFDR10
 
 vendid=0x2c9
 devid=0x101b
 sysimgguid=0xb8cef603000f0e00
 caguid=0xb8cef603000f0e01
 Ca	1 "H-b8cef603000f0e01"		# "node1 mlx5_1"
-[1](b8cef603000f0e01) 	"S-b8cef603000f0d01"[2]		# lid 0 lmc 0 "Quantum Mellanox Technologies" lid 0 2xHDR
+[1](b8cef603000f0e01) 	"S-b8cef603000f0d01"[2]		# lid 0 lmc 0 "Quantum" lid 0 2xHDR
 
 vendid=0x2c9
 devid=0x101b
 sysimgguid=0xb8cef603000f0e00
 caguid=0xb8cef603000f0e00
 Ca	1 "H-b8cef603000f0e00"		# "node1 mlx5_0"
-[1](b8cef603000f0e00) 	"S-b8cef603000f0d01"[1]		# lid 0 lmc 0 "Quantum Mellanox Technologies" lid 0 4xHDR
+[1](b8cef603000f0e00) 	"S-b8cef603000f0d01"[1]		# lid 0 lmc 0 "Quantum" lid 0 4xHDR
 FILE
 cluster()
 {
 	"$madsim_load" -n cluster -d 1 "$tmp/cluster"
 	trap '"$madsim_load" -r cluster' EXIT
-	ibnetdiscover -C "$(devices)" -P "$(first_up "$(devices)")" | grep -v '^#' >"$tmp/cluster.net"
+	ibnetdiscover -C "$(devices)" -P "$(first_up "$(devices)")" |
+		grep -v '^#' >"$tmp/cluster.net"
 	diff <(grep . "$tmp/cluster" | sort) <(grep . "$tmp/cluster.net" | sort)
 }
 check "vendors, devices, GUIDs, descriptions and speeds of a cluster" cluster
