@@ -224,12 +224,9 @@ TEST_F(backlog, timeout_starts_late)
 
 	if (!self->window)
 		SKIP(return, UMAD_NO_BACKLOG);
-	for (i = 0; i < self->window; i++)
-		send_to(self, &to_nobody, i, ms, 0);
 	begun = umad_now_ms();
-	send_to(self, &to_nobody, i, ms, 0);
-	EXPECT_GT(ms, umad_now_ms() - begun)
-		TH_LOG("write() waits");
+	for (i = 0; i <= self->window; i++)
+		send_to(self, &to_nobody, i, ms, 0);
 	while (self->ended <= self->window &&
 	       take_one(self, self->window + 1, UMAD_SOON_MS))
 		;
