@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 37
+plan 38
 
 check "load" load topology=star
 check "opensm starts" sm_start sm madsim0
@@ -107,6 +107,19 @@ resets()
 check "perfquery -R: resets the 32-bit counters alone" resets
 check "perfquery: all ports of a switch" says "PortSelect:\.*255" perfquery $on -a "$sw"
 check "ibqueryerrors: none" says "ports checked, 0 ports have errors" ibqueryerrors $on
+# A MAD for a LID that nobody has
+relay_error()
+{
+	unanswered perfquery $on -t 100 999
+	says "^PortDLIDMappingErrors:\.*1$" perfquery $on --rcverr "$sw" 1
+	says "^PortInactiveDiscards:\.*0$" perfquery $on --xmtdisc "$sw" 1
+	# It fails if there are errors
+	says "port 1: \[PortRcvSwitchRelayErrors == 1 " eval "! ibqueryerrors $on"
+	perfquery $on --rcverr -R "$sw" 1
+	says "^PortDLIDMappingErrors:\.*0$" perfquery $on --rcverr "$sw" 1
+	says "^PortRcvSwitchRelayErrors:\.*1$" perfquery $on "$sw" 1
+}
+check "perfquery, ibqueryerrors: a relay error" relay_error
 check "ibportstate: query with the peer" all_say ibportstate $on "$sw" 3 -- \
 	"^LinkState:\.*Active" "^Peer PortInfo" "^Lid:\.*$l2$"
 disable_enable()

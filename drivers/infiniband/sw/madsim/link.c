@@ -23,7 +23,7 @@ static const u32 madsim_cap_mask =
  * madsim_port_reset - bring a port into the state after power-on
  * @port: the port
  *
- * The link, faults and what the counters have counted stay.
+ * The link and faults stay.
  *
  * Context: any; fabric->lock is held.
  */
@@ -53,6 +53,7 @@ void madsim_port_reset(struct madsim_port *port)
 	info->clientrereg_resv_subnetto = MADSIM_SUBNET_TIMEOUT;
 	info->resv_resptimevalue = MADSIM_RESP_TIME;
 	port->mkey_expires = 0;
+	memset(&port->counters, 0, sizeof(port->counters));
 	port->trap_pending = 0;
 	list_del_init(&port->trap_link);
 
@@ -165,8 +166,7 @@ static void madsim_port_lose(struct madsim_port *port)
 	    IB_PORT_PHYS_STATE_LINK_UP) {
 		madsim_pi_set(info, MADSIM_PI_PHYS_STATE,
 			      IB_PORT_PHYS_STATE_POLLING);
-		if (port->counters.link_downed < U8_MAX)
-			port->counters.link_downed++;
+		madsim_count(port, MADSIM_LINK_DOWNED);
 	}
 	madsim_port_set_state(port, IB_PORT_DOWN);
 }

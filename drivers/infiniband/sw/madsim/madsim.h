@@ -116,32 +116,56 @@ struct madsim_packet {
 #define MADSIM_WIRE_LRH		8
 #define MADSIM_WIRE_HEADERS	(MADSIM_WIRE_LRH + 12 + 8 + 4)
 
-/* Free-running totals of a port; the performance agent subtracts its resets */
-enum madsim_total {
+/* What a port counts from power-on. What comes after the packets are errors */
+enum madsim_counter {
 	MADSIM_XMIT_DATA,		/* in units of four bytes */
 	MADSIM_RCV_DATA,
 	MADSIM_XMIT_PKTS,
 	MADSIM_RCV_PKTS,
+	MADSIM_XMIT_UCAST,
+	MADSIM_RCV_UCAST,
 	MADSIM_XMIT_MCAST,
 	MADSIM_RCV_MCAST,
-	MADSIM_TOTALS
+	MADSIM_XMIT_WAIT,		/* nothing ever waits here */
+	MADSIM_SYMBOL_ERRORS,		/* nor are there bad symbols */
+	MADSIM_LINK_RECOVERIES,
+	MADSIM_LINK_DOWNED,
+	MADSIM_RCV_ERRORS,
+	MADSIM_RCV_REMPHYS_ERRORS,
+	MADSIM_RELAY_ERRORS,
+	MADSIM_XMIT_DISCARDS,
+	MADSIM_XMIT_CONSTRAINT_ERRORS,
+	MADSIM_RCV_CONSTRAINT_ERRORS,
+	MADSIM_LINK_INTEGRITY_ERRORS,
+	MADSIM_BUFFER_OVERRUNS,
+	MADSIM_VL15_DROPPED,
+	MADSIM_QP1_DROPPED,
+	/* Of MADSIM_RCV_ERRORS and MADSIM_RELAY_ERRORS */
+	MADSIM_LOCAL_PHYSICAL_ERRORS,
+	MADSIM_MALFORMED_ERRORS,
+	MADSIM_DLID_MAPPING_ERRORS,
+	MADSIM_VL_MAPPING_ERRORS,
+	MADSIM_LOOPING_ERRORS,
+	/* Of MADSIM_XMIT_DISCARDS */
+	MADSIM_INACTIVE_DISCARDS,
+	MADSIM_MTU_DISCARDS,
+	MADSIM_LIFETIME_DISCARDS,
+	MADSIM_HOQ_DISCARDS,
+	MADSIM_COUNTERS
 };
 
-/* PortCounters has the ones above the multicast ones */
-#define MADSIM_BASIC_TOTALS	MADSIM_XMIT_MCAST
+/* Fields of the attributes of the performance management agent, in all */
+#define MADSIM_PMA_FIELDS	50
 
-/* The counters of PortCountersExtended, in the order of CounterSelect */
-#define MADSIM_EXT_COUNTERS	8
-
+/**
+ * struct madsim_counters - the counters of a port; fabric->lock
+ * @total:	what was counted, which nobody resets
+ * @base:	what has to be taken off that for each field of an attribute, as
+ *		each is set by itself
+ */
 struct madsim_counters {
-	u64 total[MADSIM_TOTALS];
-	u64 base[MADSIM_BASIC_TOTALS];	/* at the last Set(PortCounters) */
-	u64 ext_base[MADSIM_EXT_COUNTERS];
-	u16 rcv_errors;
-	u16 relay_errors;
-	u16 xmit_discards;
-	u16 vl15_dropped;
-	u8 link_downed;
+	u64 total[MADSIM_COUNTERS];
+	u64 base[MADSIM_PMA_FIELDS];
 };
 
 /* What a port may be made to do to packets that leave it over the link */
@@ -625,6 +649,11 @@ static inline u64 madsim_sys_guid(const struct madsim_node *node)
 static inline u64 madsim_first_port_guid(const struct madsim_node *node)
 {
 	return node->port_guid ?: node->guid + !node->sw;
+}
+
+static inline void madsim_count(struct madsim_port *port, enum madsim_counter c)
+{
+	port->counters.total[c]++;
 }
 
 /* Turn a request into its response */

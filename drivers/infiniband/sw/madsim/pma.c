@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The performance management agent: PortCounters and PortCountersExtended of
- * what really passed.
+ * The performance management agent: PortCounters, PortCountersExtended,
+ * PortRcvErrorDetails and PortXmitDiscardDetails of what really passed.
+ *
+ * A port has one total of each kind. An attribute shows it in a field of so
+ * many bits, which can be set, and which stops at its largest value.
  */
 
 #include "madsim.h"
@@ -10,153 +13,204 @@
 #define MADSIM_ALL_PORTS	0xff
 #define MADSIM_RESP_TIME	18	/* 4.096 us * 2^n: about a second */
 
-/* CounterSelect of PortCounters: the bit that ib_pma.h leaves out */
-#define MADSIM_SEL_PORT_RCV_SWITCH_RELAY_ERRORS	cpu_to_be16(0x0020)
+/* What ib_pma.h has no names for */
+#define MADSIM_PMA_RCV_ERROR_DETAILS	cpu_to_be16(0x0015)
+#define MADSIM_PMA_XMIT_DISCARD_DETAILS	cpu_to_be16(0x0016)
+#define MADSIM_PMA_CAP_QP1_DROPPED	cpu_to_be16(1 << 15)
+#define MADSIM_PMA_CAP2_EXT_ERRORS	BIT(1)
 
-/* The counters of PortCountersExtended: their order, and their CounterSelect */
-enum madsim_ext {
-	MADSIM_EXT_XMIT_DATA,
-	MADSIM_EXT_RCV_DATA,
-	MADSIM_EXT_XMIT_PKTS,
-	MADSIM_EXT_RCV_PKTS,
-	MADSIM_EXT_UNICAST_XMIT_PKTS,
-	MADSIM_EXT_UNICAST_RCV_PKTS,
-	MADSIM_EXT_MULTICAST_XMIT_PKTS,
-	MADSIM_EXT_MULTICAST_RCV_PKTS,
+/* The bits of CounterSelect2 follow those of CounterSelect */
+#define MADSIM_SELECT2		16
+
+/**
+ * struct madsim_pma_field - a counter in an attribute
+ * @counter:	which
+ * @offset:	of its first bit
+ * @bits:	its width
+ * @select:	the bit of CounterSelect that a Set of it has
+ */
+struct madsim_pma_field {
+	u8 counter;
+	u16 offset;
+	u8 bits;
+	u8 select;
 };
 
-static_assert(MADSIM_EXT_MULTICAST_RCV_PKTS + 1 == MADSIM_EXT_COUNTERS);
+static const struct madsim_pma_field madsim_port_counters[] = {
+	{ MADSIM_SYMBOL_ERRORS, 32, 16, 0 },
+	{ MADSIM_LINK_RECOVERIES, 48, 8, 1 },
+	{ MADSIM_LINK_DOWNED, 56, 8, 2 },
+	{ MADSIM_RCV_ERRORS, 64, 16, 3 },
+	{ MADSIM_RCV_REMPHYS_ERRORS, 80, 16, 4 },
+	{ MADSIM_RELAY_ERRORS, 96, 16, 5 },
+	{ MADSIM_XMIT_DISCARDS, 112, 16, 6 },
+	{ MADSIM_XMIT_CONSTRAINT_ERRORS, 128, 8, 7 },
+	{ MADSIM_RCV_CONSTRAINT_ERRORS, 136, 8, 8 },
+	{ MADSIM_LINK_INTEGRITY_ERRORS, 152, 4, 9 },
+	{ MADSIM_BUFFER_OVERRUNS, 156, 4, 10 },
+	{ MADSIM_VL15_DROPPED, 176, 16, 11 },
+	{ MADSIM_XMIT_DATA, 192, 32, 12 },
+	{ MADSIM_RCV_DATA, 224, 32, 13 },
+	{ MADSIM_XMIT_PKTS, 256, 32, 14 },
+	{ MADSIM_RCV_PKTS, 288, 32, 15 },
+	{ MADSIM_XMIT_WAIT, 320, 32, MADSIM_SELECT2 },
+	{ MADSIM_QP1_DROPPED, 160, 16, MADSIM_SELECT2 + 1 },
+};
 
-static u64 madsim_ext_now(const struct madsim_counters *cnt,
-			  enum madsim_ext which)
+static const struct madsim_pma_field madsim_port_counters_ext[] = {
+	{ MADSIM_XMIT_DATA, 64, 64, 0 },
+	{ MADSIM_RCV_DATA, 128, 64, 1 },
+	{ MADSIM_XMIT_PKTS, 192, 64, 2 },
+	{ MADSIM_RCV_PKTS, 256, 64, 3 },
+	{ MADSIM_XMIT_UCAST, 320, 64, 4 },
+	{ MADSIM_RCV_UCAST, 384, 64, 5 },
+	{ MADSIM_XMIT_MCAST, 448, 64, 6 },
+	{ MADSIM_RCV_MCAST, 512, 64, 7 },
+	{ MADSIM_SYMBOL_ERRORS, 576, 64, MADSIM_SELECT2 },
+	{ MADSIM_LINK_RECOVERIES, 640, 64, MADSIM_SELECT2 + 1 },
+	{ MADSIM_LINK_DOWNED, 704, 64, MADSIM_SELECT2 + 2 },
+	{ MADSIM_RCV_ERRORS, 768, 64, MADSIM_SELECT2 + 3 },
+	{ MADSIM_RCV_REMPHYS_ERRORS, 832, 64, MADSIM_SELECT2 + 4 },
+	{ MADSIM_RELAY_ERRORS, 896, 64, MADSIM_SELECT2 + 5 },
+	{ MADSIM_XMIT_DISCARDS, 960, 64, MADSIM_SELECT2 + 6 },
+	{ MADSIM_XMIT_CONSTRAINT_ERRORS, 1024, 64, MADSIM_SELECT2 + 7 },
+	{ MADSIM_RCV_CONSTRAINT_ERRORS, 1088, 64, MADSIM_SELECT2 + 8 },
+	{ MADSIM_LINK_INTEGRITY_ERRORS, 1152, 64, MADSIM_SELECT2 + 9 },
+	{ MADSIM_BUFFER_OVERRUNS, 1216, 64, MADSIM_SELECT2 + 10 },
+	{ MADSIM_VL15_DROPPED, 1280, 64, MADSIM_SELECT2 + 11 },
+	{ MADSIM_XMIT_WAIT, 1344, 64, MADSIM_SELECT2 + 12 },
+	{ MADSIM_QP1_DROPPED, 1408, 64, MADSIM_SELECT2 + 13 },
+};
+
+static const struct madsim_pma_field madsim_rcv_error_details[] = {
+	{ MADSIM_LOCAL_PHYSICAL_ERRORS, 32, 16, 0 },
+	{ MADSIM_MALFORMED_ERRORS, 48, 16, 1 },
+	{ MADSIM_BUFFER_OVERRUNS, 64, 16, 2 },
+	{ MADSIM_DLID_MAPPING_ERRORS, 80, 16, 3 },
+	{ MADSIM_VL_MAPPING_ERRORS, 96, 16, 4 },
+	{ MADSIM_LOOPING_ERRORS, 112, 16, 5 },
+};
+
+static const struct madsim_pma_field madsim_xmit_discard_details[] = {
+	{ MADSIM_INACTIVE_DISCARDS, 32, 16, 0 },
+	{ MADSIM_MTU_DISCARDS, 48, 16, 1 },
+	{ MADSIM_LIFETIME_DISCARDS, 64, 16, 2 },
+	{ MADSIM_HOQ_DISCARDS, 80, 16, 3 },
+};
+
+/**
+ * struct madsim_pma_attribute - an attribute that is made of counters
+ * @id:		its number
+ * @select2:	the byte that CounterSelect2 begins in
+ * @select2_len: its length in bytes, 0 if there is none
+ * @base:	the place of its first field in struct madsim_counters
+ * @count:	the number of its fields
+ * @fields:	what they are
+ */
+struct madsim_pma_attribute {
+	__be16 id;
+	u8 select2;
+	u8 select2_len;
+	u8 base;
+	u8 count;
+	const struct madsim_pma_field *fields;
+};
+
+static const struct madsim_pma_attribute madsim_pma_attributes[] = {
+	{ IB_PMA_PORT_COUNTERS, 18, 1, 0,
+	  ARRAY_SIZE(madsim_port_counters), madsim_port_counters },
+	{ IB_PMA_PORT_COUNTERS_EXT, 4, 4, 18,
+	  ARRAY_SIZE(madsim_port_counters_ext), madsim_port_counters_ext },
+	{ MADSIM_PMA_RCV_ERROR_DETAILS, 0, 0, 40,
+	  ARRAY_SIZE(madsim_rcv_error_details), madsim_rcv_error_details },
+	{ MADSIM_PMA_XMIT_DISCARD_DETAILS, 0, 0, 46,
+	  ARRAY_SIZE(madsim_xmit_discard_details),
+	  madsim_xmit_discard_details },
+};
+
+static_assert(ARRAY_SIZE(madsim_port_counters) == 18);
+static_assert(ARRAY_SIZE(madsim_port_counters_ext) == 40 - 18);
+static_assert(ARRAY_SIZE(madsim_rcv_error_details) == 46 - 40);
+static_assert(ARRAY_SIZE(madsim_xmit_discard_details) ==
+	      MADSIM_PMA_FIELDS - 46);
+
+static u64 madsim_get_bytes(const u8 *from, unsigned int len)
 {
-	const u64 *total = cnt->total;
+	u64 value = 0;
 
-	switch (which) {
-	case MADSIM_EXT_XMIT_DATA:
-		return total[MADSIM_XMIT_DATA];
-	case MADSIM_EXT_RCV_DATA:
-		return total[MADSIM_RCV_DATA];
-	case MADSIM_EXT_XMIT_PKTS:
-		return total[MADSIM_XMIT_PKTS];
-	case MADSIM_EXT_RCV_PKTS:
-		return total[MADSIM_RCV_PKTS];
-	case MADSIM_EXT_UNICAST_XMIT_PKTS:
-		return total[MADSIM_XMIT_PKTS] - total[MADSIM_XMIT_MCAST];
-	case MADSIM_EXT_UNICAST_RCV_PKTS:
-		return total[MADSIM_RCV_PKTS] - total[MADSIM_RCV_MCAST];
-	case MADSIM_EXT_MULTICAST_XMIT_PKTS:
-		return total[MADSIM_XMIT_MCAST];
-	case MADSIM_EXT_MULTICAST_RCV_PKTS:
-		return total[MADSIM_RCV_MCAST];
+	while (len--)
+		value = value << 8 | *from++;
+	return value;
+}
+
+static u64 madsim_get_field(const struct madsim_pma_field *field,
+			    const u8 *data)
+{
+	const u8 *from = &data[field->offset / 8];
+
+	/* The only ones that are less than a byte */
+	if (field->bits == 4)
+		return field->offset % 8 ? *from & 0xf : *from >> 4;
+	return madsim_get_bytes(from, field->bits / 8);
+}
+
+static void madsim_put_field(const struct madsim_pma_field *field, u8 *data,
+			     u64 value)
+{
+	u8 *to = &data[field->offset / 8];
+	int i;
+
+	value = min(value, GENMASK_ULL(field->bits - 1, 0));
+	if (field->bits == 4) {
+		*to |= field->offset % 8 ? value : value << 4;
+		return;
 	}
-	return 0;
-}
-
-/* The counters of PortCounters stop at their largest value */
-static __be32 madsim_saturate(u64 value)
-{
-	return cpu_to_be32(min_t(u64, value, U32_MAX));
-}
-
-static void madsim_get_counters(const struct madsim_counters *cnt,
-				struct ib_pma_portcounters *p)
-{
-	u64 now[MADSIM_BASIC_TOTALS];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(now); i++)
-		now[i] = cnt->total[i] - cnt->base[i];
-
-	p->link_downed_counter = cnt->link_downed;
-	p->port_rcv_errors = cpu_to_be16(cnt->rcv_errors);
-	p->port_rcv_switch_relay_errors = cpu_to_be16(cnt->relay_errors);
-	p->port_xmit_discards = cpu_to_be16(cnt->xmit_discards);
-	p->vl15_dropped = cpu_to_be16(cnt->vl15_dropped);
-	p->port_xmit_data = madsim_saturate(now[MADSIM_XMIT_DATA]);
-	p->port_rcv_data = madsim_saturate(now[MADSIM_RCV_DATA]);
-	p->port_xmit_packets = madsim_saturate(now[MADSIM_XMIT_PKTS]);
-	p->port_rcv_packets = madsim_saturate(now[MADSIM_RCV_PKTS]);
-}
-
-static void madsim_set_total(struct madsim_counters *cnt,
-			     enum madsim_total which, __be32 value)
-{
-	cnt->base[which] = cnt->total[which] - be32_to_cpu(value);
-}
-
-static void madsim_set_counters(struct madsim_counters *cnt,
-				const struct ib_pma_portcounters *p)
-{
-	__be16 sel = p->counter_select;
-
-	if (sel & IB_PMA_SEL_LINK_DOWNED)
-		cnt->link_downed = p->link_downed_counter;
-	if (sel & IB_PMA_SEL_PORT_RCV_ERRORS)
-		cnt->rcv_errors = be16_to_cpu(p->port_rcv_errors);
-	if (sel & MADSIM_SEL_PORT_RCV_SWITCH_RELAY_ERRORS)
-		cnt->relay_errors =
-			be16_to_cpu(p->port_rcv_switch_relay_errors);
-	if (sel & IB_PMA_SEL_PORT_XMIT_DISCARDS)
-		cnt->xmit_discards = be16_to_cpu(p->port_xmit_discards);
-	if (sel & IB_PMA_SEL_PORT_VL15_DROPPED)
-		cnt->vl15_dropped = be16_to_cpu(p->vl15_dropped);
-	if (sel & IB_PMA_SEL_PORT_XMIT_DATA)
-		madsim_set_total(cnt, MADSIM_XMIT_DATA, p->port_xmit_data);
-	if (sel & IB_PMA_SEL_PORT_RCV_DATA)
-		madsim_set_total(cnt, MADSIM_RCV_DATA, p->port_rcv_data);
-	if (sel & IB_PMA_SEL_PORT_XMIT_PACKETS)
-		madsim_set_total(cnt, MADSIM_XMIT_PKTS, p->port_xmit_packets);
-	if (sel & IB_PMA_SEL_PORT_RCV_PACKETS)
-		madsim_set_total(cnt, MADSIM_RCV_PKTS, p->port_rcv_packets);
-}
-
-static void madsim_get_ext(const struct madsim_counters *cnt,
-			   struct ib_pma_portcounters_ext *p)
-{
-	__be64 *value = &p->port_xmit_data;
-	unsigned int i;
-	u64 now;
-
-	for (i = 0; i < MADSIM_EXT_COUNTERS; i++) {
-		now = madsim_ext_now(cnt, i);
-		value[i] = cpu_to_be64(now - cnt->ext_base[i]);
+	for (i = field->bits / 8 - 1; i >= 0; i--) {
+		to[i] = value;
+		value >>= 8;
 	}
 }
 
-static void madsim_set_ext(struct madsim_counters *cnt,
-			   const struct ib_pma_portcounters_ext *p)
+static void madsim_set_counters(struct madsim_port *port,
+				const struct madsim_pma_attribute *attr,
+				const u8 *data)
 {
-	const __be64 *value = &p->port_xmit_data;
+	struct madsim_counters *cnt = &port->counters;
+	u64 selected = madsim_get_bytes(&data[2], 2) |
+		       madsim_get_bytes(&data[attr->select2],
+					attr->select2_len) << MADSIM_SELECT2;
 	unsigned int i;
-	u64 now;
 
-	for (i = 0; i < MADSIM_EXT_COUNTERS; i++) {
-		if (!(be16_to_cpu(p->counter_select) & BIT(i)))
-			continue;
-		now = madsim_ext_now(cnt, i);
-		cnt->ext_base[i] = now - be64_to_cpu(value[i]);
+	for (i = 0; i < attr->count; i++) {
+		const struct madsim_pma_field *field = &attr->fields[i];
+
+		if (selected & BIT_ULL(field->select))
+			cnt->base[attr->base + i] = cnt->total[field->counter] -
+				madsim_get_field(field, data);
 	}
 }
 
-/* What the ports of a switch have counted together */
-static void madsim_add_counters(struct madsim_counters *sum,
-				const struct madsim_counters *cnt)
+/* What ports @first to @last have counted together */
+static void madsim_get_counters(const struct madsim_node *node,
+				unsigned int first, unsigned int last,
+				const struct madsim_pma_attribute *attr,
+				u8 *data)
 {
-	unsigned int i;
+	unsigned int i, num;
 
-	for (i = 0; i < MADSIM_TOTALS; i++)
-		sum->total[i] += cnt->total[i];
-	for (i = 0; i < MADSIM_BASIC_TOTALS; i++)
-		sum->base[i] += cnt->base[i];
-	for (i = 0; i < MADSIM_EXT_COUNTERS; i++)
-		sum->ext_base[i] += cnt->ext_base[i];
-	sum->link_downed = min(sum->link_downed + cnt->link_downed, U8_MAX);
-	sum->rcv_errors = min(sum->rcv_errors + cnt->rcv_errors, U16_MAX);
-	sum->relay_errors = min(sum->relay_errors + cnt->relay_errors, U16_MAX);
-	sum->xmit_discards =
-		min(sum->xmit_discards + cnt->xmit_discards, U16_MAX);
-	sum->vl15_dropped = min(sum->vl15_dropped + cnt->vl15_dropped, U16_MAX);
+	for (i = 0; i < attr->count; i++) {
+		const struct madsim_pma_field *field = &attr->fields[i];
+		u64 sum = 0;
+
+		for (num = first; num <= last; num++) {
+			const struct madsim_counters *cnt =
+				&node->ports[num].counters;
+
+			sum += cnt->total[field->counter] -
+			       cnt->base[attr->base + i];
+		}
+		madsim_put_field(field, data, sum);
+	}
 }
 
 static void madsim_pma_class_port_info(struct ib_class_port_info *cpi)
@@ -165,44 +219,47 @@ static void madsim_pma_class_port_info(struct ib_class_port_info *cpi)
 	cpi->base_version = IB_MGMT_BASE_VERSION;
 	cpi->class_version = MADSIM_PMA_VERSION;
 	cpi->capability_mask = IB_PMA_CLASS_CAP_ALLPORTSELECT |
-			       IB_PMA_CLASS_CAP_EXT_WIDTH;
+			       IB_PMA_CLASS_CAP_EXT_WIDTH |
+			       IB_PMA_CLASS_CAP_XMIT_WAIT |
+			       MADSIM_PMA_CAP_QP1_DROPPED;
+	ib_set_cpi_capmask2(cpi, MADSIM_PMA_CAP2_EXT_ERRORS);
 	ib_set_cpi_resp_time(cpi, MADSIM_RESP_TIME);
 }
 
-static bool madsim_pma_counters(struct madsim_node *node,
-				struct ib_pma_mad *pma, bool set)
+static u16 madsim_pma_answer(struct madsim_node *node, struct ib_pma_mad *pma,
+			     bool set)
 {
-	bool ext = pma->mad_hdr.attr_id == IB_PMA_PORT_COUNTERS_EXT;
-	struct ib_pma_portcounters *p = (void *)pma->data;
-	struct ib_pma_portcounters_ext *x = (void *)pma->data;
-	struct madsim_counters sum = {};
-	unsigned int first = p->port_select, last = first, i;
-	u8 select = p->port_select;
+	const struct madsim_pma_attribute *attr = madsim_pma_attributes;
+	const struct madsim_pma_attribute *end =
+		attr + ARRAY_SIZE(madsim_pma_attributes);
+	u8 select = pma->data[1];
+	unsigned int first = select, last = select, num;
+
+	if (pma->mad_hdr.class_version != MADSIM_PMA_VERSION)
+		return IB_MGMT_MAD_STATUS_BAD_VERSION;
+	if (pma->mad_hdr.attr_id == IB_PMA_CLASS_PORT_INFO && !set) {
+		madsim_pma_class_port_info((void *)pma->data);
+		return IB_MGMT_MAD_STATUS_SUCCESS;
+	}
+
+	while (attr < end && attr->id != pma->mad_hdr.attr_id)
+		attr++;
+	if (attr == end)
+		return IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB;
 
 	if (select == MADSIM_ALL_PORTS) {
 		first = 1;
 		last = node->nports;
 	} else if (select > node->nports || (!select && !node->sw)) {
-		return false;
+		return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
 	}
 
-	for (i = first; i <= last; i++) {
-		struct madsim_counters *cnt = &node->ports[i].counters;
-
-		if (set && ext)
-			madsim_set_ext(cnt, x);
-		else if (set)
-			madsim_set_counters(cnt, p);
-		madsim_add_counters(&sum, cnt);
-	}
-
+	for (num = first; set && num <= last; num++)
+		madsim_set_counters(&node->ports[num], attr, pma->data);
 	memset(pma->data, 0, sizeof(pma->data));
-	p->port_select = select;
-	if (ext)
-		madsim_get_ext(&sum, x);
-	else
-		madsim_get_counters(&sum, p);
-	return true;
+	pma->data[1] = select;
+	madsim_get_counters(node, first, last, attr, pma->data);
+	return IB_MGMT_MAD_STATUS_SUCCESS;
 }
 
 /**
@@ -217,25 +274,12 @@ enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad)
 {
 	struct ib_pma_mad *pma = (struct ib_pma_mad *)mad;
 	bool set = pma->mad_hdr.method == IB_MGMT_METHOD_SET;
-	u16 status = 0;
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
 	if (!set && pma->mad_hdr.method != IB_MGMT_METHOD_GET)
 		return MADSIM_PASS;
 
-	if (pma->mad_hdr.class_version != MADSIM_PMA_VERSION) {
-		status = IB_MGMT_MAD_STATUS_BAD_VERSION;
-	} else if (pma->mad_hdr.attr_id == IB_PMA_CLASS_PORT_INFO && !set) {
-		madsim_pma_class_port_info((void *)pma->data);
-	} else if (pma->mad_hdr.attr_id == IB_PMA_PORT_COUNTERS ||
-		   pma->mad_hdr.attr_id == IB_PMA_PORT_COUNTERS_EXT) {
-		if (!madsim_pma_counters(port->node, pma, set))
-			status = IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
-	} else {
-		status = IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB;
-	}
-
-	madsim_reply(&pma->mad_hdr, status);
+	madsim_reply(&pma->mad_hdr, madsim_pma_answer(port->node, pma, set));
 	return MADSIM_REPLY;
 }

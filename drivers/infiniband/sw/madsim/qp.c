@@ -491,8 +491,8 @@ void madsim_qp_receive(struct madsim_port *port,
 	    qp->state != IB_QPS_SQE)
 		goto out;
 	if (!madsim_next_recv(qp, &rwqe)) {
-		if (pkt->smi && port->counters.vl15_dropped < U16_MAX)
-			port->counters.vl15_dropped++;
+		madsim_count(port, pkt->smi ? MADSIM_VL15_DROPPED :
+					      MADSIM_QP1_DROPPED);
 		goto out;
 	}
 

@@ -28,29 +28,28 @@ static u32 madsim_words(const struct madsim_packet *pkt)
 static void madsim_count_xmit(struct madsim_port *port,
 			      const struct madsim_packet *pkt)
 {
-	u64 *total = port->counters.total;
-
-	total[MADSIM_XMIT_DATA] += madsim_words(pkt);
-	total[MADSIM_XMIT_PKTS]++;
-	if (madsim_lid_is_multicast(pkt->dlid))
-		total[MADSIM_XMIT_MCAST]++;
+	port->counters.total[MADSIM_XMIT_DATA] += madsim_words(pkt);
+	madsim_count(port, MADSIM_XMIT_PKTS);
+	madsim_count(port, madsim_lid_is_multicast(pkt->dlid) ?
+			   MADSIM_XMIT_MCAST : MADSIM_XMIT_UCAST);
 }
 
 static void madsim_count_rcv(struct madsim_port *port,
 			     const struct madsim_packet *pkt)
 {
-	u64 *total = port->counters.total;
-
-	total[MADSIM_RCV_DATA] += madsim_words(pkt);
-	total[MADSIM_RCV_PKTS]++;
-	if (madsim_lid_is_multicast(pkt->dlid))
-		total[MADSIM_RCV_MCAST]++;
+	port->counters.total[MADSIM_RCV_DATA] += madsim_words(pkt);
+	madsim_count(port, MADSIM_RCV_PKTS);
+	madsim_count(port, madsim_lid_is_multicast(pkt->dlid) ?
+			   MADSIM_RCV_MCAST : MADSIM_RCV_UCAST);
 }
 
-static void madsim_count_error(u16 *counter)
+/* An error, and the detail of it that another attribute has */
+static void madsim_count_error(struct madsim_port *port,
+			       enum madsim_counter error,
+			       enum madsim_counter detail)
 {
-	if (*counter < U16_MAX)
-		++*counter;
+	madsim_count(port, error);
+	madsim_count(port, detail);
 }
 
 /* The far half of crossing the link of @out; NULL if nobody takes @pkt */
@@ -63,7 +62,8 @@ static struct madsim_port *madsim_take(struct madsim_port *out,
 		return NULL;
 	if (madsim_state(in) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ARMED) ||
 	    (pkt->len > IB_MGMT_MAD_SIZE && !in->node->opa)) {
-		madsim_count_error(&in->counters.rcv_errors);
+		madsim_count_error(in, MADSIM_RCV_ERRORS,
+				   MADSIM_MALFORMED_ERRORS);
 		return NULL;
 	}
 	madsim_count_rcv(in, pkt);
@@ -78,7 +78,8 @@ static struct madsim_port *madsim_cross(struct madsim_port *out,
 					struct madsim_packet *pkt)
 {
 	if (madsim_state(out) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ACTIVE)) {
-		madsim_count_error(&out->counters.xmit_discards);
+		madsim_count_error(out, MADSIM_XMIT_DISCARDS,
+				   MADSIM_INACTIVE_DISCARDS);
 		return NULL;
 	}
 	madsim_count_xmit(out, pkt);
@@ -272,8 +273,14 @@ static struct madsim_port *madsim_lft(struct madsim_port *in,
 		return in->num || madsim_is_dr_smp(pkt) ? port0 : NULL;
 
 	num = madsim_lft_port(node->sw, pkt->dlid);
-	if (!num || num > node->nports || (in->num && num == in->num)) {
-		madsim_count_error(&in->counters.relay_errors);
+	if (!num || num > node->nports) {
+		madsim_count_error(in, MADSIM_RELAY_ERRORS,
+				   MADSIM_DLID_MAPPING_ERRORS);
+		return NULL;
+	}
+	if (num == in->num) {
+		madsim_count_error(in, MADSIM_RELAY_ERRORS,
+				   MADSIM_LOOPING_ERRORS);
 		return NULL;
 	}
 	return &node->ports[num];

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The performance management agents of a simulated fabric: each counter can be
+ * set and read, stops at its end, and counts what it is for.
+ */
+
+#include "kselftest_harness.h"
+#include "lib/fabric.h"
+
+#define PMA_CLASS_PORT_INFO	0x01
+#define PMA_PORT_COUNTERS	0x12
+#define PMA_RCV_ERROR_DETAILS	0x15
+#define PMA_XMIT_DISCARD_DETAILS 0x16
+#define PMA_PORT_COUNTERS_EXT	0x1d
+
+#define PMA_DATA		64	/* where the attribute begins in the MAD */
+#define PMA_SIZE		(MAD_SIZE - PMA_DATA)
+#define ALL_PORTS		255
+#define NOWHERE			6	/* a LID that nobody has */
+
+/* A counter: the byte it begins in, its bits, and its bit of CounterSelect */
+struct field {
+	__u16 attr;
+	__u8 offset;
+	__u8 bits;
+	__u8 select;
+};
+
+/* CounterSelect2 is another field. Here its bits follow */
+#define SELECT2			16
+
+enum {
+	SYMBOL_ERRORS,
+	LINK_DOWNED = 2,
+	RCV_ERRORS,
+	RELAY_ERRORS = 5,
+	XMIT_DISCARDS,
+	INTEGRITY = 9,
+	OVERRUNS,
+	XMIT_DATA = 12,
+	XMIT_PKTS = 14,
+	EXT_SYMBOL_ERRORS = 26,
+	EXT_LINK_DOWNED = 28,
+	MALFORMED = 41,
+	DLID_MAPPING = 43,
+	LOOPING = 45,
+	INACTIVE = 46,
+};
+
+#define PC(offset, bits, select) { PMA_PORT_COUNTERS, offset, bits, select }
+#define EXT(offset, select) { PMA_PORT_COUNTERS_EXT, offset, 64, select }
+#define RCV(offset, select) { PMA_RCV_ERROR_DETAILS, offset, 16, select }
+#define XMIT(offset, select) { PMA_XMIT_DISCARD_DETAILS, offset, 16, select }
+
+static const struct field fields[] = {
+	PC(4, 16, 0),		/* SymbolErrorCounter */
+	PC(6, 8, 1),		/* LinkErrorRecoveryCounter */
+	PC(7, 8, 2),		/* LinkDownedCounter */
+	PC(8, 16, 3),		/* PortRcvErrors */
+	PC(10, 16, 4),		/* PortRcvRemotePhysicalErrors */
+	PC(12, 16, 5),		/* PortRcvSwitchRelayErrors */
+	PC(14, 16, 6),		/* PortXmitDiscards */
+	PC(16, 8, 7),		/* PortXmitConstraintErrors */
+	PC(17, 8, 8),		/* PortRcvConstraintErrors */
+	PC(19, 4, 9),		/* LocalLinkIntegrityErrors */
+	PC(19, 4, 10),		/* ExcessiveBufferOverrunErrors */
+	PC(22, 16, 11),		/* VL15Dropped */
+	PC(24, 32, 12),		/* PortXmitData */
+	PC(28, 32, 13),		/* PortRcvData */
+	PC(32, 32, 14),		/* PortXmitPkts */
+	PC(36, 32, 15),		/* PortRcvPkts */
+	PC(40, 32, SELECT2),	/* PortXmitWait */
+	PC(20, 16, SELECT2 + 1),	/* QP1Dropped */
+	EXT(8, 0),		/* PortXmitData */
+	EXT(16, 1),		/* PortRcvData */
+	EXT(24, 2),		/* PortXmitPkts */
+	EXT(32, 3),		/* PortRcvPkts */
+	EXT(40, 4),		/* PortUnicastXmitPkts */
+	EXT(48, 5),		/* PortUnicastRcvPkts */
+	EXT(56, 6),		/* PortMulticastXmitPkts */
+	EXT(64, 7),		/* PortMulticastRcvPkts */
+	EXT(72, SELECT2),	/* SymbolErrorCounter */
+	EXT(80, SELECT2 + 1),	/* LinkErrorRecoveryCounter */
+	EXT(88, SELECT2 + 2),	/* LinkDownedCounter */
+	EXT(96, SELECT2 + 3),	/* PortRcvErrors */
+	EXT(104, SELECT2 + 4),	/* PortRcvRemotePhysicalErrors */
+	EXT(112, SELECT2 + 5),	/* PortRcvSwitchRelayErrors */
+	EXT(120, SELECT2 + 6),	/* PortXmitDiscards */
+	EXT(128, SELECT2 + 7),	/* PortXmitConstraintErrors */
+	EXT(136, SELECT2 + 8),	/* PortRcvConstraintErrors */
+	EXT(144, SELECT2 + 9),	/* LocalLinkIntegrityErrors */
+	EXT(152, SELECT2 + 10),	/* ExcessiveBufferOverrunErrors */
+	EXT(160, SELECT2 + 11),	/* VL15Dropped */
+	EXT(168, SELECT2 + 12),	/* PortXmitWait */
+	EXT(176, SELECT2 + 13),	/* QP1Dropped */
+	RCV(4, 0),		/* PortLocalPhysicalErrors */
+	RCV(6, 1),		/* PortMalformedPacketErrors */
+	RCV(8, 2),		/* PortBufferOverrunErrors */
+	RCV(10, 3),		/* PortDLIDMappingErrors */
+	RCV(12, 4),		/* PortVLMappingErrors */
+	RCV(14, 5),		/* PortLoopingErrors */
+	XMIT(4, 0),		/* PortInactiveDiscards */
+	XMIT(6, 1),		/* PortNeighborMTUDiscards */
+	XMIT(8, 2),		/* PortSwLifetimeLimitDiscards */
+	XMIT(10, 3),		/* PortSwHOQLifetimeLimitDiscards */
+};
+
+/* Three hosts around a switch; the first one asks the others' agents */
+FIXTURE(pma)
+{
+	struct umad_fabric fabric;
+	struct umad_sm sm;
+	struct umad_file file;
+	__u32 id;
+	__u64 tid;
+};
+
+FIXTURE_SETUP(pma)
+{
+	struct umad_reg reg = umad_reg_send_only(1);
+
+	if (!umad_have_fabrics())
+		SKIP(return, UMAD_NO_FABRICS);
+	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
+	umad_fabric_start(&self->fabric);
+	umad_fabric_up(&self->fabric);
+	umad_sm_open(&self->fabric.host[0], &self->sm);
+	umad_open(&self->fabric.host[0], O_RDWR | O_NONBLOCK, &self->file);
+	umad_enable_pkey(&self->file);
+	self->id = umad_register(&self->file, &reg);
+}
+
+FIXTURE_TEARDOWN(pma)
+{
+	umad_close(&self->file);
+	umad_sm_close(&self->sm);
+	umad_fabric_stop();
+}
+
+static struct umad_msg pma_msg(FIXTURE_DATA(pma) *self, __u16 lid, __u8 method, __u16 attr,
+			       const __u8 data[PMA_SIZE])
+{
+	struct umad_msg msg = umad_msg(&self->fabric.host[0], self->id, method, ++self->tid);
+
+	msg.hdr.grh_present = 0;
+	msg.hdr.lid = htobe16(lid);
+	msg.hdr.timeout_ms = UMAD_SOON_MS;
+	msg.mad.mgmt_class = MAD_CLASS_PERF;
+	msg.mad.class_version = 1;
+	msg.mad.attr_id = htobe16(attr);
+	memcpy((__u8 *)&msg.mad + PMA_DATA, data, PMA_SIZE);
+	return msg;
+}
+
+/* The status of the response, whose attribute is in @data then, or -1 */
+static int pma(FIXTURE_DATA(pma) *self, __u16 lid, __u8 method, __u16 attr, __u8 data[PMA_SIZE])
+{
+	struct umad_msg msg = pma_msg(self, lid, method, attr, data);
+
+	if (_umad_write(&self->file, &msg) < 0 ||
+	    !umad_readable(&self->file, 2 * UMAD_SOON_MS) ||
+	    _umad_read(&self->file, &msg) < 0 || msg.hdr.status)
+		return -1;
+	memcpy(data, (__u8 *)&msg.mad + PMA_DATA, PMA_SIZE);
+	return be16toh(msg.mad.status);
+}
+
+static __u64 field_get(const struct field *f, const __u8 *data)
+{
+	__u64 value = 0;
+	int i;
+
+	if (f->bits == 4)
+		return f->select == INTEGRITY ? data[f->offset] >> 4 : data[f->offset] & 15;
+	for (i = 0; i < f->bits / 8; i++)
+		value = value << 8 | data[f->offset + i];
+	return value;
+}
+
+static void field_put(const struct field *f, __u8 *data, __u64 value)
+{
+	int i;
+
+	if (f->bits == 4) {
+		data[f->offset] |= f->select == INTEGRITY ? value << 4 : value;
+		return;
+	}
+	for (i = f->bits / 8; i--; value >>= 8)
+		data[f->offset + i] = value;
+}
+
+/* PortCounters has room for eight bits of CounterSelect2, the others for 32 */
+static void select_put(const struct field *f, __u8 *data)
+{
+	__u32 bit = 1u << (f->select % SELECT2);
+
+	if (f->select < SELECT2) {
+		data[2] |= bit >> 8;
+		data[3] |= bit;
+	} else if (f->attr == PMA_PORT_COUNTERS) {
+		data[18] |= bit;
+	} else {
+		data[6] |= bit >> 8;
+		data[7] |= bit;
+	}
+}
+
+/* Sets one counter of port @port of who has @lid */
+static int counter_set(FIXTURE_DATA(pma) *self, __u16 lid, __u8 port, int which, __u64 value)
+{
+	const struct field *f = &fields[which];
+	__u8 data[PMA_SIZE] = { [1] = port };
+
+	select_put(f, data);
+	field_put(f, data, value);
+	return pma(self, lid, MAD_SET, f->attr, data);
+}
+
+/* ... and reads it, ~0 if that fails */
+static __u64 counter(FIXTURE_DATA(pma) *self, __u16 lid, __u8 port, int which)
+{
+	const struct field *f = &fields[which];
+	__u8 data[PMA_SIZE] = { [1] = port };
+
+	return pma(self, lid, MAD_GET, f->attr, data) ? ~0ULL : field_get(f, data);
+}
+
+/* A value of its own for each, with the highest bit of those that have many */
+static __u64 value_of(int which)
+{
+	const struct field *f = &fields[which];
+
+	switch (f->bits) {
+	case 4:
+		return 10 + which - INTEGRITY;
+	case 64:
+		return 0x8123456789abcd00ULL + which;
+	default:
+		return (1ULL << (f->bits - 1)) + which;
+	}
+}
+
+/* On a port without a cable, where nothing counts in between */
+TEST_F(pma, each_counter_is_set_by_itself)
+{
+	__u16 lid = self->fabric.sw_lid;
+	__u8 port = self->fabric.spare;
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		ASSERT_EQ(0, counter(self, lid, port, i))
+			TH_LOG("attribute 0x%x byte %d", fields[i].attr, fields[i].offset);
+		ASSERT_EQ(0, counter_set(self, lid, port, i, value_of(i)));
+		for (j = 0; j < ARRAY_SIZE(fields); j++)
+			EXPECT_EQ(j <= i ? value_of(j) : 0, counter(self, lid, port, j))
+				TH_LOG("attribute 0x%x byte %d, after 0x%x byte %d", fields[j].attr,
+				       fields[j].offset, fields[i].attr, fields[i].offset);
+	}
+
+	/* As perfquery clears them */
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		__u8 data[PMA_SIZE] = { [1] = port, [2] = 0xff, [3] = 0xff };
+
+		if (i && fields[i].attr == fields[i - 1].attr)
+			continue;
+		memset(fields[i].attr == PMA_PORT_COUNTERS ? &data[18] : &data[6], 0xff,
+		       fields[i].attr == PMA_PORT_COUNTERS ? 1 :
+		       fields[i].attr == PMA_PORT_COUNTERS_EXT ? 2 : 0);
+		ASSERT_EQ(0, pma(self, lid, MAD_SET, fields[i].attr, data));
+	}
+	for (i = 0; i < ARRAY_SIZE(fields); i++)
+		EXPECT_EQ(0, counter(self, lid, port, i));
+}
+
+/* A counter that is at its end stays there */
+TEST_F(pma, counters_stop)
+{
+	__u16 lid = self->fabric.sw_lid;
+	__u8 data[PMA_SIZE] = {};
+	int i;
+
+	ASSERT_EQ(0, counter_set(self, lid, 2, XMIT_PKTS, 0xfffffffe));
+	ASSERT_EQ(0, counter_set(self, lid, 2, XMIT_DATA, 0xfffffff0));
+	ASSERT_EQ(0, counter_set(self, lid, 2, LINK_DOWNED, 254));
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, pma(self, self->fabric.lid[1], MAD_GET, PMA_CLASS_PORT_INFO, data));
+	EXPECT_EQ(0xffffffff, counter(self, lid, 2, XMIT_PKTS));
+	EXPECT_EQ(0xffffffff, counter(self, lid, 2, XMIT_DATA));
+	for (i = 0; i < 3; i++) {
+		umad_fabric_fault("h2 1 link down");
+		umad_fabric_fault("h2 1 link up");
+	}
+	EXPECT_EQ(255, counter(self, lid, 2, LINK_DOWNED));
+	EXPECT_EQ(3, counter(self, lid, 2, EXT_LINK_DOWNED));
+}
+
+TEST_F(pma, all_ports_together)
+{
+	__u16 lid = self->fabric.sw_lid;
+
+	ASSERT_EQ(0, counter_set(self, lid, 2, LINK_DOWNED, 1));
+	ASSERT_EQ(0, counter_set(self, lid, 4, LINK_DOWNED, 2));
+	EXPECT_EQ(3, counter(self, lid, ALL_PORTS, LINK_DOWNED));
+	ASSERT_EQ(0, counter_set(self, lid, 2, SYMBOL_ERRORS, 0xfff0));
+	ASSERT_EQ(0, counter_set(self, lid, 4, SYMBOL_ERRORS, 0x0010));
+	EXPECT_EQ(0xffff, counter(self, lid, ALL_PORTS, SYMBOL_ERRORS));
+	ASSERT_EQ(0, counter_set(self, lid, ALL_PORTS, OVERRUNS, 3));
+	EXPECT_EQ(3, counter(self, lid, 1, OVERRUNS));
+	EXPECT_EQ(12, counter(self, lid, ALL_PORTS, OVERRUNS));
+}
+
+/* Sent, and lost on its way */
+#define pma_lost(self, to) do {						\
+	const __u8 __data[PMA_SIZE] = {};				\
+	struct umad_msg __msg = pma_msg(self, to, MAD_GET, PMA_CLASS_PORT_INFO, __data); \
+									\
+	__msg.hdr.timeout_ms = UMAD_QUIET_MS;				\
+	umad_write(&(self)->file, &__msg);				\
+	umad_read_timeout(&(self)->file, &__msg);			\
+} while (0)
+
+TEST_F(pma, details_of_relay_errors)
+{
+	__u16 lid = self->fabric.sw_lid;
+	__u8 block[64] = {};
+
+	ASSERT_EQ(0, counter(self, lid, 1, RELAY_ERRORS));
+	pma_lost(self, NOWHERE);
+	EXPECT_EQ(1, counter(self, lid, 1, RELAY_ERRORS));
+	EXPECT_EQ(1, counter(self, lid, 1, DLID_MAPPING));
+	EXPECT_EQ(0, counter(self, lid, 1, LOOPING));
+
+	/* Back by where it came from */
+	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_LINEAR_FWD, 0, block);
+	block[3] = 1;
+	umad_smp_set(&self->sm, &umad_fabric_to_switch, SMP_LINEAR_FWD, 0, block);
+	pma_lost(self, 3);
+	EXPECT_EQ(2, counter(self, lid, 1, RELAY_ERRORS));
+	EXPECT_EQ(1, counter(self, lid, 1, DLID_MAPPING));
+	EXPECT_EQ(1, counter(self, lid, 1, LOOPING));
+}
+
+/* The second host and its port of the switch, after their link has trained */
+static int activate_host(FIXTURE_DATA(pma) *self)
+{
+	struct umad_path path = umad_fabric_path(&self->fabric, 1);
+	__u16 lid = self->fabric.lid[1], sm_lid = self->fabric.lid[0];
+
+	return umad_sm_set_port(&self->sm, &path, 1, lid, 0, sm_lid, PORT_ARMED) ?:
+	       umad_sm_set_port(&self->sm, &path, 1, lid, 0, sm_lid, PORT_ACTIVE);
+}
+
+static int activate_switch(FIXTURE_DATA(pma) *self)
+{
+	const struct umad_path *path = &umad_fabric_to_switch;
+
+	return umad_sm_set_port(&self->sm, path, 2, 0, 0, 0, PORT_ARMED) ?:
+	       umad_sm_set_port(&self->sm, path, 2, 0, 0, 0, PORT_ACTIVE);
+}
+
+TEST_F(pma, details_of_discards_and_receive_errors)
+{
+	__u16 lid = self->fabric.sw_lid, host = self->fabric.lid[1];
+
+	/* The link has trained, and is not active */
+	umad_fabric_fault("h2 1 link down");
+	umad_fabric_fault("h2 1 link up");
+	pma_lost(self, host);
+	EXPECT_EQ(1, counter(self, lid, 2, XMIT_DISCARDS));
+	EXPECT_EQ(1, counter(self, lid, 2, INACTIVE));
+
+	/* The switch sends, and the host is not ready */
+	ASSERT_EQ(0, activate_switch(self));
+	pma_lost(self, host);
+	ASSERT_EQ(0, activate_host(self));
+	EXPECT_EQ(1, counter(self, host, 1, RCV_ERRORS));
+	EXPECT_EQ(1, counter(self, host, 1, MALFORMED));
+	EXPECT_EQ(1, counter(self, lid, 2, XMIT_DISCARDS));
+}
+
+/* Power takes counters along */
+TEST_F(pma, counters_start_anew)
+{
+	__u16 lid = self->fabric.lid[1];
+
+	ASSERT_EQ(0, counter_set(self, lid, 1, SYMBOL_ERRORS, 7));
+	ASSERT_EQ(0, counter_set(self, lid, 1, EXT_SYMBOL_ERRORS, 8));
+	EXPECT_EQ(7, counter(self, lid, 1, SYMBOL_ERRORS));
+	umad_fabric_fault("h2 unplug");
+	umad_fabric_fault("h2 plug");
+	ASSERT_EQ(0, activate_host(self));
+	ASSERT_EQ(0, activate_switch(self));
+	EXPECT_EQ(0, counter(self, lid, 1, SYMBOL_ERRORS));
+	EXPECT_EQ(0, counter(self, lid, 1, EXT_SYMBOL_ERRORS));
+	EXPECT_EQ(0, counter(self, lid, 1, LINK_DOWNED));
+}
+
+/* AllPortSelect, extended width, PortXmitWait, QP1Dropped; the errors, too, have 64 bits */
+TEST_F(pma, promises)
+{
+	__u8 data[PMA_SIZE] = {};
+
+	ASSERT_EQ(0, pma(self, self->fabric.sw_lid, MAD_GET, PMA_CLASS_PORT_INFO, data));
+	EXPECT_EQ(1 << 8 | 1 << 9 | 1 << 12 | 1 << 15, data[2] << 8 | data[3]);
+	EXPECT_EQ(1 << 1, (data[4] << 24 | data[5] << 16 | data[6] << 8 | data[7]) >> 5);
+}
+
+TEST_HARNESS_MAIN
