@@ -9,7 +9,7 @@
 examples=/usr/share/doc/ibsim-utils/net-examples
 [ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
 files=$(find "$examples" -name 'net*' -type f | sort)
-plan $(($(wc -l <<<"$files") + 27))
+plan $(($(wc -l <<<"$files") + 28))
 
 load topology=none switch_devices=Y || bail "cannot load ib_madsim"
 
@@ -136,6 +136,25 @@ widths()
 	fi
 }
 check "widths and speeds: as the diagnostics see them" widths
+
+# path_rate FROM TO CODE: what opensm makes of it for who wants to send
+path_rate()
+{
+	says "rate\.+0x[08]?$3\$" \
+		saquery -C "$(device D)" -P 1 --src-to-dst "$1:$2"
+}
+path_rates()
+{
+	"$madsim_load" -n wide -d 9 "$tmp/wide"
+	trap 'sm_end paths; "$madsim_load" -r wide' EXIT
+	sm_start paths "$(device D)"
+	until_true 30 state_is "$(device D)" 1 ACTIVE
+	until_true 30 state_is "$(device F)" 1 ACTIVE
+	until_true 30 path_rate D F C	# 56 Gb/s
+	path_rate D B 6			# 20 Gb/s
+	path_rate B D 6
+}
+check "widths and speeds: path records" path_rates
 
 # The same but for what the diagnostics of some releases do not know: XDR, and
 # FDR10 of a device that is none of Mellanox's

@@ -413,6 +413,8 @@ static void madsim_switch_reset(struct madsim_switch *sw)
 	memset(info, 0, sizeof(*info));
 	info->lft_cap = cpu_to_be16(MADSIM_LFT_SIZE);
 	info->mft_cap = cpu_to_be16(MADSIM_MFT_SIZE);
+	info->partition_cap = cpu_to_be16(MADSIM_PKEYS);
+	info->flags = MADSIM_SW_ENFORCE_CAP;
 	info->default_port = MADSIM_LFT_NONE;
 	info->default_mcast_primary = MADSIM_LFT_NONE;
 	info->default_mcast_other = MADSIM_LFT_NONE;

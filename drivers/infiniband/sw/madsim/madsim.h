@@ -50,7 +50,7 @@
 #define MADSIM_MAX_PORTS	254	/* of a switch; 255 is "none" in LFTs */
 #define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
 
-/* Of nodes that say nothing else; an OUI with the bit of local administration */
+/* If a node is not told; an OUI with the bit of local administration */
 #define MADSIM_VENDOR_ID	0x025349
 #define MADSIM_DEVICE_ID	0x4d53
 
@@ -313,6 +313,13 @@ struct madsim_switch_info {
 
 #define MADSIM_SW_STATE_CHANGE	0x04
 
+/* Flags of SwitchInfo: can check the P_Keys of what comes in, and goes out */
+#define MADSIM_SW_ENFORCE_CAP	0xc0
+
+/* The components of one bit behind OperVLs that ask it to */
+#define MADSIM_ENFORCE_IN	0x8
+#define MADSIM_ENFORCE_OUT	0x4
+
 /**
  * struct madsim_switch - what a node has if it is a switch; fabric->lock
  * @info:	SwitchInfo
@@ -532,6 +539,7 @@ enum madsim_pi {
 	MADSIM_PI_INIT_TYPE_REPLY = MADSIM_HIGH(inittypereply_mtucap),
 	MADSIM_PI_MTU_CAP = MADSIM_LOW(inittypereply_mtucap),
 	MADSIM_PI_OPER_VLS = MADSIM_HIGH(operationalvl_pei_peo_fpi_fpo),
+	MADSIM_PI_ENFORCE = MADSIM_LOW(operationalvl_pei_peo_fpi_fpo),
 };
 
 static inline u8 madsim_pi_get(const struct ib_port_info *pi, enum madsim_pi c)
@@ -619,6 +627,17 @@ static inline bool madsim_lid_is_mine(const struct madsim_port *port, u16 lid)
 static inline bool madsim_lid_is_multicast(u16 lid)
 {
 	return lid >= MADSIM_LID_MULTICAST && lid != MADSIM_LID_PERMISSIVE;
+}
+
+/*
+ * SLtoVLMappingTable between two ports of a switch. A channel adapter has one
+ * for each port that it sends by.
+ */
+static inline u8 *madsim_sl2vl(const struct madsim_node *node, u8 in, u8 out)
+{
+	unsigned int at = node->sw ? in * (node->nports + 1) + out : out;
+
+	return &node->sl2vl[at * MADSIM_SLS / 2];
 }
 
 /* The port that the linear table has for a LID. It ends with LinearFDBTop */

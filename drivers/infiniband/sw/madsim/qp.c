@@ -397,7 +397,8 @@ static int madsim_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	pkt->dlid = madsim_ah_dlid(attr);
 	pkt->slid = pkt->dlid == MADSIM_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE :
 			madsim_lid(port) | rdma_ah_get_path_bits(attr);
-	pkt->sl = rdma_ah_get_sl(attr);
+	/* On the wire it has four bits, whatever was asked for */
+	pkt->sl = rdma_ah_get_sl(attr) % MADSIM_SLS;
 	pkt->src_qpn = qp->ibqp.qp_num;
 	pkt->dst_qpn = ud->remote_qpn;
 	pkt->pkey = be16_to_cpu(port->pkeys[ud->pkey_index]);

@@ -111,7 +111,7 @@ static bool madsim_pkey_matches(u16 a, u16 b)
 
 /**
  * madsim_find_pkey - look for the entry of a port that lets a packet in
- * @port: an end port
+ * @port: an end port, or one of a switch that checks P_Keys
  * @pkey: the packet's P_Key
  *
  * Context: any; fabric->lock is held.
@@ -134,6 +134,61 @@ int madsim_find_pkey(const struct madsim_port *port, u16 pkey)
 		limited = i;
 	}
 	return limited;
+}
+
+/*
+ * Whether a packet that came in at @in has a virtual lane at @out: its SL maps
+ * to one, and that is in operation. VL15 is for subnet management alone.
+ */
+static bool madsim_has_vl(const struct madsim_port *in,
+			  const struct madsim_port *out,
+			  const struct madsim_packet *pkt)
+{
+	u8 pair = madsim_sl2vl(out->node, in->num, out->num)[pkt->sl / 2];
+	u8 vl = pkt->sl & 1 ? pair & 0xf : pair >> 4;
+	u8 lanes = BIT(madsim_pi_get(&out->info, MADSIM_PI_OPER_VLS) - 1);
+
+	return vl < 15 && vl < lanes;
+}
+
+/*
+ * Whether a switch lets a packet in by @in. The P_Key has the membership of
+ * its sender, and so has the entry for it: only the partition is compared.
+ */
+static bool madsim_may_enter(struct madsim_port *in,
+			     const struct madsim_packet *pkt)
+{
+	unsigned int i;
+
+	if (!(madsim_pi_get(&in->info, MADSIM_PI_ENFORCE) & MADSIM_ENFORCE_IN))
+		return true;
+	for (i = 0; i < MADSIM_PKEYS; i++) {
+		u16 mine = be16_to_cpu(in->pkeys[i]) & 0x7fff;
+
+		if (mine && mine == (pkt->pkey & 0x7fff))
+			return true;
+	}
+	madsim_count(in, MADSIM_RCV_CONSTRAINT_ERRORS);
+	return false;
+}
+
+/* Whether a switch lets a packet that came in at @in out by @out */
+static bool madsim_may_leave(struct madsim_port *in, struct madsim_port *out,
+			     const struct madsim_packet *pkt)
+{
+	if (pkt->smi)
+		return true;
+	if (!madsim_has_vl(in, out, pkt)) {
+		madsim_count_error(in, MADSIM_RELAY_ERRORS,
+				   MADSIM_VL_MAPPING_ERRORS);
+		return false;
+	}
+	if (madsim_pi_get(&out->info, MADSIM_PI_ENFORCE) & MADSIM_ENFORCE_OUT &&
+	    madsim_find_pkey(out, pkt->pkey) < 0) {
+		madsim_count(out, MADSIM_XMIT_CONSTRAINT_ERRORS);
+		return false;
+	}
+	return true;
 }
 
 static void madsim_count_violation(__be16 *counter)
@@ -304,10 +359,12 @@ static void madsim_mft(struct madsim_port *in, struct madsim_packet *pkt)
 	if (in->num && madsim_in_mft(node->sw, pkt->dlid, 0))
 		madsim_deliver(&node->ports[0], in->num, pkt);
 	for (i = 1; i <= node->nports; i++) {
+		struct madsim_port *out = &node->ports[i];
+
 		if (i != in->num && madsim_in_mft(node->sw, pkt->dlid, i) &&
-		    list_empty(&node->ports[i].mcast_link))
-			list_add_tail(&node->ports[i].mcast_link,
-				      &node->fabric->mcast);
+		    list_empty(&out->mcast_link) &&
+		    madsim_may_leave(in, out, pkt))
+			list_add_tail(&out->mcast_link, &node->fabric->mcast);
 	}
 }
 
@@ -316,6 +373,8 @@ static struct madsim_port *madsim_enter_switch(struct madsim_port *in,
 {
 	struct madsim_port *out;
 
+	if (!pkt->smi && !madsim_may_enter(in, pkt))
+		return NULL;
 	if (madsim_lid_is_multicast(pkt->dlid)) {
 		madsim_mft(in, pkt);
 		return NULL;
@@ -328,7 +387,7 @@ static struct madsim_port *madsim_enter_switch(struct madsim_port *in,
 		madsim_deliver(out, in->num, pkt);
 		return NULL;
 	}
-	return out;
+	return out && madsim_may_leave(in, out, pkt) ? out : NULL;
 }
 
 /*
@@ -427,7 +486,7 @@ static void madsim_send_from(struct madsim_port *port,
 	/* A channel adapter has one link, and takes what has its own LID */
 	if (port->node->sw || madsim_lid_is_mine(port, pkt->dlid))
 		madsim_move(port, pkt);
-	else
+	else if (pkt->smi || madsim_has_vl(port, port, pkt))
 		madsim_leave(port, pkt);
 }
 

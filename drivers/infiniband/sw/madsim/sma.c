@@ -266,8 +266,11 @@ static void madsim_set_link(struct madsim_port *port,
 	if (madsim_pi_get(in, MADSIM_PI_NEIGHBOR_MTU))
 		madsim_pi_copy(info, in, MADSIM_PI_NEIGHBOR_MTU);
 	if (madsim_pi_get(in, MADSIM_PI_OPER_VLS))
-		info->operationalvl_pei_peo_fpi_fpo =
-			in->operationalvl_pei_peo_fpi_fpo;
+		madsim_pi_copy(info, in, MADSIM_PI_OPER_VLS);
+	if (port->node->sw)
+		madsim_pi_set(info, MADSIM_PI_ENFORCE,
+			      madsim_pi_get(in, MADSIM_PI_ENFORCE) &
+			      (MADSIM_ENFORCE_IN | MADSIM_ENFORCE_OUT));
 	info->vl_high_limit = in->vl_high_limit;
 	info->vlstallcnt_hoqlife = in->vlstallcnt_hoqlife;
 	info->localphyerrors_overrunerrors = in->localphyerrors_overrunerrors;
@@ -364,14 +367,12 @@ static u16 madsim_sl_to_vl(struct madsim_request *req)
 	u8 *map;
 
 	/* A port of a channel adapter has one table, and needs no modifier */
-	if (!node->sw) {
-		in = 0;
+	if (!node->sw)
 		out = req->port->num;
-	} else if (req->mod >> 16 || in > node->nports || out > node->nports) {
+	else if (req->mod >> 16 || in > node->nports || out > node->nports)
 		return MADSIM_INVALID;
-	}
 
-	map = &node->sl2vl[(in * (node->nports + 1) + out) * MADSIM_SLS / 2];
+	map = madsim_sl2vl(node, in, out);
 	if (req->set)
 		memcpy(map, req->data, MADSIM_SLS / 2);
 	memcpy(req->data, map, MADSIM_SLS / 2);
@@ -438,7 +439,7 @@ static u16 madsim_mcast_fwd(struct madsim_request *req)
 	return MADSIM_OK;
 }
 
-/* The number, whether only switches have it, whether it can be set, its length */
+/* Number, whether only switches have it, whether it can be set, length */
 static const struct madsim_attribute madsim_attributes[] = {
 	{ IB_SMP_ATTR_NODE_DESC, false, false, 64, madsim_node_desc },
 	{ IB_SMP_ATTR_NODE_INFO, false, false, sizeof(struct ib_node_info),

@@ -13,6 +13,10 @@
 #define PMA_XMIT_DISCARD_DETAILS 0x16
 #define PMA_PORT_COUNTERS_EXT	0x1d
 
+#define SMP_SL_TO_VL		0x17
+#define ENFORCE_IN		0x8
+#define ENFORCE_OUT		0x4
+
 #define PMA_DATA		64	/* where the attribute begins in the MAD */
 #define PMA_SIZE		(MAD_SIZE - PMA_DATA)
 #define ALL_PORTS		255
@@ -35,6 +39,8 @@ enum {
 	RCV_ERRORS,
 	RELAY_ERRORS = 5,
 	XMIT_DISCARDS,
+	XMIT_CONSTRAINT_ERRORS,
+	RCV_CONSTRAINT_ERRORS,
 	INTEGRITY = 9,
 	OVERRUNS,
 	XMIT_DATA = 12,
@@ -43,8 +49,9 @@ enum {
 	EXT_LINK_DOWNED = 28,
 	MALFORMED = 41,
 	DLID_MAPPING = 43,
-	LOOPING = 45,
-	INACTIVE = 46,
+	VL_MAPPING,
+	LOOPING,
+	INACTIVE,
 };
 
 #define PC(offset, bits, select) { PMA_PORT_COUNTERS, offset, bits, select }
@@ -243,7 +250,7 @@ static __u64 value_of(int which)
 /* On a port without a cable, where nothing counts in between */
 TEST_F(pma, each_counter_is_set_by_itself)
 {
-	__u16 lid = self->fabric.sw_lid;
+	__u16 lid = self->fabric.sw.lid;
 	__u8 port = self->fabric.spare;
 	unsigned int i, j;
 
@@ -275,7 +282,7 @@ TEST_F(pma, each_counter_is_set_by_itself)
 /* A counter that is at its end stays there */
 TEST_F(pma, counters_stop)
 {
-	__u16 lid = self->fabric.sw_lid;
+	__u16 lid = self->fabric.sw.lid;
 	__u8 data[PMA_SIZE] = {};
 	int i;
 
@@ -283,7 +290,7 @@ TEST_F(pma, counters_stop)
 	ASSERT_EQ(0, counter_set(self, lid, 2, XMIT_DATA, 0xfffffff0));
 	ASSERT_EQ(0, counter_set(self, lid, 2, LINK_DOWNED, 254));
 	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, pma(self, self->fabric.lid[1], MAD_GET, PMA_CLASS_PORT_INFO, data));
+		ASSERT_EQ(0, pma(self, self->fabric.host[1].lid, MAD_GET, PMA_CLASS_PORT_INFO, data));
 	EXPECT_EQ(0xffffffff, counter(self, lid, 2, XMIT_PKTS));
 	EXPECT_EQ(0xffffffff, counter(self, lid, 2, XMIT_DATA));
 	for (i = 0; i < 3; i++) {
@@ -296,7 +303,7 @@ TEST_F(pma, counters_stop)
 
 TEST_F(pma, all_ports_together)
 {
-	__u16 lid = self->fabric.sw_lid;
+	__u16 lid = self->fabric.sw.lid;
 
 	ASSERT_EQ(0, counter_set(self, lid, 2, LINK_DOWNED, 1));
 	ASSERT_EQ(0, counter_set(self, lid, 4, LINK_DOWNED, 2));
@@ -321,7 +328,7 @@ TEST_F(pma, all_ports_together)
 
 TEST_F(pma, details_of_relay_errors)
 {
-	__u16 lid = self->fabric.sw_lid;
+	__u16 lid = self->fabric.sw.lid;
 	__u8 block[64] = {};
 
 	ASSERT_EQ(0, counter(self, lid, 1, RELAY_ERRORS));
@@ -331,9 +338,9 @@ TEST_F(pma, details_of_relay_errors)
 	EXPECT_EQ(0, counter(self, lid, 1, LOOPING));
 
 	/* Back by where it came from */
-	umad_smp_get(&self->sm, &umad_fabric_to_switch, SMP_LINEAR_FWD, 0, block);
+	umad_smp_get(&self->sm, &umad_to_next, SMP_LINEAR_FWD, 0, block);
 	block[3] = 1;
-	umad_smp_set(&self->sm, &umad_fabric_to_switch, SMP_LINEAR_FWD, 0, block);
+	umad_smp_set(&self->sm, &umad_to_next, SMP_LINEAR_FWD, 0, block);
 	pma_lost(self, 3);
 	EXPECT_EQ(2, counter(self, lid, 1, RELAY_ERRORS));
 	EXPECT_EQ(1, counter(self, lid, 1, DLID_MAPPING));
@@ -344,7 +351,7 @@ TEST_F(pma, details_of_relay_errors)
 static int activate_host(FIXTURE_DATA(pma) *self)
 {
 	struct umad_path path = umad_fabric_path(&self->fabric, 1);
-	__u16 lid = self->fabric.lid[1], sm_lid = self->fabric.lid[0];
+	__u16 lid = self->fabric.host[1].lid, sm_lid = self->fabric.host[0].lid;
 
 	return umad_sm_set_port(&self->sm, &path, 1, lid, 0, sm_lid, PORT_ARMED) ?:
 	       umad_sm_set_port(&self->sm, &path, 1, lid, 0, sm_lid, PORT_ACTIVE);
@@ -352,7 +359,7 @@ static int activate_host(FIXTURE_DATA(pma) *self)
 
 static int activate_switch(FIXTURE_DATA(pma) *self)
 {
-	const struct umad_path *path = &umad_fabric_to_switch;
+	const struct umad_path *path = &umad_to_next;
 
 	return umad_sm_set_port(&self->sm, path, 2, 0, 0, 0, PORT_ARMED) ?:
 	       umad_sm_set_port(&self->sm, path, 2, 0, 0, 0, PORT_ACTIVE);
@@ -360,7 +367,7 @@ static int activate_switch(FIXTURE_DATA(pma) *self)
 
 TEST_F(pma, details_of_discards_and_receive_errors)
 {
-	__u16 lid = self->fabric.sw_lid, host = self->fabric.lid[1];
+	__u16 lid = self->fabric.sw.lid, host = self->fabric.host[1].lid;
 
 	/* The link has trained, and is not active */
 	umad_fabric_fault("h2 1 link down");
@@ -381,7 +388,7 @@ TEST_F(pma, details_of_discards_and_receive_errors)
 /* Power takes counters along */
 TEST_F(pma, counters_start_anew)
 {
-	__u16 lid = self->fabric.lid[1];
+	__u16 lid = self->fabric.host[1].lid;
 
 	ASSERT_EQ(0, counter_set(self, lid, 1, SYMBOL_ERRORS, 7));
 	ASSERT_EQ(0, counter_set(self, lid, 1, EXT_SYMBOL_ERRORS, 8));
@@ -395,12 +402,115 @@ TEST_F(pma, counters_start_anew)
 	EXPECT_EQ(0, counter(self, lid, 1, LINK_DOWNED));
 }
 
+/* Whether the second host answers to an SL: 0, or -1 */
+static int ask_by_sl(FIXTURE_DATA(pma) *self, __u8 sl)
+{
+	const __u8 data[PMA_SIZE] = {};
+	struct umad_msg msg = pma_msg(self, self->fabric.host[1].lid, MAD_GET, PMA_CLASS_PORT_INFO,
+				      data);
+
+	msg.hdr.sl = sl;
+	msg.hdr.timeout_ms = UMAD_QUIET_MS;
+	if (_umad_write(&self->file, &msg) < 0 ||
+	    !umad_readable(&self->file, UMAD_SOON_MS) || _umad_read(&self->file, &msg) < 0)
+		return -2;
+	return msg.hdr.status ? -1 : 0;
+}
+
+/* An SL that maps to VL15, or to a VL that is not in operation, leads nowhere */
+TEST_F(pma, virtual_lanes)
+{
+	struct umad_path here = { 0 };
+	struct umad_port_info info = {};
+	__u16 lid = self->fabric.sw.lid;
+	__u8 map[64] = {};
+
+	umad_smp_get(&self->sm, &umad_to_next, SMP_SL_TO_VL, 1 << 8 | 2, map);
+	EXPECT_EQ(0x01, map[0]);
+	EXPECT_EQ(0x23, map[1]);
+	map[1] |= 0x0f;
+	umad_smp_set(&self->sm, &umad_to_next, SMP_SL_TO_VL, 1 << 8 | 2, map);
+	EXPECT_EQ(0, ask_by_sl(self, 2));
+	EXPECT_EQ(0, ask_by_sl(self, 0xf2));
+	EXPECT_EQ(0, counter(self, lid, 1, RELAY_ERRORS));
+	EXPECT_EQ(-1, ask_by_sl(self, 3));
+	EXPECT_EQ(1, counter(self, lid, 1, RELAY_ERRORS));
+	EXPECT_EQ(1, counter(self, lid, 1, VL_MAPPING));
+
+	/* VL0 and VL1 alone */
+	umad_smp_get(&self->sm, &umad_to_next, SMP_PORT_INFO, 2, &info);
+	info.operational_vls = 2 << 4;
+	info.speed_supported_state &= 0xf0;
+	info.phys_state_down_default &= 0x0f;
+	umad_smp_set(&self->sm, &umad_to_next, SMP_PORT_INFO, 2, &info);
+	EXPECT_EQ(0, ask_by_sl(self, 1));
+	EXPECT_EQ(-1, ask_by_sl(self, 2));
+	EXPECT_EQ(2, counter(self, lid, 1, VL_MAPPING));
+
+	/* It does not even leave the host */
+	umad_smp_get(&self->sm, &here, SMP_SL_TO_VL, 0, map);
+	map[0] |= 0x0f;
+	umad_smp_set(&self->sm, &here, SMP_SL_TO_VL, 0, map);
+	EXPECT_EQ(-1, ask_by_sl(self, 1));
+	EXPECT_EQ(0, ask_by_sl(self, 0));
+	EXPECT_EQ(2, counter(self, lid, 1, RELAY_ERRORS));
+}
+
+/* What the switch is to check at the port of the second host, and by which P_Key */
+static int enforce(FIXTURE_DATA(pma) *self, __u8 what, __u16 pkey)
+{
+	const struct umad_path *path = &umad_to_next;
+	struct umad_port_info info = {};
+	__be16 table[32] = { htobe16(pkey) };
+	int status;
+
+	status = umad_smp(&self->sm, path, 0, MAD_SET, SMP_PKEY_TABLE, 2 << 16, table);
+	if (!status)
+		status = umad_smp(&self->sm, path, 0, MAD_GET, SMP_PORT_INFO, 2, &info);
+	if (status)
+		return status;
+	info.operational_vls = what;
+	info.speed_supported_state &= 0xf0;
+	info.phys_state_down_default &= 0x0f;
+	status = umad_smp(&self->sm, path, 0, MAD_SET, SMP_PORT_INFO, 2, &info);
+	return status ?: (info.operational_vls & 0xf) != what;
+}
+
+TEST_F(pma, partitions_at_a_switch)
+{
+	__u16 lid = self->fabric.sw.lid;
+	__u8 info[64] = {};
+
+	/* PartitionEnforcementCap, and both directions */
+	umad_smp_get(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, info);
+	EXPECT_EQ(32, info[14] << 8 | info[15]);
+	EXPECT_EQ(0xc0, info[16] & 0xf0);
+
+	/* Nobody of another partition is heard at that port, and nobody there */
+	ASSERT_EQ(0, enforce(self, ENFORCE_OUT, 0x8001));
+	EXPECT_EQ(-1, ask_by_sl(self, 0));
+	EXPECT_EQ(1, counter(self, lid, 2, XMIT_CONSTRAINT_ERRORS));
+	EXPECT_EQ(0, counter(self, lid, 2, RCV_CONSTRAINT_ERRORS));
+	ASSERT_EQ(0, enforce(self, ENFORCE_IN, 0x8001));
+	EXPECT_EQ(-1, ask_by_sl(self, 0));
+	EXPECT_EQ(1, counter(self, lid, 2, XMIT_CONSTRAINT_ERRORS));
+	EXPECT_EQ(1, counter(self, lid, 2, RCV_CONSTRAINT_ERRORS));
+
+	/* A limited member of the same partition, and no check at all */
+	ASSERT_EQ(0, enforce(self, ENFORCE_IN | ENFORCE_OUT, 0x7fff));
+	EXPECT_EQ(0, ask_by_sl(self, 0));
+	ASSERT_EQ(0, enforce(self, 0, 0x8001));
+	EXPECT_EQ(0, ask_by_sl(self, 0));
+	EXPECT_EQ(1, counter(self, lid, 2, XMIT_CONSTRAINT_ERRORS));
+	EXPECT_EQ(1, counter(self, lid, 2, RCV_CONSTRAINT_ERRORS));
+}
+
 /* AllPortSelect, extended width, PortXmitWait, QP1Dropped; the errors, too, have 64 bits */
 TEST_F(pma, promises)
 {
 	__u8 data[PMA_SIZE] = {};
 
-	ASSERT_EQ(0, pma(self, self->fabric.sw_lid, MAD_GET, PMA_CLASS_PORT_INFO, data));
+	ASSERT_EQ(0, pma(self, self->fabric.sw.lid, MAD_GET, PMA_CLASS_PORT_INFO, data));
 	EXPECT_EQ(1 << 8 | 1 << 9 | 1 << 12 | 1 << 15, data[2] << 8 | data[3]);
 	EXPECT_EQ(1 << 1, (data[4] << 24 | data[5] << 16 | data[6] << 8 | data[7]) >> 5);
 }
