@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 14
+plan 15
 
 # H1 has no device, S1 neither: the model answers for them
 load topology=star devices=3 || bail "cannot load ib_madsim"
@@ -44,6 +44,7 @@ check "a limited member does not hear another" unanswered \
 # opensm has the switch look at the P_Keys of what it sends to hosts
 check "which the switch counts" says "^PortXmitConstraintErrors:\.*[1-9]" \
 	perfquery $full "$sw" 1
+check "and tells opensm" until_true 10 grep -q "num:259" "$tmp/sm.log"
 check "and the host does not see" says "^0$" violations "$h1" 1
 sm_end sm
 check "unload" unload

@@ -19,6 +19,10 @@ static struct dentry *madsim_debugfs;
 
 static const char * const madsim_fault_names[MADSIM_FAULT_KINDS] = {
 	[MADSIM_FAULT_DROP] = "drop",
+	[MADSIM_FAULT_SYMBOL] = "symbol",
+	[MADSIM_FAULT_CRC] = "crc",
+	[MADSIM_FAULT_OVERRUN] = "overrun",
+	[MADSIM_FAULT_FLOW] = "flow",
 	[MADSIM_FAULT_DUPLICATE] = "duplicate",
 	[MADSIM_FAULT_DELAY] = "delay",
 	[MADSIM_FAULT_REORDER] = "reorder",

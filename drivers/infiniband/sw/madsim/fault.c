@@ -146,8 +146,40 @@ static bool madsim_hits(struct madsim_fault *fault, enum madsim_fault_kind kind)
 }
 
 /**
+ * madsim_fault_drops - whether a port drops the next packet instead of sending it
+ * @port: the port, with port->fault
+ *
+ * Context: any; fabric->lock is held.
+ */
+bool madsim_fault_drops(struct madsim_port *port)
+{
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	if (!madsim_hits(port->fault, MADSIM_FAULT_DROP))
+		return false;
+	port->fault->rule[MADSIM_FAULT_DROP].injected++;
+	return true;
+}
+
+/* Whether the far end loses the packet by an error that it notices */
+static bool madsim_fault_errors(struct madsim_port *port)
+{
+	struct madsim_fault *fault = port->fault;
+	enum madsim_fault_kind kind;
+	bool lost = false;
+
+	for (kind = MADSIM_FAULT_SYMBOL; kind <= MADSIM_FAULT_FLOW; kind++) {
+		if (!madsim_hits(fault, kind))
+			continue;
+		fault->rule[kind].injected++;
+		lost |= madsim_link_error(port->peer, kind);
+	}
+	return lost;
+}
+
+/**
  * madsim_fault_inject - do to a packet what the faults of a port ask for
- * @port: the port it leaves by, with port->fault
+ * @port: the port it has left by, with port->fault; the link is up
  * @pkt: the packet, may come out changed
  *
  * Context: any; fabric->lock is held.
@@ -159,10 +191,8 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (madsim_hits(fault, MADSIM_FAULT_DROP)) {
-		fault->rule[MADSIM_FAULT_DROP].injected++;
+	if (madsim_fault_errors(port))
 		return true;
-	}
 	if (madsim_hits(fault, MADSIM_FAULT_CORRUPT)) {
 		u32 bit = prandom_u32_state(&fault->rnd) %
 			  (pkt->len * BITS_PER_BYTE);

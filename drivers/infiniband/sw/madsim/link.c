@@ -17,7 +17,7 @@
 static const u32 madsim_cap_mask =
 	IB_PORT_TRAP_SUP | IB_PORT_SL_MAP_SUP | IB_PORT_SYS_IMAGE_GUID_SUP |
 	IB_PORT_CLIENT_REG_SUP | IB_PORT_CAP_MASK_NOTICE_SUP |
-	IB_PORT_OTHER_LOCAL_CHANGES_SUP | IB_PORT_AUTO_MIGR_SUP;
+	IB_PORT_OTHER_LOCAL_CHANGES_SUP;
 
 /**
  * madsim_port_reset - bring a port into the state after power-on
@@ -52,6 +52,8 @@ void madsim_port_reset(struct madsim_port *port)
 	madsim_pi_set(info, MADSIM_PI_OPER_VLS, MADSIM_VL_CAP);
 	info->clientrereg_resv_subnetto = MADSIM_SUBNET_TIMEOUT;
 	info->resv_resptimevalue = MADSIM_RESP_TIME;
+	port->crc_errors = 0;
+	port->overruns = 0;
 	port->mkey_expires = 0;
 	memset(&port->counters, 0, sizeof(port->counters));
 	port->trap_pending = 0;
@@ -214,6 +216,58 @@ void madsim_link_request(struct madsim_port *port, u8 phys)
 		madsim_port_lose(port->peer);
 	madsim_pi_set(&port->info, MADSIM_PI_PHYS_STATE, phys);
 	madsim_link_update(port);
+}
+
+/* One error more than PortInfo allows is worth a notice */
+static void madsim_link_exceeded(struct madsim_port *port, u8 *errors, u8 limit,
+				 enum madsim_counter counter,
+				 enum madsim_trap trap)
+{
+	if (++*errors <= limit)
+		return;
+	*errors = 0;
+	madsim_count(port, counter);
+	madsim_trap_link_error(port, trap);
+}
+
+/**
+ * madsim_link_error - let a port notice an error of its link
+ * @port: the receiving port
+ * @error: one of the faults from %MADSIM_FAULT_SYMBOL to %MADSIM_FAULT_FLOW
+ *
+ * Context: any; fabric->lock is held.
+ * Return: true if the packet that is on the link is lost.
+ */
+bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error)
+{
+	u8 limits = port->info.localphyerrors_overrunerrors;
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	switch (error) {
+	case MADSIM_FAULT_CRC:
+		madsim_count(port, MADSIM_RCV_ERRORS);
+		madsim_count(port, MADSIM_LOCAL_PHYSICAL_ERRORS);
+		madsim_link_exceeded(port, &port->crc_errors, limits >> 4,
+				     MADSIM_LINK_INTEGRITY_ERRORS,
+				     MADSIM_TRAP_INTEGRITY);
+		return true;
+	case MADSIM_FAULT_OVERRUN:
+		madsim_count(port, MADSIM_RCV_ERRORS);
+		madsim_count(port, MADSIM_OVERRUN_ERRORS);
+		madsim_link_exceeded(port, &port->overruns, limits & 0xf,
+				     MADSIM_EXCESSIVE_OVERRUNS,
+				     MADSIM_TRAP_OVERRUN);
+		return true;
+	case MADSIM_FAULT_FLOW:
+		madsim_count(port, MADSIM_LINK_RECOVERIES);
+		madsim_trap_link_error(port, MADSIM_TRAP_FLOW);
+		return true;
+	default:
+		/* Between two packets */
+		madsim_count(port, MADSIM_SYMBOL_ERRORS);
+		return false;
+	}
 }
 
 /**

@@ -127,7 +127,7 @@ enum madsim_counter {
 	MADSIM_XMIT_MCAST,
 	MADSIM_RCV_MCAST,
 	MADSIM_XMIT_WAIT,		/* nothing ever waits here */
-	MADSIM_SYMBOL_ERRORS,		/* nor are there bad symbols */
+	MADSIM_SYMBOL_ERRORS,
 	MADSIM_LINK_RECOVERIES,
 	MADSIM_LINK_DOWNED,
 	MADSIM_RCV_ERRORS,
@@ -137,12 +137,13 @@ enum madsim_counter {
 	MADSIM_XMIT_CONSTRAINT_ERRORS,
 	MADSIM_RCV_CONSTRAINT_ERRORS,
 	MADSIM_LINK_INTEGRITY_ERRORS,
-	MADSIM_BUFFER_OVERRUNS,
+	MADSIM_EXCESSIVE_OVERRUNS,
 	MADSIM_VL15_DROPPED,
 	MADSIM_QP1_DROPPED,
 	/* Of MADSIM_RCV_ERRORS and MADSIM_RELAY_ERRORS */
 	MADSIM_LOCAL_PHYSICAL_ERRORS,
 	MADSIM_MALFORMED_ERRORS,
+	MADSIM_OVERRUN_ERRORS,
 	MADSIM_DLID_MAPPING_ERRORS,
 	MADSIM_VL_MAPPING_ERRORS,
 	MADSIM_LOOPING_ERRORS,
@@ -171,6 +172,10 @@ struct madsim_counters {
 /* What a port may be made to do to packets that leave it over the link */
 enum madsim_fault_kind {
 	MADSIM_FAULT_DROP,
+	MADSIM_FAULT_SYMBOL,
+	MADSIM_FAULT_CRC,
+	MADSIM_FAULT_OVERRUN,
+	MADSIM_FAULT_FLOW,
 	MADSIM_FAULT_DUPLICATE,
 	MADSIM_FAULT_DELAY,
 	MADSIM_FAULT_REORDER,
@@ -208,8 +213,14 @@ enum madsim_verb {
 /* A notice that a port keeps sending until the subnet manager represses it */
 enum madsim_trap {
 	MADSIM_TRAP_LINK_STATE,		/* 128 */
+	MADSIM_TRAP_INTEGRITY,		/* 129 */
+	MADSIM_TRAP_OVERRUN,		/* 130 */
+	MADSIM_TRAP_FLOW,		/* 131 */
 	MADSIM_TRAP_LOCAL_CHANGE,	/* 144 */
 	MADSIM_TRAP_BAD_MKEY,		/* 256 */
+	MADSIM_TRAP_BAD_PKEY,		/* 257 */
+	MADSIM_TRAP_BAD_QKEY,		/* 258 */
+	MADSIM_TRAP_SWITCH_PKEY,	/* 259 */
 	MADSIM_TRAPS
 };
 
@@ -227,6 +238,8 @@ enum madsim_trap {
  * @speed_active: the one that the link has
  * @info:	PortInfo as the subnet manager sees it, but for speeds
  * @cap_mask2:	CapabilityMask2
+ * @crc_errors:	bad packets, less the good ones since
+ * @overruns:	packets in a row that found no buffer
  * @mkey_expires: end of the running M_Key lease in jiffies, 0 if none runs
  * @pkeys:	P_KeyTable
  * @guids:	GUIDInfo; [0] is the port GUID
@@ -253,6 +266,8 @@ struct madsim_port {
 	struct madsim_port *peer;
 	struct ib_port_info info;
 	u16 cap_mask2;
+	u8 crc_errors;
+	u8 overruns;
 	unsigned long mkey_expires;
 	__be16 pkeys[MADSIM_PKEYS];
 	__be64 guids[MADSIM_GUIDS];
@@ -262,7 +277,7 @@ struct madsim_port {
 	struct madsim_fault *fault;
 	struct list_head mcast_link;
 	struct list_head trap_link;
-	u8 trap_pending;
+	u16 trap_pending;
 	u8 trap_left[MADSIM_TRAPS];
 	unsigned long trap_due[MADSIM_TRAPS];
 	struct ib_mad_notice_attr *notice;
@@ -720,6 +735,7 @@ int madsim_unlink(struct madsim_node *node, u32 num);
 void madsim_link_pull(struct madsim_port *port, bool pulled);
 void madsim_link_update(struct madsim_port *port);
 void madsim_link_request(struct madsim_port *port, u8 phys);
+bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error);
 void madsim_port_reset(struct madsim_port *port);
 void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state);
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event);
@@ -776,13 +792,19 @@ enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad);
 /* trap.c: notices */
 void madsim_trap_init(struct madsim_fabric *fabric);
 void madsim_trap_link_state(struct madsim_node *node);
+void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap);
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);
 void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp);
+void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
+			 const struct madsim_packet *pkt);
+void madsim_trap_switch_pkey(struct madsim_port *port,
+			     const struct madsim_packet *pkt);
 void madsim_trap_repress(struct madsim_port *port,
 			 const struct ib_mad_notice_attr *notice);
 
 /* fault.c: fault injection */
 void madsim_fault_init(struct madsim_fabric *fabric);
+bool madsim_fault_drops(struct madsim_port *port);
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_fault_flush(struct madsim_fabric *fabric);
 int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,

@@ -66,6 +66,9 @@ static struct madsim_port *madsim_take(struct madsim_port *out,
 				   MADSIM_MALFORMED_ERRORS);
 		return NULL;
 	}
+	if (in->crc_errors)
+		in->crc_errors--;
+	in->overruns = 0;
 	madsim_count_rcv(in, pkt);
 	return in;
 }
@@ -80,6 +83,11 @@ static struct madsim_port *madsim_cross(struct madsim_port *out,
 	if (madsim_state(out) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ACTIVE)) {
 		madsim_count_error(out, MADSIM_XMIT_DISCARDS,
 				   MADSIM_INACTIVE_DISCARDS);
+		return NULL;
+	}
+	if (unlikely(out->fault) && madsim_fault_drops(out)) {
+		madsim_count_error(out, MADSIM_XMIT_DISCARDS,
+				   MADSIM_HOQ_DISCARDS);
 		return NULL;
 	}
 	madsim_count_xmit(out, pkt);
@@ -169,6 +177,7 @@ static bool madsim_may_enter(struct madsim_port *in,
 			return true;
 	}
 	madsim_count(in, MADSIM_RCV_CONSTRAINT_ERRORS);
+	madsim_trap_switch_pkey(in, pkt);
 	return false;
 }
 
@@ -186,6 +195,7 @@ static bool madsim_may_leave(struct madsim_port *in, struct madsim_port *out,
 	if (madsim_pi_get(&out->info, MADSIM_PI_ENFORCE) & MADSIM_ENFORCE_OUT &&
 	    madsim_find_pkey(out, pkt->pkey) < 0) {
 		madsim_count(out, MADSIM_XMIT_CONSTRAINT_ERRORS);
+		madsim_trap_switch_pkey(out, pkt);
 		return false;
 	}
 	return true;
@@ -214,10 +224,12 @@ static bool madsim_admit(struct madsim_port *port,
 		return false;
 	if (madsim_find_pkey(port, pkt->pkey) < 0) {
 		madsim_count_violation(&port->info.pkey_violations);
+		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
 		return false;
 	}
 	if (pkt->qkey != IB_QP1_QKEY) {
 		madsim_count_violation(&port->info.qkey_violations);
+		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_QKEY, pkt);
 		return false;
 	}
 	return true;

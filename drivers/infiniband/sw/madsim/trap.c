@@ -10,8 +10,52 @@
 #define MADSIM_TRAP_INTERVAL	HZ
 #define MADSIM_TRAP_SENDS	10
 
-/* A port of a switch went up or down: the kernel has no name for this one */
+/* What ib_smi.h has no names for: a port of a switch went up or down */
 #define MADSIM_NOTICE_TRAP_LINK_STATE	cpu_to_be16(128)
+/* A switch has dropped a packet because of its P_Key */
+#define MADSIM_NOTICE_TRAP_SWITCH_PKEY	cpu_to_be16(259)
+
+static const struct {
+	u8 type;
+	__be16 num;
+} madsim_notices[MADSIM_TRAPS] = {
+	[MADSIM_TRAP_LINK_STATE] = {
+		IB_NOTICE_TYPE_URGENT, MADSIM_NOTICE_TRAP_LINK_STATE },
+	[MADSIM_TRAP_INTEGRITY] = {
+		IB_NOTICE_TYPE_URGENT, IB_NOTICE_TRAP_LLI_THRESH },
+	[MADSIM_TRAP_OVERRUN] = {
+		IB_NOTICE_TYPE_URGENT, IB_NOTICE_TRAP_EBO_THRESH },
+	[MADSIM_TRAP_FLOW] = {
+		IB_NOTICE_TYPE_URGENT, IB_NOTICE_TRAP_FLOW_UPDATE },
+	[MADSIM_TRAP_LOCAL_CHANGE] = {
+		IB_NOTICE_TYPE_INFO, IB_NOTICE_TRAP_CAP_MASK_CHG },
+	[MADSIM_TRAP_BAD_MKEY] = {
+		IB_NOTICE_TYPE_SECURITY, IB_NOTICE_TRAP_BAD_MKEY },
+	[MADSIM_TRAP_BAD_PKEY] = {
+		IB_NOTICE_TYPE_SECURITY, IB_NOTICE_TRAP_BAD_PKEY },
+	[MADSIM_TRAP_BAD_QKEY] = {
+		IB_NOTICE_TYPE_SECURITY, IB_NOTICE_TRAP_BAD_QKEY },
+	[MADSIM_TRAP_SWITCH_PKEY] = {
+		IB_NOTICE_TYPE_SECURITY, MADSIM_NOTICE_TRAP_SWITCH_PKEY },
+};
+
+/* The details of trap 259, which ib_mad.h does not have */
+struct madsim_notice_259 {
+	__be16 data_valid;
+	__be16 lid1;
+	__be16 lid2;
+	__be16 pkey;
+	__be32 sl_qp1;
+	__be32 qp2;
+	union ib_gid gid1;
+	union ib_gid gid2;
+	__be16 sw_lid;
+	u8 port_num;
+} __packed;
+
+/* Of data_valid: the LIDs, the P_Key, the SL, the QPs; and the GIDs */
+#define MADSIM_259_VALID	0x03f
+#define MADSIM_259_GIDS		0x0c0
 
 static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
 {
@@ -92,8 +136,7 @@ void madsim_trap_init(struct madsim_fabric *fabric)
 }
 
 static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
-						    enum madsim_trap trap,
-						    u8 type, __be16 num)
+						    enum madsim_trap trap)
 {
 	struct madsim_fabric *fabric = port->node->fabric;
 	struct ib_mad_notice_attr *notice = &port->notice[trap];
@@ -101,10 +144,10 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 	lockdep_assert_held(&fabric->lock);
 
 	memset(notice, 0, sizeof(*notice));
-	notice->generic_type = type;
+	notice->generic_type = madsim_notices[trap].type;
 	notice->prod_type_lsb = port->node->sw ? IB_NOTICE_PROD_SWITCH :
 						 IB_NOTICE_PROD_CA;
-	notice->trap_num = num;
+	notice->trap_num = madsim_notices[trap].num;
 
 	port->trap_left[trap] = MADSIM_TRAP_SENDS;
 	port->trap_due[trap] = jiffies;
@@ -128,11 +171,26 @@ void madsim_trap_link_state(struct madsim_node *node)
 
 	if (!node->powered)
 		return;
-	notice = madsim_trap_raise(port0, MADSIM_TRAP_LINK_STATE,
-				   IB_NOTICE_TYPE_URGENT,
-				   MADSIM_NOTICE_TRAP_LINK_STATE);
+	notice = madsim_trap_raise(port0, MADSIM_TRAP_LINK_STATE);
 	/* Of trap 128 this is the LID; the kernel has names for 129 only */
 	notice->details.ntc_129_131.reserved = port0->info.lid;
+}
+
+/**
+ * madsim_trap_link_error - send trap 129, 130 or 131: too many errors of a link
+ * @port: the port that noticed them
+ * @trap: which
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap)
+{
+	struct madsim_port *end_port = madsim_end_port(port);
+	struct ib_mad_notice_attr *notice;
+
+	notice = madsim_trap_raise(end_port, trap);
+	notice->details.ntc_129_131.lid = end_port->info.lid;
+	notice->details.ntc_129_131.port_num = port->num;
 }
 
 /**
@@ -146,9 +204,7 @@ void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
 {
 	struct ib_mad_notice_attr *notice;
 
-	notice = madsim_trap_raise(port, MADSIM_TRAP_LOCAL_CHANGE,
-				   IB_NOTICE_TYPE_INFO,
-				   IB_NOTICE_TRAP_CAP_MASK_CHG);
+	notice = madsim_trap_raise(port, MADSIM_TRAP_LOCAL_CHANGE);
 	notice->details.ntc_144.lid = port->info.lid;
 	notice->details.ntc_144.new_cap_mask = port->info.cap_mask;
 	if (desc_changed) {
@@ -169,9 +225,7 @@ void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp)
 {
 	struct ib_mad_notice_attr *notice;
 
-	notice = madsim_trap_raise(port, MADSIM_TRAP_BAD_MKEY,
-				   IB_NOTICE_TYPE_SECURITY,
-				   IB_NOTICE_TRAP_BAD_MKEY);
+	notice = madsim_trap_raise(port, MADSIM_TRAP_BAD_MKEY);
 	notice->details.ntc_256.lid = port->info.lid;
 	notice->details.ntc_256.method = smp->method;
 	notice->details.ntc_256.attr_id = smp->attr_id;
@@ -192,6 +246,69 @@ void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp)
 		memcpy(notice->details.ntc_256.dr_rtn_path,
 		       &smp->return_path[1], hops);
 	}
+}
+
+static __be32 madsim_sl_qpn(const struct madsim_packet *pkt)
+{
+	return cpu_to_be32((u32)pkt->sl << 28 | pkt->src_qpn);
+}
+
+/**
+ * madsim_trap_bad_key - send trap 257 or 258: a packet with a wrong key came
+ * @port: the end port
+ * @trap: %MADSIM_TRAP_BAD_PKEY or %MADSIM_TRAP_BAD_QKEY
+ * @pkt: the packet
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
+			 const struct madsim_packet *pkt)
+{
+	u32 key = trap == MADSIM_TRAP_BAD_PKEY ? pkt->pkey : pkt->qkey;
+	struct ib_mad_notice_attr *notice;
+
+	notice = madsim_trap_raise(port, trap);
+	notice->details.ntc_257_258.lid1 = cpu_to_be16(pkt->slid);
+	notice->details.ntc_257_258.lid2 = cpu_to_be16(pkt->dlid);
+	notice->details.ntc_257_258.key = cpu_to_be32(key);
+	notice->details.ntc_257_258.sl_qp1 = madsim_sl_qpn(pkt);
+	notice->details.ntc_257_258.qp2 = cpu_to_be32(pkt->dst_qpn);
+	if (pkt->grh_valid) {
+		notice->details.ntc_257_258.gid1 = pkt->grh.sgid;
+		notice->details.ntc_257_258.gid2 = pkt->grh.dgid;
+	}
+}
+
+/**
+ * madsim_trap_switch_pkey - send trap 259: a switch has dropped a packet because
+ * of its P_Key
+ * @port: the port of the switch that has checked it
+ * @pkt: the packet
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_trap_switch_pkey(struct madsim_port *port,
+			     const struct madsim_packet *pkt)
+{
+	struct madsim_port *port0 = madsim_end_port(port);
+	struct ib_mad_notice_attr *notice;
+	struct madsim_notice_259 *details;
+
+	notice = madsim_trap_raise(port0, MADSIM_TRAP_SWITCH_PKEY);
+	details = (void *)notice->details.raw_data.details;
+	details->data_valid = cpu_to_be16(MADSIM_259_VALID);
+	details->lid1 = cpu_to_be16(pkt->slid);
+	details->lid2 = cpu_to_be16(pkt->dlid);
+	details->pkey = cpu_to_be16(pkt->pkey);
+	details->sl_qp1 = madsim_sl_qpn(pkt);
+	details->qp2 = cpu_to_be32(pkt->dst_qpn);
+	if (pkt->grh_valid) {
+		details->data_valid |= cpu_to_be16(MADSIM_259_GIDS);
+		details->gid1 = pkt->grh.sgid;
+		details->gid2 = pkt->grh.dgid;
+	}
+	details->sw_lid = port0->info.lid;
+	details->port_num = port->num;
 }
 
 /**

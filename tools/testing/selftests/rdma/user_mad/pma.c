@@ -282,7 +282,7 @@ TEST_F(pma, each_counter_is_set_by_itself)
 /* A counter that is at its end stays there */
 TEST_F(pma, counters_stop)
 {
-	__u16 lid = self->fabric.sw.lid;
+	__u16 lid = self->fabric.sw.lid, host = self->fabric.host[1].lid;
 	__u8 data[PMA_SIZE] = {};
 	int i;
 
@@ -290,7 +290,7 @@ TEST_F(pma, counters_stop)
 	ASSERT_EQ(0, counter_set(self, lid, 2, XMIT_DATA, 0xfffffff0));
 	ASSERT_EQ(0, counter_set(self, lid, 2, LINK_DOWNED, 254));
 	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, pma(self, self->fabric.host[1].lid, MAD_GET, PMA_CLASS_PORT_INFO, data));
+		ASSERT_EQ(0, pma(self, host, MAD_GET, PMA_CLASS_PORT_INFO, data));
 	EXPECT_EQ(0xffffffff, counter(self, lid, 2, XMIT_PKTS));
 	EXPECT_EQ(0xffffffff, counter(self, lid, 2, XMIT_DATA));
 	for (i = 0; i < 3; i++) {
