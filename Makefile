@@ -66,7 +66,7 @@ umad_check = $(MAKE) -s -C tools/infiniband/umad-check OUTPUT=$(CURDIR)/build/um
 
 .PHONY: umad-check
 umad-check:
-	@scripts/umad-check
+	@scripts/umad-check $(KSFT_DIR)
 
 .PHONY: install
 install: check-kdir
@@ -125,7 +125,7 @@ series-madsim:
 	@scripts/series/write madsim
 
 series-fixes:
-	@scripts/series/fixes
+	@scripts/series/fixes $(LINUX)
 
 .PHONY: clean
 clean:

@@ -29,7 +29,7 @@ until_true()
 # such an ib_core, where none is loaded yet.
 load_umad()
 {
-	local ko=$top/build/$KERNEL_RELEASE/ib_umad.ko
+	local ko=$top/build/$(uname -r)/ib_umad.ko
 
 	[[ $1 != fixed* ]] || ko=${ko%/*}/fixed/ib_umad.ko
 
@@ -55,7 +55,7 @@ offer_madsim()
 {
 	[ ! -d /sys/module/ib_madsim ] || return 0
 	load configfs
-	export MADSIM_MODULE=$top/build/$KERNEL_RELEASE/ib_madsim.ko
+	export MADSIM_MODULE=$top/build/$(uname -r)/ib_madsim.ko
 }
 
 # On a kernel with sanitizers: look at its log after each program, and for leaks only
@@ -63,8 +63,8 @@ offer_madsim()
 watch_kernel()
 {
 	export AFTER_EACH=$top/scripts/guest/inside/check
-	export UMAD_TIMEOUT=1200 UMAD_SLOW_KERNEL=1 MADSIM_CYCLES=30
+	export UMAD_PACE=slow
 	echo scan=off >/sys/kernel/debug/kmemleak
 }
 
-[ "${KERNEL_RELEASE-}" ] || die "this changes the machine: run it by scripts/guest/run"
+[ -e /.session/booted ] || die "this changes the machine: run it by scripts/guest/run"

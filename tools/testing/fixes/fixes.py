@@ -156,7 +156,7 @@ def respond_while_going(device, verb):
     """Have the MAD layer answer a request, slowly, while its device is removed."""
     index, gid = sorted(gids(device).items())[0]
     umad = Umad(device)
-    run("insmod", os.environ.get("SLOW_VERBS", f"{HERE}/slow_verbs.ko"),
+    run("insmod", f"{HERE}/../../../build/fixes/slow/slow_verbs.ko",
         f"device={device}", f"verb={verb}")
     umad.send(Message(new_mad(UNSERVED_CLASS, GET), gid, index, timeout_ms=1000))
     entered = "/sys/module/slow_verbs/parameters/entered"

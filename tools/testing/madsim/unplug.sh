@@ -7,7 +7,11 @@
 . "$(dirname "$0")/lib.sh"
 
 plan 8
-cycles=${MADSIM_CYCLES:-1000}
+case ${UMAD_PACE-} in
+slow)		cycles=30 ;;
+thorough)	cycles=1000 ;;
+*)		cycles=100 ;;
+esac
 
 # The switch is a device as well, where that can be
 count=4 switch=

@@ -17,7 +17,7 @@ refused()
 kernels_own()
 {
 	modprobe ib_core &&
-		insmod "$(find "/lib/modules/$KERNEL_RELEASE/kernel" -name 'ib_umad.ko*')"
+		insmod "$(find "/lib/modules/$(uname -r)/kernel" -name 'ib_umad.ko*')"
 }
 
 ktap_plan 2

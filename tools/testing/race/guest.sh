@@ -23,7 +23,7 @@ race()
 	echo "$1" >/sys/module/kcsan/parameters/skip_watch
 	echo 100 >/sys/module/kcsan/parameters/udelay_task
 	shift
-	ktap_nested two_threads env UMAD_RACE_MS=500 "$programs/two_threads" "$@"
+	ktap_nested two_threads env UMAD_PACE=thorough "$programs/two_threads" "$@"
 }
 
 # Also those for whose report another one came too early
@@ -55,7 +55,7 @@ kcsan)
 	ktap "no race was seen" no_race ;;
 debug|rt)
 	ktap_plan $([ "$which" = debug ] && echo 4 || echo 2)
-	ktap_nested selftests env UMAD_STRESS_OPS=600 \
+	ktap_nested selftests env UMAD_PACE=slow \
 		$run "$programs" two_threads stress issm fatal stall stall_register
 	# Soft-RoCE takes many seconds for each removal in such a kernel, and with
 	# PREEMPT_RT others take more than a test waits for, too

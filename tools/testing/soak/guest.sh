@@ -141,7 +141,7 @@ mixes()
 {
 	local seed=1
 	while [ -e "$go" ]; do
-		UMAD_STRESS_SEED=$seed UMAD_STRESS_OPS=2000 "$programs/stress" -V rxe >"$tmp/stress.log" 2>&1 ||
+		UMAD_STRESS_SEED=$seed "$programs/stress" -V rxe >"$tmp/stress.log" 2>&1 ||
 			cat "$tmp/stress.log" >>"$tmp/stress.failed"
 		count stress
 		seed=$((seed + 1))

@@ -70,7 +70,9 @@ open_devices_of_any()
 # come by insmod. What else the guest needs is loaded by now.
 install_module()
 {
-	local target=/lib/modules/$KERNEL_RELEASE
+	local target
+
+	target=/lib/modules/$(uname -r)
 
 	rm -f /etc/modprobe.d/guest-umad.conf
 	[ "${UMAD_MODULE-}" ] || return 0

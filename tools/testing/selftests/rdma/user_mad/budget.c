@@ -276,8 +276,8 @@ TEST_F_TIMEOUT(budget, given_back_by_a_full_queue, 600)
 
 	send_plain(self, PROBE);
 	ms = (umad_now_ms() - start) * (UNREAD / PROBE);
-	if (ms > TOO_LONG_MS && !umad_env("UMAD_SLOW"))
-		SKIP(return, "filling the queue would take %lld s here; UMAD_SLOW=1 does it",
+	if (ms > TOO_LONG_MS && !umad_thorough())
+		SKIP(return, "filling the queue would take %lld s here; UMAD_PACE=thorough does it",
 		     ms / 1000);
 	send_plain(self, UNREAD + 64 - PROBE);
 	EXPECT_EQ(UNREAD + 1, umad_fdinfo(&self->file[0], "umad-unread"));

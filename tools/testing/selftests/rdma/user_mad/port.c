@@ -219,7 +219,7 @@ TEST_F(port, issm)
 	char path[64];
 	int fd;
 
-	if (!umad_env("UMAD_ISSM"))
+	if (!umad_shared_issm())
 		SKIP(return, "it was not asked for");
 	umad_issm_dev(&self->port, path);
 	if (access(path, F_OK))

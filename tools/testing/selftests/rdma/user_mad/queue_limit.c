@@ -3,7 +3,7 @@
  * The limit of the receive queue: of more than 200,000 unread MADs the rest is
  * dropped, while timeouts are still reported. Filling the queue takes a while;
  * a machine on which it would take too long says so and skips, unless
- * UMAD_SLOW=1 is in the environment.
+ * UMAD_PACE=thorough is in the environment.
  */
 #define PAIR_ONE_VARIANT
 #include <sched.h>
@@ -119,8 +119,8 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 	for (n = 0; n < PROBE; n += BATCH)
 		ASSERT_EQ(0, send_batch(self, n));
 	ms = (umad_now_ms() - start) * (LIMIT / PROBE);
-	if (ms > TOO_LONG_MS && !umad_env("UMAD_SLOW"))
-		SKIP(return, "filling the queue would take %lld s here; UMAD_SLOW=1 does it",
+	if (ms > TOO_LONG_MS && !umad_thorough())
+		SKIP(return, "filling the queue would take %lld s here; UMAD_PACE=thorough does it",
 		     ms / 1000);
 
 	for (; n < LIMIT + 16 * BATCH; n += BATCH)

@@ -23,11 +23,11 @@
 #
 # -p PORT, or UMAD_PORT=PORT: test this port of the host, such as umad0, by what does
 # not disturb others: nothing is made or loaded, and nothing is set. The port must be
-# ACTIVE.
+# ACTIVE. -p PORT,issm: take its issm for a moment, too.
 #
-# UMAD_TIMEOUT in the environment is how many seconds a program may take, instead
-# of what settings says. UMAD_SLOW_KERNEL=1 makes the longest messages shorter.
-# Both are for kernels with sanitizers.
+# UMAD_PACE=slow in the environment is for kernels with sanitizers: a program may take
+# twenty minutes, and the longest messages are shorter. With UMAD_PACE=thorough nothing
+# is left out because of the time it takes.
 #
 # AFTER_EACH in the environment is a command to run after each program, to look
 # for what it did to the kernel. If it fails, so has the program.
@@ -111,10 +111,11 @@ make_devices()
 }
 
 here=$(dirname "$0")
-limit=${UMAD_TIMEOUT:-$(sed -n 's/^timeout=//p' "$here/settings")}
+limit=$(sed -n 's/^timeout=//p' "$here/settings")
+[ "${UMAD_PACE-}" != slow ] || limit=1200
 
 if [ "$UMAD_PORT" ]; then
-	[ -d "/sys/class/infiniband_mad/$UMAD_PORT" ] ||
+	[ -d "/sys/class/infiniband_mad/${UMAD_PORT%,issm}" ] ||
 		die "there is no port $UMAD_PORT"
 else
 	make_devices

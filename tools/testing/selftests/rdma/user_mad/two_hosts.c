@@ -7,7 +7,7 @@
  * GID is that of the other one. Who asks prints "# stop the peer" when that is
  * to be suspended, and "# continue the peer" when not any longer: somebody who
  * can do that has to read along. It fails when the other one does not come in
- * two minutes, or in UMAD_PEER_SECONDS.
+ * two minutes, or in as many seconds as a third argument says.
  */
 #include "lib/long.h"
 #include "kselftest.h"
@@ -347,14 +347,14 @@ int main(int argc, char **argv)
 	struct umad_reg reg = umad_reg_vendor(2, umad_get_send);
 	bool first;
 
-	if (argc != 3 || inet_pton(AF_INET6, argv[1], peer) != 1 ||
+	if (argc < 3 || argc > 4 || inet_pton(AF_INET6, argv[1], peer) != 1 ||
 	    (strcmp(argv[2], "ask,answer") && strcmp(argv[2], "answer,ask"))) {
-		fprintf(stderr, "usage: two_hosts GID ask,answer|answer,ask\n");
+		fprintf(stderr, "usage: two_hosts GID ask,answer|answer,ask [SECONDS]\n");
 		return KSFT_FAIL;
 	}
 	first = !strcmp(argv[2], "ask,answer");
-	if (getenv("UMAD_PEER_SECONDS"))
-		come_ms = atoi(getenv("UMAD_PEER_SECONDS")) * 1000;
+	if (argc == 4)
+		come_ms = atoi(argv[3]) * 1000;
 
 	ksft_print_header();
 	ksft_set_plan(ASK_TESTS + ANSWER_TESTS);

@@ -5,8 +5,6 @@
  * one, and itself. What stress.c leaves to chance is done here in a moment, for a
  * kernel that looks for data races and has to catch both sides in the act; on
  * any other one, no answer may come that is not documented, and nothing hangs.
- *
- * UMAD_RACE_MS is how long two operations are at it, if they are quick ones.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,7 +13,8 @@
 #include "lib/device.h"
 #include "lib/stall.h"
 
-#define PAIR_MS		30
+/* How long two operations are at it, if they are quick ones */
+#define PAIR_MS		(umad_thorough() ? 500 : 30)
 #define STUCK_MS	60000
 #define THREADS		2
 #define CROWD		32	/* sends outstanding */
@@ -321,8 +320,7 @@ static bool must_succeed(const struct op *op, const struct op *other)
 /* Each pair meets once: the later ones of the table are those not yet met */
 TEST_F_TIMEOUT(race, every_two_operations_meet, 1200)
 {
-	const char *env = getenv("UMAD_RACE_MS");
-	int ms = env ? atoi(env) : PAIR_MS;
+	int ms = PAIR_MS;
 	struct race *race = &self->race;
 	struct umad_call calls[THREADS];
 	struct racer racers[THREADS];

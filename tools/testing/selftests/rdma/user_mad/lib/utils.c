@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <sys/utsname.h>
+
 #include "utils.h"
 
 int umad_sysfs_read(char *buf, size_t size, const char *fmt, ...)
@@ -84,9 +86,21 @@ int umad_port_attr(const struct umad_port *port, const char *name, char *buf,
  */
 const char *umad_shared_port(void)
 {
+	static char port[64];
 	const char *name = getenv("UMAD_PORT");
 
-	return name && *name ? name : NULL;
+	if (!name || !*name)
+		return NULL;
+	snprintf(port, sizeof(port), "%.*s", (int)strcspn(name, ","), name);
+	return port;
+}
+
+/* Whether run.sh -p was given its issm, too */
+bool umad_shared_issm(void)
+{
+	const char *name = getenv("UMAD_PORT");
+
+	return name && strstr(name, ",issm");
 }
 
 /* With a port of one's own it is Soft-RoCE */
@@ -197,42 +211,50 @@ void umad_wait_as_child(pid_t parent)
 	_exit(0);
 }
 
-/* Whether a variable of the environment is 1 */
-bool umad_env(const char *name)
+static bool umad_env_is(const char *name, const char *value)
 {
-	const char *value = getenv(name);
+	const char *is = getenv(name);
 
-	return value && !strcmp(value, "1");
+	return is && !strcmp(is, value);
 }
 
 /* Set by run.sh -a: ib_umad of any kernel, which may or may not have been mended */
 bool umad_any_reference(void)
 {
-	const char *value = getenv("UMAD_REFERENCE");
-
-	return value && !strcmp(value, "any");
+	return umad_env_is("UMAD_REFERENCE", "any");
 }
 
 /* Set by run.sh when the programs are pointed at the kernel's old module */
 bool umad_reference(void)
 {
-	return umad_env("UMAD_REFERENCE") || umad_any_reference();
+	return umad_env_is("UMAD_REFERENCE", "1") || umad_any_reference();
 }
 
 /* Set by who runs the programs on a kernel with sanitizers */
 bool umad_slow_kernel(void)
 {
-	return umad_env("UMAD_SLOW_KERNEL");
+	return umad_env_is("UMAD_PACE", "slow");
+}
+
+/* ... and by who has the time for all that a test could try */
+bool umad_thorough(void)
+{
+	return umad_env_is("UMAD_PACE", "thorough");
 }
 
 /*
  * How many sends that each need an address handle are many. Up to Linux 5.14 a
- * Soft-RoCE device has no more than 100 handles, and whoever runs the programs
- * there says so.
+ * Soft-RoCE device has no more than 100 handles.
  */
 int umad_many_sends(void)
 {
-	return umad_env("UMAD_FEW_HANDLES") ? 64 : 256;
+	struct utsname kernel;
+	int major, minor;
+
+	if (!uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
+	    (major < 5 || (major == 5 && minor < 15)))
+		return 64;
+	return 256;
 }
 
 int umad_fixed_ms(void)

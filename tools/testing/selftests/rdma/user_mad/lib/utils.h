@@ -52,8 +52,8 @@ static const __u64 umad_get_set_send = 1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL 
  * How long something that must happen may take before it counts as hanging,
  * and how long something that must not happen is waited for. Neither is a
  * statement about speed. What the reference is known to hang on is given less
- * time, because there all of it is always spent, unless UMAD_SLOW_KERNEL says that
- * the kernel is slow.
+ * time, because there all of it is always spent, unless UMAD_PACE=slow says that the
+ * kernel is slow.
  */
 #define UMAD_SOON_MS		5000
 #define UMAD_QUIET_MS		100
@@ -115,6 +115,7 @@ int umad_read_port(int n, struct umad_port *port);
 int umad_port_attr(const struct umad_port *port, const char *name, char *buf,
 		   size_t size);
 const char *umad_shared_port(void);
+bool umad_shared_issm(void);
 bool umad_is_roce(const struct umad_port *port);
 int umad_find_port(struct umad_port *port);
 int umad_deafen(const struct umad_port *port);
@@ -132,11 +133,11 @@ int umad_deafen(const struct umad_port *port);
 long long umad_now_ms(void);
 void umad_sleep_ms(int ms);
 void umad_wait_as_child(pid_t parent);
-bool umad_env(const char *name);
 int umad_many_sends(void);
 bool umad_any_reference(void);
 bool umad_reference(void);
 bool umad_slow_kernel(void);
+bool umad_thorough(void);
 int umad_fixed_ms(void);
 
 /*
