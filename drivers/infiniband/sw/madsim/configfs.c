@@ -77,8 +77,8 @@ static ssize_t madsim_node_ports_store(struct config_item *item,
 	return ret ?: count;
 }
 
-static ssize_t madsim_node_flag_store(struct madsim_node *node, bool *flag,
-				      const char *page, size_t count)
+static ssize_t madsim_flag_store(struct madsim_fabric *fabric, bool *flag,
+				 const char *page, size_t count)
 {
 	bool value;
 	int ret;
@@ -87,12 +87,12 @@ static ssize_t madsim_node_flag_store(struct madsim_node *node, bool *flag,
 	if (ret)
 		return ret;
 
-	mutex_lock(&node->fabric->mutex);
-	if (node->fabric->live)
+	mutex_lock(&fabric->mutex);
+	if (fabric->live)
 		ret = -EBUSY;
 	else
 		*flag = value;
-	mutex_unlock(&node->fabric->mutex);
+	mutex_unlock(&fabric->mutex);
 	return ret ?: count;
 }
 
@@ -106,7 +106,7 @@ static ssize_t madsim_node_device_store(struct config_item *item,
 {
 	struct madsim_node *node = to_madsim_node(item);
 
-	return madsim_node_flag_store(node, &node->want_dev, page, count);
+	return madsim_flag_store(node->fabric, &node->want_dev, page, count);
 }
 
 static ssize_t madsim_node_opa_show(struct config_item *item, char *page)
@@ -119,7 +119,7 @@ static ssize_t madsim_node_opa_store(struct config_item *item, const char *page,
 {
 	struct madsim_node *node = to_madsim_node(item);
 
-	return madsim_node_flag_store(node, &node->opa, page, count);
+	return madsim_flag_store(node->fabric, &node->opa, page, count);
 }
 
 static ssize_t madsim_node_set_guid(struct madsim_node *node, u64 *field,
@@ -419,6 +419,19 @@ static ssize_t madsim_fabric_live_store(struct config_item *item,
 	return ret ?: count;
 }
 
+static ssize_t madsim_fabric_data_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->data);
+}
+
+static ssize_t madsim_fabric_data_store(struct config_item *item,
+					const char *page, size_t count)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+
+	return madsim_flag_store(fabric, &fabric->data, page, count);
+}
+
 static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
 			    struct madsim_node **node, u32 *num)
 {
@@ -503,11 +516,13 @@ static ssize_t madsim_fabric_unlink_store(struct config_item *item,
 }
 
 CONFIGFS_ATTR(madsim_fabric_, live);
+CONFIGFS_ATTR(madsim_fabric_, data);
 CONFIGFS_ATTR_WO(madsim_fabric_, link);
 CONFIGFS_ATTR_WO(madsim_fabric_, unlink);
 
 static struct configfs_attribute *madsim_fabric_attrs[] = {
 	&madsim_fabric_attr_live,
+	&madsim_fabric_attr_data,
 	&madsim_fabric_attr_link,
 	&madsim_fabric_attr_unlink,
 	NULL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The ib_device of a node: registration, and the verbs about devices and
- * ports. Everything that is not about QP0 and QP1 is refused by its absence.
+ * ports. What a device does not have is refused by its absence.
  */
 
 #include <linux/module.h>
@@ -32,13 +32,23 @@ static int madsim_query_device(struct ib_device *ibdev,
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->max_qp = 2 * MADSIM_MAX_CA_PORTS;
 	attr->max_cq = MADSIM_MAX_CA_PORTS;
-	attr->max_qp_wr = 8192;		/* the MAD layer's largest queue */
-	attr->max_cqe = 4 * 8192;
+	attr->max_qp_wr = MADSIM_MAX_WR;
+	attr->max_cqe = 4 * MADSIM_MAX_WR;
 	attr->max_send_sge = 2;
 	attr->max_recv_sge = 1;
 	attr->max_pd = INT_MAX;
 	attr->max_ah = INT_MAX;
 	attr->max_pkeys = MADSIM_PKEYS;
+	if (madsim_has_data(node)) {
+		attr->max_qp += MADSIM_MAX_UD;
+		attr->max_cq = INT_MAX;
+		attr->max_cqe = MADSIM_MAX_CQE;
+		attr->max_send_sge = MADSIM_MAX_SGE;
+		attr->max_recv_sge = MADSIM_MAX_SGE;
+		attr->max_mcast_grp = MADSIM_MAX_MEMBERS;
+		attr->max_mcast_qp_attach = MADSIM_MAX_MEMBERS;
+		attr->max_total_mcast_qp_attach = MADSIM_MAX_MEMBERS;
+	}
 	return 0;
 }
 
@@ -80,7 +90,8 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num,
 	attr->pkey_tbl_len = MADSIM_PKEYS;
 	attr->port_cap_flags = be32_to_cpu(info->cap_mask);
 	attr->port_cap_flags2 = port->cap_mask2;
-	attr->max_msg_sz = madsim_mad_size(port);
+	attr->max_msg_sz = madsim_has_data(port->node) ?
+				   MADSIM_MTU : madsim_mad_size(port);
 	attr->bad_pkey_cntr = be16_to_cpu(info->pkey_violations);
 	attr->qkey_viol_cntr = be16_to_cpu(info->qkey_violations);
 	attr->sm_lid = be16_to_cpu(info->sm_lid);
@@ -355,12 +366,17 @@ int madsim_dev_register(struct madsim_node *node)
 		goto err_count;
 	}
 	dev->node = node;
+	xa_init_flags(&dev->uds, XA_FLAGS_ALLOC);
+	INIT_LIST_HEAD(&dev->members);
 	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 	dev->ibdev.phys_port_cnt = node->nports;
 	dev->ibdev.num_comp_vectors = 1;
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
 	memcpy(dev->ibdev.node_desc, node->desc, sizeof(node->desc));
+	ib_set_device_ops(&dev->ibdev, &madsim_cq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
+	if (madsim_has_data(node))
+		ib_set_device_ops(&dev->ibdev, &madsim_ud_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
 	if (node->sw) {
 		ret = madsim_dev_alloc_switch_ports(&dev->ibdev);

@@ -14,13 +14,16 @@
 /* A reordered packet waits for the next one, but not for ever */
 #define MADSIM_REORDER_PATIENCE	(HZ / 10)
 
+/* Of a fabric: who sends data does not wait for what is held */
+#define MADSIM_MAX_HELD		4096
+
 /**
  * struct madsim_held - a packet that waits on a link
  * @list:	on fabric->held
  * @out:	the port it has left by
  * @due:	when it goes on, in jiffies
  * @reordered:	goes on as soon as another one has passed
- * @pkt:	the packet, cut after its MAD
+ * @pkt:	the packet, cut after its data; a MAD may yet grow
  */
 struct madsim_held {
 	struct list_head list;
@@ -56,6 +59,7 @@ static void madsim_held_work(struct work_struct *work)
 	spin_lock_irq(&fabric->lock);
 	while ((held = madsim_held_next(fabric, &wait))) {
 		list_del(&held->list);
+		fabric->held_count--;
 		madsim_arrive(held->out, &held->pkt);
 		spin_unlock_irq(&fabric->lock);
 		kfree(held);
@@ -93,6 +97,7 @@ void madsim_fault_flush(struct madsim_fabric *fabric)
 		list_del(&held->list);
 		kfree(held);
 	}
+	fabric->held_count = 0;
 }
 
 static bool madsim_hold(struct madsim_port *out,
@@ -101,9 +106,13 @@ static bool madsim_hold(struct madsim_port *out,
 {
 	struct madsim_fabric *fabric = out->node->fabric;
 	size_t len = offsetof(struct madsim_packet, mad) + pkt->len;
+	size_t room = max_t(size_t, pkt->len, OPA_MGMT_MAD_SIZE);
 	struct madsim_held *held;
 
-	held = kzalloc_obj(*held, GFP_ATOMIC | __GFP_NOWARN);
+	if (fabric->held_count == MADSIM_MAX_HELD)
+		return false;
+	held = kzalloc(offsetof(struct madsim_held, pkt.mad) + room,
+		       GFP_ATOMIC | __GFP_NOWARN);
 	if (!held)
 		return false;
 	memcpy(&held->pkt, pkt, len);
@@ -111,6 +120,7 @@ static bool madsim_hold(struct madsim_port *out,
 	held->due = jiffies + delay;
 	held->reordered = reordered;
 	list_add_tail(&held->list, &fabric->held);
+	fabric->held_count++;
 	mod_delayed_work(system_dfl_wq, &fabric->held_work, 0);
 	return true;
 }
@@ -193,11 +203,11 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 
 	if (madsim_fault_errors(port))
 		return true;
-	if (madsim_hits(fault, MADSIM_FAULT_CORRUPT)) {
+	if (pkt->len && madsim_hits(fault, MADSIM_FAULT_CORRUPT)) {
 		u32 bit = prandom_u32_state(&fault->rnd) %
 			  (pkt->len * BITS_PER_BYTE);
 
-		pkt->mad[bit / BITS_PER_BYTE] ^= BIT(bit % BITS_PER_BYTE);
+		pkt->data[bit / BITS_PER_BYTE] ^= BIT(bit % BITS_PER_BYTE);
 		fault->rule[MADSIM_FAULT_CORRUPT].injected++;
 	}
 	if (madsim_hits(fault, MADSIM_FAULT_DUPLICATE) &&

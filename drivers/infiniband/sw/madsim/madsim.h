@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A simulated InfiniBand fabric for management datagrams.
+ * A simulated InfiniBand fabric: management datagrams, and, for who asks for it,
+ * the datagrams of kernel clients.
  *
  * A fabric is a set of nodes (channel adapters and switches) with ports, and
  * links between ports. A node can be backed by an ib_device; then the kernel's
@@ -18,10 +19,10 @@
  *	debugfs.c, topo.c
  *	fabric.c
  *	dev.c
- *	link.c, trap.c, route.c, fault.c, sma.c, qp.c
- *	smp.c, pma.c, speed.c
+ *	link.c, trap.c, route.c, fault.c, sma.c, qp.c, ud.c
+ *	smp.c, pma.c, speed.c, cq.c
  *
- * Nothing calls what is above it. Only the six files of one line call each
+ * Nothing calls what is above it. Only the seven files of one line call each
  * other in a circle, because a fabric answers from within: a packet that is
  * routed meets an agent, which changes a link, of which a trap is sent.
  *
@@ -39,6 +40,7 @@
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
 #include <rdma/ib_smi.h>
@@ -72,25 +74,37 @@
 #define MADSIM_LID_PERMISSIVE	0xffff
 #define MADSIM_LID_MULTICAST	0xc000
 #define MADSIM_QPN_MULTICAST	0xffffff
+#define MADSIM_QPN_MASK		0xffffff
+
+/* Bounds of what clients may have, of each device */
+#define MADSIM_MTU		4096
+#define MADSIM_MAX_WR		8192	/* the MAD layer's largest queue */
+#define MADSIM_MAX_SGE		32
+#define MADSIM_MAX_CQE		BIT(18)
+#define MADSIM_MAX_UD		4096	/* queue pairs */
+#define MADSIM_MAX_MEMBERS	1024	/* of them in multicast groups */
 
 struct madsim_fabric;
 struct madsim_node;
 struct madsim_port;
 
 /**
- * struct madsim_packet - a MAD with what the headers below it would carry
+ * struct madsim_packet - a datagram with what the headers below it would carry
  * @slid:	source LID
  * @dlid:	destination LID
  * @sl:		service level
  * @smi:	from QP0, travels on VL15
  * @grh_valid:	@grh is part of the packet
- * @pkey:	P_Key; QP1 only
+ * @solicited:	the sender asks for an event at the receiver
+ * @pkey:	P_Key; not from QP0
  * @src_qpn:	sending queue pair
  * @dst_qpn:	addressed queue pair
- * @qkey:	Q_Key; QP1 only
- * @len:	length of @mad: 256, or up to 2048 on OPA ports
+ * @qkey:	Q_Key; not from QP0
+ * @len:	length of @mad: 256, or up to 2048 on OPA ports. Of @data: up to the
+ *		MTU
  * @grh:	global route header
- * @mad:	the datagram
+ * @mad:	the datagram, if it is a MAD
+ * @data:	and if it is one of a client, see madsim_is_data()
  */
 struct madsim_packet {
 	u16 slid;
@@ -98,6 +112,7 @@ struct madsim_packet {
 	u8 sl;
 	bool smi;
 	bool grh_valid;
+	bool solicited;
 	u16 pkey;
 	u32 src_qpn;
 	u32 dst_qpn;
@@ -106,6 +121,7 @@ struct madsim_packet {
 	struct ib_grh grh;
 	union {
 		u8 mad[OPA_MGMT_MAD_SIZE];
+		u8 data[MADSIM_MTU];
 		struct ib_mad_hdr hdr;
 		struct ib_smp smp;
 		struct opa_smp opa_smp;
@@ -409,6 +425,8 @@ struct madsim_node {
  * @index:	immutable; makes GUIDs unique
  * @mutex:	serialises all configuration: nodes, links, live, plug
  * @live:	the fabric runs; @mutex
+ * @data:	its devices have more than QP0 and QP1; @mutex, constant while the
+ *		fabric is live
  * @nodes:	all nodes; @mutex for changes, which do not happen while live
  * @by_name:	the same nodes; @mutex
  * @node_count:	how many were ever made, for GUIDs
@@ -420,6 +438,7 @@ struct madsim_node {
  * @traps:	ports with notices to send; @lock
  * @trap_work:	sends them
  * @held:	delayed, duplicated and reordered packets; @lock
+ * @held_count:	how many there are; @lock
  * @held_work:	lets them go
  */
 struct madsim_fabric {
@@ -429,6 +448,7 @@ struct madsim_fabric {
 	u8 index;
 	struct mutex mutex;	/* configuration */
 	bool live;
+	bool data;
 	struct list_head nodes;
 	struct rb_root by_name;
 	u32 node_count;
@@ -441,6 +461,7 @@ struct madsim_fabric {
 	struct list_head traps;
 	struct delayed_work trap_work;
 	struct list_head held;
+	u32 held_count;
 	struct delayed_work held_work;
 };
 
@@ -449,18 +470,29 @@ struct madsim_fabric {
  * @ibdev:	the device
  * @node:	immutable; outlives the device
  * @events:	events may be dispatched; fabric->lock
+ * @uds:	UD queue pairs by number. Who finds one there under fabric->lock
+ *		may use it until it lets go of that
+ * @next_qpn:	where the search for the next number begins; the lock of @uds
+ * @members:	of multicast groups; fabric->lock
+ * @member_count: how many there are; fabric->lock
  */
 struct madsim_dev {
 	struct ib_device ibdev;
 	struct madsim_node *node;
 	bool events;
+	struct xarray uds;
+	u32 next_qpn;
+	struct list_head members;
+	u32 member_count;
 };
 
 /**
  * struct madsim_cq - a completion queue
  * @ibcq:	the core's part
  * @lock:	protects the rest
- * @armed:	the next completion calls the handler; no other is there
+ * @armed:	which completions call the handler, once: a mask of IB_CQ_SOLICITED
+ *		and IB_CQ_NEXT_COMP
+ * @broken:	it has lost an entry for which it had no room
  * @polled:	how many completions were taken
  * @done:	how many of them are dealt with: who took them has come back
  * @head:	oldest entry
@@ -471,7 +503,8 @@ struct madsim_dev {
 struct madsim_cq {
 	struct ib_cq ibcq;
 	spinlock_t lock;	/* innermost */
-	bool armed;
+	u8 armed;
+	bool broken;
 	u32 polled;
 	u32 done;
 	u32 head;
@@ -481,33 +514,54 @@ struct madsim_cq {
 };
 
 /**
- * struct madsim_qp - QP0 or QP1 of a port
+ * struct madsim_rwqe - a buffer that was posted
+ * @wr_id:	what its owner calls it
+ * @num_sge:	number of its pieces
+ * @sge:	the pieces
+ */
+struct madsim_rwqe {
+	u64 wr_id;
+	u32 num_sge;
+	struct ib_sge sge[];
+};
+
+/**
+ * struct madsim_qp - QP0 or QP1 of a port, or a client's for datagrams
  * @ibqp:	the core's part
- * @port:	immutable
+ * @port:	immutable for QP0 and QP1. A client's has none before it is in
+ *		INIT; changes take fabric->lock, too
+ * @sig_all:	immutable; every send completes
+ * @max_send_wr: immutable; a send never waits, so this is what it is called only
+ * @max_send_sge: immutable
+ * @max_recv_sge: immutable
  * @lock:	protects the rest
  * @state:	QP state; changes take fabric->lock, too
  * @qkey:	likewise
+ * @pkey_index:	likewise; QP0 and QP1 do not use it
  * @closing:	gets no requests any more; changes take fabric->lock, too
  * @head:	oldest posted buffer
  * @count:	number of posted buffers
  * @size:	immutable
+ * @rwqe_size:	immutable; of an entry of @ring, in bytes
  * @ring:	the posted buffers
  */
 struct madsim_qp {
 	struct ib_qp ibqp;
 	struct madsim_port *port;
+	bool sig_all;
+	u32 max_send_wr;
+	u32 max_send_sge;
+	u32 max_recv_sge;
 	spinlock_t lock;	/* the receive queue; within fabric->lock */
 	enum ib_qp_state state;
 	u32 qkey;
+	u16 pkey_index;
 	bool closing;
 	u32 head;
 	u32 count;
 	u32 size;
-	struct madsim_rwqe {
-		struct ib_cqe *cqe;
-		void *buf;
-		u32 len;
-	} *ring;
+	u32 rwqe_size;
+	void *ring;
 };
 
 struct madsim_pd {
@@ -522,6 +576,11 @@ struct madsim_ah {
 static inline struct madsim_dev *to_madsim_dev(struct ib_device *ibdev)
 {
 	return container_of(ibdev, struct madsim_dev, ibdev);
+}
+
+static inline struct madsim_qp *to_madsim_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct madsim_qp, ibqp);
 }
 
 static inline struct madsim_ah *to_madsim_ah(struct ib_ah *ibah)
@@ -662,6 +721,24 @@ static inline u8 madsim_lft_port(const struct madsim_switch *sw, u16 lid)
 						      MADSIM_LFT_NONE;
 }
 
+static inline u32 madsim_mtu(const struct madsim_port *port)
+{
+	return ib_mtu_enum_to_int(madsim_pi_get(&port->info,
+						MADSIM_PI_NEIGHBOR_MTU));
+}
+
+/* Whether the device of a node serves more than the MAD layer */
+static inline bool madsim_has_data(const struct madsim_node *node)
+{
+	return node->fabric->data && !node->opa;
+}
+
+/* From a queue pair of a client, be it a MAD or not */
+static inline bool madsim_is_data(const struct madsim_packet *pkt)
+{
+	return pkt->src_qpn > 1;
+}
+
 static inline bool madsim_is_dr_smp(const struct madsim_packet *pkt)
 {
 	return pkt->smi &&
@@ -688,6 +765,25 @@ static inline u64 madsim_first_port_guid(const struct madsim_node *node)
 static inline void madsim_count(struct madsim_port *port, enum madsim_counter c)
 {
 	port->counters.total[c]++;
+}
+
+static inline void madsim_count_violation(__be16 *counter)
+{
+	if (*counter != cpu_to_be16(U16_MAX))
+		be16_add_cpu(counter, 1);
+}
+
+/* The top bit says "full member". Of two, one at least has to be one */
+static inline bool madsim_pkey_matches(u16 a, u16 b)
+{
+	return (a & 0x7fff) && !((a ^ b) & 0x7fff) && ((a | b) & 0x8000);
+}
+
+static inline u32 madsim_ring_at(u32 head, u32 offset, u32 size)
+{
+	u32 at = head + offset;
+
+	return at < size ? at : at - size;
 }
 
 /* Turn a request into its response */
@@ -750,11 +846,32 @@ void madsim_dev_unregister(struct madsim_node *node);
 int madsim_dev_init(void);
 void madsim_dev_exit(void);
 
-/* qp.c: completion queues, queue pairs, address handles */
+/* cq.c: completion queues */
+extern const struct ib_device_ops madsim_cq_ops;
+void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc,
+		     bool solicited);
+void madsim_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp);
+void madsim_cq_drain(struct ib_cq *ibcq);
+
+/* qp.c: queue pairs, address handles */
 extern const struct ib_device_ops madsim_qp_ops;
+struct madsim_rwqe *madsim_next_recv(struct madsim_qp *qp);
+void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
+void madsim_address(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		    u16 pkey_index, struct madsim_packet *pkt);
 void madsim_qp_receive(struct madsim_port *port,
 		       const struct madsim_packet *pkt);
 void madsim_qp_drain(struct madsim_port *port);
+
+/* ud.c: datagrams of clients */
+extern const struct ib_device_ops madsim_ud_ops;
+int madsim_ud_add(struct madsim_qp *qp);
+void madsim_ud_del(struct madsim_qp *qp);
+enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
+				  const struct ib_send_wr *wr,
+				  struct madsim_packet *pkt);
+void madsim_ud_receive(struct madsim_port *port,
+		       const struct madsim_packet *pkt);
 
 /* route.c: the way of a packet */
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey);

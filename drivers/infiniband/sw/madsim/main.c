@@ -17,6 +17,11 @@ module_param(devices, uint, 0444);
 MODULE_PARM_DESC(devices,
 		 "how many nodes of that fabric become RDMA devices, hosts first (default 4)");
 
+static bool data;
+module_param(data, bool, 0444);
+MODULE_PARM_DESC(data,
+		 "let kernel clients send datagrams over that fabric, as IPoIB does (default N)");
+
 /* The fabric of the module parameters, NULL if there is none */
 static struct madsim_fabric *madsim_preset;
 
@@ -32,6 +37,7 @@ static int __init madsim_preset_init(void)
 	if (IS_ERR(fabric))
 		return PTR_ERR(fabric);
 
+	fabric->data = data;
 	ret = madsim_topo_build(fabric, topology, devices);
 	if (ret)
 		goto err_destroy;

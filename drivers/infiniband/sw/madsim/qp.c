@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Completion queues, QP0 and QP1, and address handles: the border between the
- * MAD layer and the fabric. A send is routed before post_send() returns.
+ * Queue pairs and address handles: the border between the kernel's clients and
+ * the fabric. A send is routed before post_send() returns. Here are QP0 and QP1
+ * of the MAD layer, and what they have in common with those in ud.c.
  */
 
-#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_hdrs.h>
 
 #include "madsim.h"
 
-static struct madsim_cq *to_madsim_cq(struct ib_cq *ibcq)
+static struct madsim_fabric *madsim_qp_fabric(const struct madsim_qp *qp)
 {
-	return container_of(ibcq, struct madsim_cq, ibcq);
+	return to_madsim_dev(qp->ibqp.device)->node->fabric;
 }
 
-static struct madsim_qp *to_madsim_qp(struct ib_qp *ibqp)
+static bool madsim_is_ud(const struct madsim_qp *qp)
 {
-	return container_of(ibqp, struct madsim_qp, ibqp);
+	return qp->ibqp.qp_type == IB_QPT_UD;
 }
 
 static int madsim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
@@ -31,118 +31,36 @@ static int madsim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return 0;
 }
 
-static int madsim_create_cq(struct ib_cq *ibcq,
-			    const struct ib_cq_init_attr *attr,
-			    struct uverbs_attr_bundle *attrs)
+static struct madsim_rwqe *madsim_rwqe_at(const struct madsim_qp *qp, u32 at)
 {
-	struct madsim_cq *cq = to_madsim_cq(ibcq);
-
-	if (attr->flags)
-		return -EOPNOTSUPP;
-	if (!attr->cqe)
-		return -EINVAL;
-
-	cq->ring = kvzalloc_objs(*cq->ring, attr->cqe);
-	if (!cq->ring)
-		return -ENOMEM;
-	cq->size = attr->cqe;
-	spin_lock_init(&cq->lock);
-	ibcq->cqe = attr->cqe;
-	return 0;
+	return qp->ring + at * qp->rwqe_size;
 }
 
-static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+/* Make QP0 or QP1 that of its port */
+static int madsim_qp_claim(struct madsim_qp *qp, u32 num)
 {
-	kvfree(to_madsim_cq(ibcq)->ring);
-	return 0;
+	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
+	int ret = 0;
+
+	qp->ibqp.qp_num = num;
+	spin_lock_irq(&fabric->lock);
+	if (qp->port->qp[num])
+		ret = -EBUSY;
+	else
+		qp->port->qp[num] = qp;
+	spin_unlock_irq(&fabric->lock);
+	return ret;
 }
 
-static u32 madsim_ring_at(u32 head, u32 offset, u32 size)
+static bool madsim_caps_valid(const struct madsim_qp *qp,
+			      const struct ib_qp_cap *cap)
 {
-	u32 at = head + offset;
-
-	return at < size ? at : at - size;
-}
-
-static struct ib_wc *madsim_cq_entry(struct madsim_cq *cq, u32 offset)
-{
-	return &cq->ring[madsim_ring_at(cq->head, offset, cq->size)];
-}
-
-static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
-{
-	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	unsigned long flags;
-	int n;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	cq->done = cq->polled;
-	for (n = 0; n < num_entries && cq->count; n++) {
-		wc[n] = cq->ring[cq->head];
-		cq->head = madsim_ring_at(cq->head, 1, cq->size);
-		cq->count--;
-	}
-	cq->polled += n;
-	spin_unlock_irqrestore(&cq->lock, flags);
-	return n;
-}
-
-static int madsim_req_notify_cq(struct ib_cq *ibcq,
-				enum ib_cq_notify_flags cq_flags)
-{
-	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	unsigned long flags;
-	int missed;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	cq->done = cq->polled;
-	missed = cq_flags & IB_CQ_REPORT_MISSED_EVENTS && cq->count;
-	cq->armed = !missed;
-	spin_unlock_irqrestore(&cq->lock, flags);
-	return missed;
-}
-
-/*
- * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and
- * with it the CQ. So the handler can only queue work. Those of the core do no
- * more than that, whatever context they poll in.
- */
-static void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc)
-{
-	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	unsigned long flags;
-	bool notify;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	/* The core sizes the CQ for all that its queue pairs may hold */
-	if (WARN_ON_ONCE(cq->count == cq->size)) {
-		spin_unlock_irqrestore(&cq->lock, flags);
-		return;
-	}
-	*madsim_cq_entry(cq, cq->count++) = *wc;
-	notify = cq->armed;
-	cq->armed = false;
-	spin_unlock_irqrestore(&cq->lock, flags);
-
-	if (notify)
-		ibcq->comp_handler(ibcq, ibcq->cq_context);
-}
-
-/* Forget the completions of a queue pair that is going away */
-static void madsim_purge_cq(struct ib_cq *ibcq, struct ib_qp *ibqp)
-{
-	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	u32 i, kept = 0;
-
-	spin_lock_irq(&cq->lock);
-	for (i = 0; i < cq->count; i++) {
-		const struct ib_wc *wc = madsim_cq_entry(cq, i);
-
-		if (wc->qp != ibqp)
-			*madsim_cq_entry(cq, kept++) = *wc;
-	}
-	cq->count = kept;
-	spin_unlock_irq(&cq->lock);
+	return cap->max_send_wr <= MADSIM_MAX_WR &&
+	       cap->max_recv_wr <= MADSIM_MAX_WR &&
+	       cap->max_send_sge <= MADSIM_MAX_SGE &&
+	       cap->max_recv_sge <= MADSIM_MAX_SGE &&
+	       !cap->max_inline_data &&
+	       (madsim_is_ud(qp) || (cap->max_recv_wr && cap->max_recv_sge));
 }
 
 static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
@@ -150,37 +68,36 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 {
 	struct madsim_node *node = to_madsim_dev(ibqp->device)->node;
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	struct madsim_port *port;
-	unsigned int num;
-	int ret = 0;
+	bool ud = attr->qp_type == IB_QPT_UD && madsim_has_data(node);
+	int ret;
 
-	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI)
+	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && !ud)
 		return -EOPNOTSUPP;
 	if (attr->srq || attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!rdma_is_port_valid(ibqp->device, attr->port_num) ||
-	    !attr->cap.max_recv_wr)
+	if (!madsim_caps_valid(qp, &attr->cap))
 		return -EINVAL;
+	if (!ud) {
+		if (!rdma_is_port_valid(ibqp->device, attr->port_num))
+			return -EINVAL;
+		qp->port = &node->ports[attr->port_num];
+	}
 
-	num = attr->qp_type == IB_QPT_GSI;
-	port = &node->ports[attr->port_num];
-
-	qp->ring = kvzalloc_objs(*qp->ring, attr->cap.max_recv_wr);
-	if (!qp->ring)
-		return -ENOMEM;
+	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->max_send_wr = attr->cap.max_send_wr;
+	qp->max_send_sge = attr->cap.max_send_sge;
+	qp->max_recv_sge = attr->cap.max_recv_sge;
 	qp->size = attr->cap.max_recv_wr;
-	qp->port = port;
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->lock);
-	ibqp->qp_num = num;
+	qp->rwqe_size = sizeof(struct madsim_rwqe) +
+			qp->max_recv_sge * sizeof(struct ib_sge);
+	qp->ring = kvcalloc(qp->size, qp->rwqe_size, GFP_KERNEL);
+	if (!qp->ring)
+		return -ENOMEM;
 
-	spin_lock_irq(&node->fabric->lock);
-	if (port->qp[num])
-		ret = -EBUSY;
-	else
-		port->qp[num] = qp;
-	spin_unlock_irq(&node->fabric->lock);
-
+	ret = ud ? madsim_ud_add(qp) :
+		   madsim_qp_claim(qp, attr->qp_type == IB_QPT_GSI);
 	if (ret)
 		kvfree(qp->ring);
 	return ret;
@@ -189,58 +106,94 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	struct madsim_fabric *fabric = qp->port->node->fabric;
+	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
 
+	if (madsim_is_ud(qp))
+		madsim_ud_del(qp);
+
+	/* Also for who has found a client's before that */
 	spin_lock_irq(&fabric->lock);
-	qp->port->qp[ibqp->qp_num] = NULL;
+	if (!madsim_is_ud(qp))
+		qp->port->qp[ibqp->qp_num] = NULL;
 	spin_unlock_irq(&fabric->lock);
 
-	madsim_purge_cq(ibqp->send_cq, ibqp);
+	madsim_cq_purge(ibqp->send_cq, ibqp);
 	if (ibqp->recv_cq != ibqp->send_cq)
-		madsim_purge_cq(ibqp->recv_cq, ibqp);
+		madsim_cq_purge(ibqp->recv_cq, ibqp);
 	kvfree(qp->ring);
 	return 0;
 }
 
-static bool madsim_next_recv(struct madsim_qp *qp, struct madsim_rwqe *rwqe)
+/**
+ * madsim_next_recv - take the oldest posted buffer
+ * @qp: the queue pair
+ *
+ * Context: any; qp->lock is held.
+ * Return: the buffer, valid as long as that is held, or NULL.
+ */
+struct madsim_rwqe *madsim_next_recv(struct madsim_qp *qp)
 {
+	struct madsim_rwqe *rwqe;
+
 	lockdep_assert_held(&qp->lock);
 
 	if (!qp->count)
-		return false;
-	*rwqe = qp->ring[qp->head];
+		return NULL;
+	rwqe = madsim_rwqe_at(qp, qp->head);
 	qp->head = madsim_ring_at(qp->head, 1, qp->size);
 	qp->count--;
-	return true;
+	return rwqe;
 }
 
 /* What is still posted comes back when a queue pair fails */
 static void madsim_flush_recv(struct madsim_qp *qp)
 {
-	struct madsim_rwqe rwqe;
+	struct madsim_rwqe *rwqe;
 
-	while (madsim_next_recv(qp, &rwqe)) {
+	while ((rwqe = madsim_next_recv(qp))) {
 		struct ib_wc wc = {
-			.wr_cqe = rwqe.cqe,
+			.wr_id = rwqe->wr_id,
 			.qp = &qp->ibqp,
 			.status = IB_WC_WR_FLUSH_ERR,
 			.opcode = IB_WC_RECV,
 		};
 
-		madsim_complete(qp->ibqp.recv_cq, &wc);
+		madsim_complete(qp->ibqp.recv_cq, &wc, false);
 	}
+}
+
+/**
+ * madsim_qp_fail - stop a queue pair after an error
+ * @qp: the queue pair
+ * @state: %IB_QPS_ERR, or %IB_QPS_SQE for its sends alone
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ */
+void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
+{
+	lockdep_assert_held(&madsim_qp_fabric(qp)->lock);
+
+	qp->state = state;
+	if (state == IB_QPS_ERR)
+		madsim_flush_recv(qp);
 }
 
 static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 			    int mask, struct ib_udata *udata)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	struct madsim_fabric *fabric = qp->port->node->fabric;
+	struct madsim_node *node = to_madsim_dev(ibqp->device)->node;
+	struct madsim_fabric *fabric = node->fabric;
 	enum ib_qp_state now, next;
 	int ret = 0;
 
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
+	if (mask & IB_QP_PORT &&
+	    !rdma_is_port_valid(ibqp->device, attr->port_num))
+		return -EINVAL;
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= MADSIM_PKEYS)
+		return -EINVAL;
 
 	spin_lock_irq(&fabric->lock);
 	spin_lock(&qp->lock);
@@ -251,14 +204,19 @@ static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 		goto out;
 	}
 
+	/* Which ib_modify_qp_is_ok() allows to a client's alone */
+	if (mask & IB_QP_PORT)
+		qp->port = &node->ports[attr->port_num];
+	if (mask & IB_QP_PKEY_INDEX)
+		qp->pkey_index = attr->pkey_index;
 	if (mask & IB_QP_QKEY)
 		qp->qkey = attr->qkey;
-	qp->state = next;
-	if (next == IB_QPS_RESET) {
-		qp->head = 0;
-		qp->count = 0;
-	} else if (next == IB_QPS_ERR) {
-		madsim_flush_recv(qp);
+	if (next == IB_QPS_ERR) {
+		madsim_qp_fail(qp, next);
+	} else {
+		qp->state = next;
+		if (next == IB_QPS_RESET)
+			qp->count = 0;
 	}
 out:
 	spin_unlock(&qp->lock);
@@ -278,18 +236,20 @@ static int madsim_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	spin_lock_irqsave(&qp->lock, flags);
 	attr->qp_state = qp->state;
 	attr->qkey = qp->qkey;
+	attr->pkey_index = qp->pkey_index;
+	attr->port_num = qp->port ? qp->port->num : 0;
 	spin_unlock_irqrestore(&qp->lock, flags);
 
 	attr->cur_qp_state = attr->qp_state;
-	attr->port_num = qp->port->num;
+	attr->cap.max_send_wr = qp->max_send_wr;
 	attr->cap.max_recv_wr = qp->size;
-	attr->cap.max_recv_sge = 1;
-	attr->cap.max_send_sge = 2;
+	attr->cap.max_send_sge = qp->max_send_sge;
+	attr->cap.max_recv_sge = qp->max_recv_sge;
 	init_attr->send_cq = ibqp->send_cq;
 	init_attr->recv_cq = ibqp->recv_cq;
 	init_attr->cap = attr->cap;
 	init_attr->qp_type = ibqp->qp_type;
-	init_attr->port_num = qp->port->num;
+	init_attr->port_num = attr->port_num;
 	return 0;
 }
 
@@ -305,7 +265,9 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		struct madsim_rwqe *rwqe;
 		u32 at;
 
-		if (qp->state == IB_QPS_RESET || wr->num_sge != 1) {
+		if (qp->state == IB_QPS_RESET ||
+		    wr->num_sge > qp->max_recv_sge ||
+		    (wr->num_sge != 1 && !madsim_is_ud(qp))) {
 			ret = -EINVAL;
 			break;
 		}
@@ -314,10 +276,11 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 			break;
 		}
 		at = madsim_ring_at(qp->head, qp->count++, qp->size);
-		rwqe = &qp->ring[at];
-		rwqe->cqe = wr->wr_cqe;
-		rwqe->buf = ib_virt_dma_to_ptr(wr->sg_list[0].addr);
-		rwqe->len = wr->sg_list[0].length;
+		rwqe = madsim_rwqe_at(qp, at);
+		rwqe->wr_id = wr->wr_id;
+		rwqe->num_sge = wr->num_sge;
+		memcpy(rwqe->sge, wr->sg_list,
+		       wr->num_sge * sizeof(*rwqe->sge));
 		if (qp->state == IB_QPS_ERR)
 			madsim_flush_recv(qp);
 	}
@@ -380,18 +343,21 @@ static void madsim_build_grh(struct madsim_packet *pkt,
 	grh->dgid = route->dgid;
 }
 
-static int madsim_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
-			struct madsim_packet *pkt)
+/**
+ * madsim_address - make the headers of a packet
+ * @qp: the queue pair that sends
+ * @wr: what it sends
+ * @pkey_index: of the port's table
+ * @pkt: the packet, with what it carries and its length
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_address(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		    u16 pkey_index, struct madsim_packet *pkt)
 {
 	const struct ib_ud_wr *ud = ud_wr(wr);
 	const struct rdma_ah_attr *attr = &to_madsim_ah(ud->ah)->attr;
 	struct madsim_port *port = qp->port;
-
-	if (ud->pkey_index >= MADSIM_PKEYS)
-		return -EINVAL;
-	pkt->len = madsim_gather(pkt->mad, madsim_mad_size(port), wr);
-	if (!pkt->len)
-		return -EINVAL;
 
 	pkt->smi = !qp->ibqp.qp_num;
 	pkt->dlid = madsim_ah_dlid(attr);
@@ -399,50 +365,86 @@ static int madsim_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
 			madsim_lid(port) | rdma_ah_get_path_bits(attr);
 	/* On the wire it has four bits, whatever was asked for */
 	pkt->sl = rdma_ah_get_sl(attr) % MADSIM_SLS;
+	pkt->solicited = wr->send_flags & IB_SEND_SOLICITED;
 	pkt->src_qpn = qp->ibqp.qp_num;
-	pkt->dst_qpn = ud->remote_qpn;
-	pkt->pkey = be16_to_cpu(port->pkeys[ud->pkey_index]);
+	pkt->dst_qpn = ud->remote_qpn & MADSIM_QPN_MASK;
+	pkt->pkey = be16_to_cpu(port->pkeys[pkey_index]);
 	/* The top bit asks for the Q_Key of the queue pair itself */
 	pkt->qkey = ud->remote_qkey & BIT(31) ? qp->qkey : ud->remote_qkey;
 	pkt->grh_valid = rdma_ah_get_ah_flags(attr) & IB_AH_GRH;
 	if (pkt->grh_valid)
 		madsim_build_grh(pkt, port, attr);
+}
+
+static int madsim_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
+			struct madsim_packet *pkt)
+{
+	u16 pkey_index = ud_wr(wr)->pkey_index;
+
+	if (pkey_index >= MADSIM_PKEYS)
+		return -EINVAL;
+	pkt->len = madsim_gather(pkt->mad, madsim_mad_size(qp->port), wr);
+	if (!pkt->len)
+		return -EINVAL;
+	madsim_address(qp, wr, pkey_index, pkt);
 	return 0;
+}
+
+/* A send that cannot be sent is the last one, unless its owner mends that */
+static void madsim_send_failed(struct madsim_qp *qp, const struct ib_wc *wc)
+{
+	spin_lock(&qp->lock);
+	madsim_qp_fail(qp, IB_QPS_SQE);
+	madsim_complete(qp->ibqp.send_cq, wc, false);
+	spin_unlock(&qp->lock);
 }
 
 static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr)
 {
-	struct madsim_node *node = qp->port->node;
-	struct madsim_packet *pkt = &node->fabric->tx;
+	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
+	struct madsim_packet *pkt = &fabric->tx;
 	struct ib_wc wc = {
-		.wr_cqe = wr->wr_cqe,
+		.wr_id = wr->wr_id,
 		.qp = &qp->ibqp,
 		.opcode = IB_WC_SEND,
-		.port_num = qp->port->num,
 	};
-	int ret;
+	int ret = 0;
 
-	lockdep_assert_held(&node->fabric->lock);
+	lockdep_assert_held(&fabric->lock);
 
 	if (wr->opcode != IB_WR_SEND)
 		return -EOPNOTSUPP;
+	if (wr->num_sge > qp->max_send_sge || wr->send_flags & IB_SEND_INLINE)
+		return -EINVAL;
 	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) {
 		wc.status = IB_WC_WR_FLUSH_ERR;
-		madsim_complete(qp->ibqp.send_cq, &wc);
+		madsim_complete(qp->ibqp.send_cq, &wc, false);
 		return 0;
 	}
 	if (qp->state != IB_QPS_RTS)
 		return -EINVAL;
 
-	ret = madsim_fault_verb(node, MADSIM_POST_SEND);
+	ret = madsim_fault_verb(qp->port->node, MADSIM_POST_SEND);
 	if (ret)
 		return ret;
-	ret = madsim_build(qp, wr, pkt);
+	if (madsim_is_ud(qp))
+		wc.status = madsim_ud_build(qp, wr, pkt);
+	else
+		ret = madsim_build(qp, wr, pkt);
 	if (ret)
 		return ret;
+	wc.port_num = qp->port->num;
+	if (wc.status) {
+		madsim_send_failed(qp, &wc);
+		return 0;
+	}
 
 	/* Before the response, which may come while the request is sent */
-	madsim_complete(qp->ibqp.send_cq, &wc);
+	if (qp->sig_all || wr->send_flags & IB_SEND_SIGNALED)
+		madsim_complete(qp->ibqp.send_cq, &wc, false);
+	/* The adapter itself replicates to its own members */
+	if (madsim_is_data(pkt) && madsim_lid_is_multicast(pkt->dlid))
+		madsim_ud_receive(qp->port, pkt);
 	madsim_send(qp->port, pkt);
 	return 0;
 }
@@ -451,7 +453,7 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			    const struct ib_send_wr **bad_wr)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	struct madsim_fabric *fabric = qp->port->node->fabric;
+	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
 	unsigned long flags;
 	int ret = 0;
 
@@ -480,8 +482,9 @@ void madsim_qp_receive(struct madsim_port *port,
 		       const struct madsim_packet *pkt)
 {
 	struct madsim_qp *qp = port->qp[!pkt->smi];
-	struct madsim_rwqe rwqe;
+	struct madsim_rwqe *rwqe;
 	struct ib_wc wc = {};
+	void *buf;
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
@@ -491,18 +494,19 @@ void madsim_qp_receive(struct madsim_port *port,
 	if (qp->state != IB_QPS_RTR && qp->state != IB_QPS_RTS &&
 	    qp->state != IB_QPS_SQE)
 		goto out;
-	if (!madsim_next_recv(qp, &rwqe)) {
+	rwqe = madsim_next_recv(qp);
+	if (!rwqe) {
 		madsim_count(port, pkt->smi ? MADSIM_VL15_DROPPED :
 					      MADSIM_QP1_DROPPED);
 		goto out;
 	}
 
-	wc.wr_cqe = rwqe.cqe;
+	wc.wr_id = rwqe->wr_id;
 	wc.qp = &qp->ibqp;
 	wc.opcode = IB_WC_RECV;
-	if (rwqe.len < sizeof(struct ib_grh) + pkt->len) {
+	if (rwqe->sge[0].length < sizeof(struct ib_grh) + pkt->len) {
 		wc.status = IB_WC_LOC_LEN_ERR;
-		madsim_complete(qp->ibqp.recv_cq, &wc);
+		madsim_complete(qp->ibqp.recv_cq, &wc, false);
 		goto out;
 	}
 
@@ -514,35 +518,15 @@ void madsim_qp_receive(struct madsim_port *port,
 	wc.port_num = port->num;
 	if (!pkt->smi)
 		wc.pkey_index = madsim_find_pkey(port, pkt->pkey);
+	buf = ib_virt_dma_to_ptr(rwqe->sge[0].addr);
 	if (pkt->grh_valid) {
 		wc.wc_flags = IB_WC_GRH;
-		memcpy(rwqe.buf, &pkt->grh, sizeof(pkt->grh));
+		memcpy(buf, &pkt->grh, sizeof(pkt->grh));
 	}
-	madsim_copy_mad(rwqe.buf + sizeof(struct ib_grh), pkt->mad, pkt->len);
-	madsim_complete(qp->ibqp.recv_cq, &wc);
+	madsim_copy_mad(buf + sizeof(struct ib_grh), pkt->mad, pkt->len);
+	madsim_complete(qp->ibqp.recv_cq, &wc, pkt->solicited);
 out:
 	spin_unlock(&qp->lock);
-}
-
-/* The number of the last completion so far */
-static u32 madsim_cq_last(struct madsim_cq *cq)
-{
-	u32 last;
-
-	spin_lock_irq(&cq->lock);
-	last = cq->polled + cq->count;
-	spin_unlock_irq(&cq->lock);
-	return last;
-}
-
-static bool madsim_cq_is_done(struct madsim_cq *cq, u32 last)
-{
-	bool done;
-
-	spin_lock_irq(&cq->lock);
-	done = (s32)(cq->done - last) >= 0;
-	spin_unlock_irq(&cq->lock);
-	return done;
 }
 
 /**
@@ -566,8 +550,6 @@ void madsim_qp_drain(struct madsim_port *port)
 
 	for (i = 0; i < ARRAY_SIZE(port->qp); i++) {
 		struct madsim_qp *qp;
-		struct madsim_cq *cq;
-		u32 last;
 
 		spin_lock_irq(&fabric->lock);
 		qp = port->qp[i];
@@ -577,13 +559,8 @@ void madsim_qp_drain(struct madsim_port *port)
 			spin_unlock(&qp->lock);
 		}
 		spin_unlock_irq(&fabric->lock);
-		if (!qp)
-			continue;
-
-		cq = to_madsim_cq(qp->ibqp.recv_cq);
-		last = madsim_cq_last(cq);
-		while (!madsim_cq_is_done(cq, last))
-			fsleep(100);
+		if (qp)
+			madsim_cq_drain(qp->ibqp.recv_cq);
 	}
 }
 
@@ -639,25 +616,20 @@ static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 const struct ib_device_ops madsim_qp_ops = {
 	.alloc_pd = madsim_alloc_pd,
 	.create_ah = madsim_create_ah,
-	.create_cq = madsim_create_cq,
 	.create_qp = madsim_create_qp,
 	.dealloc_pd = madsim_dealloc_pd,
 	.dereg_mr = madsim_dereg_mr,
 	.destroy_ah = madsim_destroy_ah,
-	.destroy_cq = madsim_destroy_cq,
 	.destroy_qp = madsim_destroy_qp,
 	.get_dma_mr = madsim_get_dma_mr,
 	.modify_qp = madsim_modify_qp,
-	.poll_cq = madsim_poll_cq,
 	.post_recv = madsim_post_recv,
 	.post_send = madsim_post_send,
 	.query_ah = madsim_query_ah,
 	.query_qp = madsim_query_qp,
 	.reg_user_mr = madsim_reg_user_mr,
-	.req_notify_cq = madsim_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, madsim_ah, ibah),
-	INIT_RDMA_OBJ_SIZE(ib_cq, madsim_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_pd, madsim_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, madsim_qp, ibqp),
 };

@@ -61,7 +61,8 @@ static struct madsim_port *madsim_take(struct madsim_port *out,
 	if (!in)
 		return NULL;
 	if (madsim_state(in) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ARMED) ||
-	    (pkt->len > IB_MGMT_MAD_SIZE && !in->node->opa)) {
+	    (pkt->len > IB_MGMT_MAD_SIZE && !madsim_is_data(pkt) &&
+	     !in->node->opa)) {
 		madsim_count_error(in, MADSIM_RCV_ERRORS,
 				   MADSIM_MALFORMED_ERRORS);
 		return NULL;
@@ -83,6 +84,11 @@ static struct madsim_port *madsim_cross(struct madsim_port *out,
 	if (madsim_state(out) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ACTIVE)) {
 		madsim_count_error(out, MADSIM_XMIT_DISCARDS,
 				   MADSIM_INACTIVE_DISCARDS);
+		return NULL;
+	}
+	if (madsim_is_data(pkt) && pkt->len > madsim_mtu(out)) {
+		madsim_count_error(out, MADSIM_XMIT_DISCARDS,
+				   MADSIM_MTU_DISCARDS);
 		return NULL;
 	}
 	if (unlikely(out->fault) && madsim_fault_drops(out)) {
@@ -109,12 +115,6 @@ static bool madsim_gid_is_mine(const struct madsim_port *port,
 			return true;
 	}
 	return false;
-}
-
-/* The top bit says "full member". Of two, one at least has to be one */
-static bool madsim_pkey_matches(u16 a, u16 b)
-{
-	return (a & 0x7fff) && !((a ^ b) & 0x7fff) && ((a | b) & 0x8000);
 }
 
 /**
@@ -201,13 +201,14 @@ static bool madsim_may_leave(struct madsim_port *in, struct madsim_port *out,
 	return true;
 }
 
-static void madsim_count_violation(__be16 *counter)
+static bool madsim_grh_fits(const struct madsim_port *port,
+			    const struct madsim_packet *pkt)
 {
-	if (*counter != cpu_to_be16(U16_MAX))
-		be16_add_cpu(counter, 1);
+	return !pkt->grh_valid || pkt->grh.dgid.raw[0] == 0xff ||
+	       madsim_gid_is_mine(port, &pkt->grh.dgid);
 }
 
-/* The checks of the end port that are not about the route */
+/* The checks of the end port for a MAD that are not about the route */
 static bool madsim_admit(struct madsim_port *port,
 			 const struct madsim_packet *pkt)
 {
@@ -219,8 +220,10 @@ static bool madsim_admit(struct madsim_port *port,
 	if (pkt->dst_qpn != 1 &&
 	    !(multicast && pkt->dst_qpn == MADSIM_QPN_MULTICAST))
 		return false;
-	if (pkt->grh_valid && pkt->grh.dgid.raw[0] != 0xff &&
-	    !madsim_gid_is_mine(port, &pkt->grh.dgid))
+	/* The MAD layer makes none of another length, but a client may */
+	if (madsim_is_data(pkt) && pkt->len != IB_MGMT_MAD_SIZE)
+		return false;
+	if (!madsim_grh_fits(port, pkt))
 		return false;
 	if (madsim_find_pkey(port, pkt->pkey) < 0) {
 		madsim_count_violation(&port->info.pkey_violations);
@@ -300,12 +303,30 @@ static bool madsim_is_for_host(const struct madsim_port *port,
 	}
 }
 
+/*
+ * What is for queue pairs other than QP0 and QP1. MADs to a multicast LID are for
+ * QP1, those of clients are for the group's members.
+ */
+static bool madsim_is_for_client(const struct madsim_packet *pkt)
+{
+	if (pkt->smi || pkt->dlid == MADSIM_LID_PERMISSIVE)
+		return false;
+	if (madsim_lid_is_multicast(pkt->dlid))
+		return madsim_is_data(pkt);
+	return pkt->dst_qpn > 1;
+}
+
 static void madsim_send_from(struct madsim_port *port,
 			     struct madsim_packet *pkt);
 
 static void madsim_deliver(struct madsim_port *port, u8 in_port,
 			   struct madsim_packet *pkt)
 {
+	if (madsim_is_for_client(pkt)) {
+		if (madsim_grh_fits(port, pkt))
+			madsim_ud_receive(port, pkt);
+		return;
+	}
 	if (!madsim_admit(port, pkt))
 		return;
 

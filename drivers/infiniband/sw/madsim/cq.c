@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Completion queues.
+ */
+
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "madsim.h"
+
+static struct madsim_cq *to_madsim_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct madsim_cq, ibcq);
+}
+
+static int madsim_create_cq(struct ib_cq *ibcq,
+			    const struct ib_cq_init_attr *attr,
+			    struct uverbs_attr_bundle *attrs)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > MADSIM_MAX_CQE)
+		return -EINVAL;
+
+	cq->ring = kvzalloc_objs(*cq->ring, attr->cqe);
+	if (!cq->ring)
+		return -ENOMEM;
+	cq->size = attr->cqe;
+	spin_lock_init(&cq->lock);
+	ibcq->cqe = attr->cqe;
+	return 0;
+}
+
+static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	kvfree(to_madsim_cq(ibcq)->ring);
+	return 0;
+}
+
+static struct ib_wc *madsim_cq_entry(struct madsim_cq *cq, u32 offset)
+{
+	return &cq->ring[madsim_ring_at(cq->head, offset, cq->size)];
+}
+
+static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	unsigned long flags;
+	int n;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->done = cq->polled;
+	for (n = 0; n < num_entries && cq->count; n++) {
+		wc[n] = cq->ring[cq->head];
+		cq->head = madsim_ring_at(cq->head, 1, cq->size);
+		cq->count--;
+	}
+	cq->polled += n;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+static int madsim_req_notify_cq(struct ib_cq *ibcq,
+				enum ib_cq_notify_flags cq_flags)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	unsigned long flags;
+	int missed;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->done = cq->polled;
+	missed = cq_flags & IB_CQ_REPORT_MISSED_EVENTS && cq->count;
+	if (missed)
+		cq->armed = 0;
+	else
+		cq->armed |= cq_flags & IB_CQ_SOLICITED_MASK;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return missed;
+}
+
+/* What is full is broken. It tells so once, to who has asked to be told */
+static void madsim_cq_overflow(struct ib_cq *ibcq)
+{
+	struct ib_event event = {
+		.device = ibcq->device,
+		.element.cq = ibcq,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (ibcq->event_handler)
+		ibcq->event_handler(&event, ibcq->cq_context);
+}
+
+/**
+ * madsim_complete - put an entry into a completion queue
+ * @ibcq: the completion queue
+ * @wc: the entry
+ * @solicited: the sender has asked for an event at the receiver
+ *
+ * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and
+ * with it the CQ. So the handlers can only queue work, as in the interrupt of
+ * an adapter. Those of the core do no more than that, whatever context they
+ * poll in; a client of its own CQs schedules NAPI or a tasklet.
+ *
+ * Context: any.
+ */
+void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	bool notify = false, overflow = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (likely(cq->count < cq->size)) {
+		*madsim_cq_entry(cq, cq->count++) = *wc;
+		notify = cq->armed & IB_CQ_NEXT_COMP ||
+			 (cq->armed && (solicited || wc->status));
+	} else {
+		overflow = !cq->broken;
+		cq->broken = true;
+	}
+	if (notify)
+		cq->armed = 0;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	if (notify)
+		ibcq->comp_handler(ibcq, ibcq->cq_context);
+	if (overflow)
+		madsim_cq_overflow(ibcq);
+}
+
+/**
+ * madsim_cq_purge - forget the completions of a queue pair that is going away
+ * @ibcq: the completion queue
+ * @ibqp: the queue pair, which completes nothing any more
+ *
+ * Context: process context.
+ */
+void madsim_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	u32 i, kept = 0;
+
+	spin_lock_irq(&cq->lock);
+	for (i = 0; i < cq->count; i++) {
+		const struct ib_wc *wc = madsim_cq_entry(cq, i);
+
+		if (wc->qp != ibqp)
+			*madsim_cq_entry(cq, kept++) = *wc;
+	}
+	cq->count = kept;
+	spin_unlock_irq(&cq->lock);
+}
+
+/* The number of the last completion so far */
+static u32 madsim_cq_last(struct madsim_cq *cq)
+{
+	u32 last;
+
+	spin_lock_irq(&cq->lock);
+	last = cq->polled + cq->count;
+	spin_unlock_irq(&cq->lock);
+	return last;
+}
+
+static bool madsim_cq_is_done(struct madsim_cq *cq, u32 last)
+{
+	bool done;
+
+	spin_lock_irq(&cq->lock);
+	done = (s32)(cq->done - last) >= 0;
+	spin_unlock_irq(&cq->lock);
+	return done;
+}
+
+/**
+ * madsim_cq_drain - wait until all completions so far are dealt with
+ * @ibcq: a completion queue that its owner goes on polling
+ *
+ * Context: process context, sleeps.
+ */
+void madsim_cq_drain(struct ib_cq *ibcq)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	u32 last = madsim_cq_last(cq);
+
+	while (!madsim_cq_is_done(cq, last))
+		fsleep(100);
+}
+
+const struct ib_device_ops madsim_cq_ops = {
+	.create_cq = madsim_create_cq,
+	.destroy_cq = madsim_destroy_cq,
+	.poll_cq = madsim_poll_cq,
+	.req_notify_cq = madsim_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, madsim_cq, ibcq),
+};
