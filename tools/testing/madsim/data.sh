@@ -1,0 +1,472 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# IPoIB over the fabric: hosts in network namespaces, over two levels of switches,
+# with opensm's multicast groups and partitions.
+
+. "$(dirname "$0")/lib.sh"
+
+modprobe -q ib_ipoib || [ -d /sys/module/ib_ipoib ] ||
+	{ echo "1..0 # SKIP this kernel has no ib_ipoib"; exit 0; }
+for program in rdma busybox sha256sum; do
+	command -v $program >/dev/null ||
+		{ echo "1..0 # SKIP there is no $program"; exit 0; }
+done
+
+plan 39
+
+fabric=$configfs/test
+faults=$debugfs/test/faults
+hosts="h2 h3 h4"
+declare -A dev
+
+leave()
+{
+	local ns
+	for ns in $hosts; do
+		ip netns pids "$ns" 2>/dev/null | xargs -r kill -KILL
+		ip netns del "$ns" 2>/dev/null
+	done
+	# What a namespace had comes back when it has gone, which takes time
+	until_true 20 rdma system set netns shared >&2
+	at_end
+	modprobe -qr ib_ipoib
+}
+trap leave EXIT
+
+# in_ns HOST COMMAND ...: as a program of that host
+in_ns()
+{
+	ip netns exec "$@"
+}
+
+netdevs()
+{
+	local path
+	for path in /sys/class/net/*; do
+		[ "$(cat "$path/type")" != 32 ] || echo "${path##*/}"
+	done
+}
+
+ns_netdevs()
+{
+	in_ns "$1" sh -c 'grep -lx 32 /sys/class/net/*/type | cut -d/ -f5'
+}
+
+has_netdev()
+{
+	[ "$(ns_netdevs "$1")" ]
+}
+
+address()
+{
+	echo "10.0.0.${1#h}"
+}
+
+# pings HOST HOST [COUNT [SIZE]]: so many requests, and how many were answered
+pings()
+{
+	in_ns "$1" busybox ping -q -c "${3-1}" -W 1 -s "${4-56}" "$(address "$2")" |
+		tee "$tmp/ping" | sed -n 's/.* \([0-9]*\) packets received.*/\1/p'
+}
+
+reaches()
+{
+	[ "$(pings "$@")" -gt 0 ]
+}
+
+# all_reach COUNT HOST HOST [SIZE]: nothing is lost
+all_reach()
+{
+	says "^$1\$" pings "$2" "$3" "$1" "${4-56}"
+}
+
+unreached()
+{
+	says "^0\$" pings "$1" "$2" 3
+}
+
+# What a server has to say. If that were to end, the connection would
+mkfifo "$tmp/silence"
+
+# client HOST HOST: send a file by TCP. Who is refused has sent nothing
+client()
+{
+	in_ns "$1" busybox nc "$(address "$2")" 5000 <"$tmp/sent"
+}
+
+# transfer HOST HOST SIZE: and the other one has got it
+transfer()
+{
+	head -c "$3" /dev/urandom >"$tmp/sent"
+	in_ns "$2" busybox nc -l -p 5000 <>"$tmp/silence" >"$tmp/got" &
+	until_true 20 client "$1" "$2"
+	wait $!
+	cmp "$tmp/sent" "$tmp/got"
+}
+
+# Somebody who never stops sending to a host, and who takes it there
+flood()
+{
+	in_ns "$2" busybox nc -l -p 6000 <>"$tmp/silence" >/dev/null 2>&1 &
+	(
+		while :; do
+			in_ns "$1" busybox nc "$(address "$2")" 6000 </dev/zero
+			in_ns "$1" busybox ping -q -c 3 -W 1 "$(address "$2")"
+		done
+	) >/dev/null 2>&1 &
+	echo $! >"$tmp/flood"
+	until_true 20 floods "$2"
+}
+
+# floods HOST: it has got more than some packets
+floods()
+{
+	[ "$(in_ns "$1" sh -c "cat /sys/class/net/*/statistics/rx_packets" | sort -n | tail -n 1)" \
+		-gt "${2-500}" ]
+}
+
+end_flood()
+{
+	kill -KILL "$(cat "$tmp/flood")" 2>/dev/null
+	return 0
+}
+
+host_lid()
+{
+	printf '%d\n' "$(in_ns "$1" cat "/sys/class/infiniband/${dev[$1]}/ports/1/lid")"
+}
+
+# hops HOST HOST: each switch on the way, by its LID, and the port the way leaves by
+hops()
+{
+	ibtracert -C madsim0 -P 1 "$(host_lid "$1")" "$(host_lid "$2")" |
+		sed -n 's/^\[\([0-9]*\)\] -> \(switch\|ca\) .* lid \([0-9]*\)-.*/\1 \3/p' |
+		awk 'lid { print lid, $1 } { lid = $2 }'
+}
+
+# counter LID PORT NAME
+counter()
+{
+	perfquery -x -C madsim0 -P 1 "$1" "$2" | sed -n "s/^$3:\.*//p"
+}
+
+# Every switch on the way has so many more packets and words
+counted()
+{
+	local lid port i=0
+	local -a packets=() words=()
+
+	hops h2 h3 >"$tmp/hops"
+	cat "$tmp/hops"
+	[ "$(wc -l <"$tmp/hops")" = 3 ]
+	while read -r lid port; do
+		packets+=("$(counter "$lid" "$port" PortXmitPkts)")
+		words+=("$(counter "$lid" "$port" PortXmitData)")
+	done <"$tmp/hops"
+	all_reach 50 h2 h3 1000
+	while read -r lid port; do
+		echo "was ${packets[i]} ${words[i]}"
+		[ $(($(counter "$lid" "$port" PortXmitPkts) - packets[i])) -ge 50 ]
+		# With the headers of ICMP, IP, IPoIB, and ours
+		[ $(($(counter "$lid" "$port" PortXmitData) - words[i])) -ge \
+			$((50 * (1000 + 8 + 20 + 4 + 32) / 4)) ]
+		i=$((i + 1))
+	done <"$tmp/hops"
+}
+
+other_way()
+{
+	local way port
+	way=$(hops h2 h3)
+	port=$(sed -n '1s/.* //p' <<<"$way")
+	put $faults "leaf1 $port link down"
+	until_true 30 reaches h2 h3
+	[ "$(hops h2 h3)" != "$way" ]
+	all_reach 20 h2 h3
+	put $faults "leaf1 $port link up"
+}
+
+# injected LINE: the faults file has a line that begins so, and ends with a count
+injected()
+{
+	says "^$1 injected [1-9]" cat $faults
+}
+
+too_long()
+{
+	local lid port
+	read -r lid port < <(hops h2 h3 | tail -n 1)
+	ibportstate -C madsim0 -P 1 "$lid" "$port" mtu 1
+	all_reach 3 h2 h3
+	says "^0\$" pings h2 h3 3 1000
+	says "^PortNeighborMTUDiscards:\.*[1-9]" \
+		perfquery -C madsim0 -P 1 --xmtdisc "$lid" "$port"
+	ibportstate -C madsim0 -P 1 "$lid" "$port" mtu 5
+	all_reach 3 h2 h3 1000
+}
+
+build()
+{
+	local node
+	mkdir $fabric
+	put $fabric/data 1
+	for node in h1 h2 h3 h4 leaf1 leaf2 spine1 spine2; do
+		mkdir $fabric/$node
+		case $node in
+		h*)	put $fabric/$node/device 1 ;;
+		*)	put $fabric/$node/type switch
+			put $fabric/$node/ports 4 ;;
+		esac
+	done
+	put $fabric/link "h1 1 leaf1 1"
+	put $fabric/link "h2 1 leaf1 2"
+	put $fabric/link "h3 1 leaf2 1"
+	put $fabric/link "h4 1 leaf2 2"
+	put $fabric/link "leaf1 3 spine1 1"
+	put $fabric/link "leaf1 4 spine2 1"
+	put $fabric/link "leaf2 3 spine1 2"
+	put $fabric/link "leaf2 4 spine2 2"
+}
+
+# sm NAME PARTITION ...: a subnet manager with these lines as partitions
+sm()
+{
+	local name=$1
+	shift
+	printf '%s\n' "$@" >"$tmp/$name.partitions"
+	SM_MORE="partition_config_file $tmp/$name.partitions
+part_enforce ${SM_ENFORCE-both}" sm_start "$name" madsim0
+}
+
+# arrives HOST GUID: the interface of that port is in the namespace. In kernels up to
+# 6.12, at least, it does not follow its device.
+arrives()
+{
+	local path
+	for path in $(grep -l "$2\$" /sys/class/net/*/address); do
+		ip link set "$(basename "${path%/address}")" netns "$1"
+	done
+	has_netdev "$1"
+}
+
+# give HOST NODE: what a node has goes into the namespace of a host
+give()
+{
+	local device guid
+	device=$(device "$2")
+	guid=$(cut -d: -f5-8 "/sys/class/infiniband/$device/ports/1/gids/0" |
+		sed 's/:*\(..\)/:\1/g')
+	rdma dev set "$device" netns "$1"
+	until_true 20 arrives "$1" "$guid"
+}
+
+move()
+{
+	local host
+	rdma system set netns exclusive
+	for host in $hosts; do
+		ip netns add "$host"
+		# IPv6 would send when it likes, and the connections of who was
+		# killed would keep the namespace for minutes
+		in_ns "$host" sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+			echo 1 >/proc/sys/net/ipv4/tcp_orphan_retries'
+		give "$host" "$host"
+	done
+}
+
+configure()
+{
+	local host
+	for host; do
+		in_ns "$host" ip addr add "$(address "$host")/24" dev "$(ns_netdevs "$host")"
+		in_ns "$host" ip link set "$(ns_netdevs "$host")" up
+	done
+}
+
+load topology=none || bail "cannot load ib_madsim"
+
+check "make a fabric with data" build
+check "data is yes or no: EINVAL" eval '
+	refuses "Invalid argument" put $fabric/data 7
+	says "^1$" cat $fabric/data'
+check "live" eval 'put $fabric/live 1; says "^1$" cat $fabric/data'
+check "of a live fabric it does not change: EBUSY" eval '
+	refuses "busy" put $fabric/data 0
+	says "^1$" cat $fabric/data'
+check "a network device for each host" eval '
+	[ $(netdevs | wc -l) = 4 ]
+	[ $(devices | wc -l) = 4 ]'
+for host in h1 $hosts; do
+	dev[$host]=$(device "$host")
+done
+check "each host goes into a namespace" move
+check "addresses" configure $hosts
+
+# guid HOST
+guid()
+{
+	in_ns "$1" cat "/sys/class/infiniband/${dev[$1]}/ports/1/gids/0" |
+		cut -d: -f5-8 | sed 's/://g; s/^/0x/'
+}
+
+violations()
+{
+	smpquery -C madsim0 -P 1 portinfo "$(host_lid "$1")" 1 |
+		sed -n 's/^PkeyViolations:\.*//p'
+}
+
+# Two limited members of a partition, which hear only full ones
+limited()
+{
+	local before
+	until_true 30 reaches h2 h3
+	until_true 30 reaches h2 h4
+	before=$(violations h4)
+	unreached h3 h4
+	echo "$before violations, then $(violations h4)"
+	[ "$(violations h4)" -gt "$before" ]
+}
+
+# blue HOST: an interface in a partition of its own
+blue()
+{
+	in_ns "$1" ip link add name blue link "$(ns_netdevs "$1")" type ipoib pkey 0x8001
+	in_ns "$1" ip addr add "10.0.1.${1#h}/24" dev blue
+	in_ns "$1" ip link set blue up
+}
+
+blue_pings()
+{
+	in_ns "$1" busybox ping -q -c "$3" -W 1 "10.0.1.${2#h}" |
+		sed -n 's/.* \([0-9]*\) packets received.*/\1/p'
+}
+
+blue_reaches()
+{
+	[ "$(blue_pings "$1" "$2" 1)" -gt 0 ]
+}
+
+# Nothing comes out of the switch towards the host that is not in it
+outside()
+{
+	local lid port before
+	read -r lid port < <(hops h2 h4 | tail -n 1)
+	before=$(counter "$lid" "$port" PortXmitPkts)
+	in_ns h2 ip neigh flush dev blue
+	says "^20\$" blue_pings h2 h3 20
+	in_ns h2 ip neigh flush dev blue
+	says "^0\$" blue_pings h2 h4 2
+	says "^$before\$" counter "$lid" "$port" PortXmitPkts
+}
+
+sm first "Default=0x7fff,ipoib,mtu=5:ALL=full;"
+check "ping, to the other side of the switches" until_true 30 reaches h2 h3
+check "and back, and next door" eval '
+	reaches h3 h2
+	reaches h3 h4
+	reaches h4 h2'
+check "nothing is lost" all_reach 100 h2 h4
+check "packets as long as the MTU" eval '
+	says "mtu 4092" in_ns h2 ip link show
+	all_reach 10 h2 h3 4064'
+check "pings of several packets" all_reach 10 h2 h3 20000
+check "8 MiB by TCP are right" transfer h2 h3 8M
+check "every switch on the way counts it" counted
+check "without a cable there is another way" other_way
+check "what is longer than a link takes is dropped, and counted" too_long
+
+check "drop every packet" eval '
+	put $faults "h2 1 drop nth 1"
+	unreached h2 h3
+	injected "h2 1 drop nth 1"
+	put $faults "h2 1 clear"
+	until_true 10 reaches h2 h3'
+check "delayed packets arrive" eval '
+	put $faults "h2 1 delay nth 1"
+	all_reach 5 h2 h3
+	injected "h2 1 delay nth 1 delay_ms 10"
+	put $faults "h2 1 clear"'
+check "TCP mends what is corrupted" eval '
+	put $faults "h2 1 corrupt permille 20"
+	transfer h2 h3 512k
+	injected "h2 1 corrupt permille 20"
+	put $faults "h2 1 clear"'
+check "TCP mends what is lost" eval '
+	put $faults "leaf2 1 drop permille 20"
+	transfer h2 h3 512k
+	injected "leaf2 1 drop permille 20"
+	put $faults "leaf2 1 clear"'
+check "a link goes down and up" eval '
+	put $faults "h3 1 link down"
+	unreached h2 h3
+	put $faults "h3 1 link up"
+	until_true 30 reaches h2 h3'
+sm_end first
+
+SM_ENFORCE=off sm second "Default=0x7fff,ipoib:ALL=limited,SELF=full,$(guid h2)=full;"
+check "limited members do not hear each other, and count it" limited
+sm_end second
+
+sm third "Default=0x7fff,ipoib:ALL=full;" "blue=0x8001,ipoib:$(guid h2)=full,$(guid h3)=full;"
+check "interfaces in a partition" eval 'blue h2; blue h3; blue h4'
+check "ping in the partition" until_true 30 blue_reaches h2 h3
+check "a host outside of it hears nothing" outside
+
+check "unplug a host that is being flooded" eval '
+	until_true 30 reaches h2 h4
+	flood h2 h4
+	put $faults "h4 unplug"
+	fails has_netdev h4
+	end_flood'
+check "the others go on" until_true 30 reaches h2 h3
+check "plug it in again" eval '
+	put $faults "h4 plug"
+	give h4 h4
+	configure h4
+	until_true 30 reaches h2 h4'
+dev[h4]=$(in_ns h4 ls /sys/class/infiniband)
+check "end the life of the fabric while it is flooded" eval '
+	flood h2 h3
+	put $fabric/live 0
+	end_flood
+	fails has_netdev h2'
+sm_end third KILL
+check "remove it" eval '"$madsim_load" -r test; unload'
+
+check "one line makes one" eval 'load topology=star:2 devices=2 data=1; [ $(netdevs | wc -l) = 2 ]'
+sm fourth "Default=0x7fff,ipoib:ALL=full;"
+check "one of its hosts goes into a namespace" eval '
+	give h2 H2
+	configure h2
+	ip addr add 10.0.0.1/24 dev "$(netdevs)"
+	ip link set "$(netdevs)" up
+	until_true 30 reaches h2 h1'
+check "unload while it is flooded" eval '
+	in_ns h2 busybox ping -q 10.0.0.1 >/dev/null 2>&1 &
+	in_ns h2 busybox ping -q -s 20000 10.0.0.1 >/dev/null 2>&1 &
+	until_true 20 floods h2 20
+	unload
+	fails has_netdev h2'
+sm_end fourth KILL
+
+check "without data" load
+check "there is no network device" eval '[ -z "$(netdevs)" ]'
+check "and no other queue pair than QP0 and QP1" eval '
+	rdma resource show qp
+	fails eval "rdma resource show qp | grep madsim | grep -v -e SMI -e GSI"
+	[ $(rdma resource show qp | grep -c madsim) = 8 ]'
+sm fifth "Default=0x7fff,ipoib:ALL=full;"
+check "the subnet comes up" until_true 30 active 4
+# The switch, all ports together
+no_groups()
+{
+	local lid
+	lid=$(smpquery -C madsim0 -P 1 -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
+	says "^PortMulticastXmitPkts:\.*0\$" perfquery -x -C madsim0 -P 1 -a "$lid"
+}
+check "and nobody sends to a group" no_groups
+sm_end fifth
+check "unload" unload
+
+finish
