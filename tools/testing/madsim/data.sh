@@ -326,6 +326,7 @@ limited()
 	unreached h3 h4
 	echo "$before violations, then $(violations h4)"
 	[ "$(violations h4)" -gt "$before" ]
+	grep "num:257" "$tmp/second.log"
 }
 
 # blue HOST: an interface in a partition of its own

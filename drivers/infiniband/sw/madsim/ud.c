@@ -156,10 +156,12 @@ static bool madsim_ud_admits(const struct madsim_qp *qp,
 	if (!madsim_pkey_matches(be16_to_cpu(port->pkeys[qp->pkey_index]),
 				 pkt->pkey)) {
 		madsim_count_violation(&port->info.pkey_violations);
+		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
 		return false;
 	}
 	if (pkt->qkey != qp->qkey) {
 		madsim_count_violation(&port->info.qkey_violations);
+		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_QKEY, pkt);
 		return false;
 	}
 	return true;
