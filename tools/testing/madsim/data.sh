@@ -354,11 +354,12 @@ outside()
 	local lid port before
 	read -r lid port < <(hops h2 h4 | tail -n 1)
 	before=$(counter "$lid" "$port" PortXmitPkts)
-	in_ns h2 ip neigh flush dev blue
-	says "^20\$" blue_pings h2 h3 20
-	in_ns h2 ip neigh flush dev blue
-	says "^0\$" blue_pings h2 h4 2
-	says "^$before\$" counter "$lid" "$port" PortXmitPkts
+	[ "$before" ] &&
+		in_ns h2 ip neigh flush dev blue &&
+		[ "$(blue_pings h2 h3 20)" -ge 10 ] &&
+		in_ns h2 ip neigh flush dev blue &&
+		says "^0\$" blue_pings h2 h4 2 &&
+		says "^$before\$" counter "$lid" "$port" PortXmitPkts
 }
 
 sm first "Default=0x7fff,ipoib,mtu=5:ALL=full;"
@@ -412,7 +413,8 @@ sm_end second
 sm third "Default=0x7fff,ipoib:ALL=full;" "blue=0x8001,ipoib:$(guid h2)=full,$(guid h3)=full;"
 check "interfaces in a partition" eval 'blue h2; blue h3; blue h4'
 check "ping in the partition" until_true 30 blue_reaches h2 h3
-check "a host outside of it hears nothing" outside
+# But for a subnet manager, who may be repressing a notice of it
+check "a host outside of it hears nothing" until_true 1 outside
 
 check "unplug a host that is being flooded" eval '
 	until_true 30 reaches h2 h4
