@@ -105,9 +105,23 @@ transfer()
 	cmp "$tmp/sent" "$tmp/got"
 }
 
+# received HOST: how many packets
+received()
+{
+	in_ns "$1" sh -c "cat /sys/class/net/*/statistics/rx_packets" | sort -n | tail -n 1
+}
+
+# floods HOST COUNT: it has received more than so many
+floods()
+{
+	[ "$(received "$1")" -gt "$2" ]
+}
+
 # Somebody who never stops sending to a host, and who takes it there
 flood()
 {
+	local before
+	before=$(received "$2")
 	in_ns "$2" busybox nc -l -p 6000 <>"$tmp/silence" >/dev/null 2>&1 &
 	(
 		while :; do
@@ -116,14 +130,7 @@ flood()
 		done
 	) >/dev/null 2>&1 &
 	echo $! >"$tmp/flood"
-	until_true 20 floods "$2"
-}
-
-# floods HOST: it has got more than some packets
-floods()
-{
-	[ "$(in_ns "$1" sh -c "cat /sys/class/net/*/statistics/rx_packets" | sort -n | tail -n 1)" \
-		-gt "${2-500}" ]
+	until_true 60 floods "$2" $((before + 100))
 }
 
 end_flood()
@@ -448,7 +455,7 @@ check "one of its hosts goes into a namespace" eval '
 check "unload while it is flooded" eval '
 	in_ns h2 busybox ping -q 10.0.0.1 >/dev/null 2>&1 &
 	in_ns h2 busybox ping -q -s 20000 10.0.0.1 >/dev/null 2>&1 &
-	until_true 20 floods h2 20
+	until_true 60 floods h2 20
 	unload
 	fails has_netdev h2'
 sm_end fourth KILL
