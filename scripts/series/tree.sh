@@ -3,8 +3,7 @@
 # The newest kernel with the patches of the series one by one, and what is built of
 # it; sourced after common.sh and kernel/linux.sh, never run.
 #
-#	$check/tree	branch fixed and the patches so far, in a worktree of its own:
-#			each patch changes its own files and no others
+#	$check/tree	branch fixed and the patches so far, in a worktree of its own
 #	$check/CONFIG	a build directory for each configuration:
 #
 #	builtin		umad and madsim built in, and modules, on a small x86 kernel,
@@ -13,7 +12,7 @@
 #	um		user-mode Linux, to boot
 #
 # What is not ours is built once, before the first patch. What make says after that
-# is about the patch. With allmodconfig these are the folders that the series has a
+# is about the patch, unless it had said so of the same file before. With allmodconfig these are the folders that the series has a
 # part in; all of drivers/infiniband follows after the last patch.
 #
 # shellcheck shell=bash disable=SC2154	# top and linux come from those
@@ -102,11 +101,26 @@ check_configure()
 	check_make "$config" KCONFIG_ALLCONFIG="$check/$config/fragments" $base
 }
 
+# check_remarks CONFIG: what make has said, but for what it does; without lines and
+# columns, which a patch moves
+check_remarks()
+{
+	grep -iE 'warning|error:|note:|undefined|\*\*\*' "$check/$1.log" |
+		sed -E 's/:[0-9]+:[0-9]+: /: /'
+}
+
 # check_base CONFIG: have that built without anything of ours, so that make says all
-# that it has to say about each file of ours
+# that it has to say about each file of ours; and keep what it says of those files
+# of others that the series changes
 check_base()
 {
+	local file
+
 	(cd "$check" && rm -rf "${check_folders[@]/#/$1/}")
+	linux_git diff --name-only --diff-filter=M fixed series-umad -- 'drivers/*.c' |
+	while read -r file; do
+		rm -f "$check/$1/${file%c}o"
+	done
 	# shellcheck disable=SC2046	# a word list
 	check_configure "$1" >"$check/$1.log" 2>&1 &&
 		check_make "$1" $(check_targets "$1") >>"$check/$1.log" 2>&1 || {
@@ -114,12 +128,13 @@ check_base()
 		echo "the kernel without the series does not build; see $check/$1.log"
 		return 1
 	}
+	check_remarks "$1" >"$check/$1.before" || true
 }
 
-# check_silent CONFIG: make has said nothing but what it does
+# check_silent CONFIG: make has said nothing that it had not said before the series
 check_silent()
 {
-	! grep -iE 'warning|error:|note:|undefined|\*\*\*' "$check/$1.log"
+	! check_remarks "$1" | grep -vxFf "$check/$1.before"
 }
 
 # check_alone: FOLDER OPTION of each folder that a message says how to compile, as long
