@@ -23,7 +23,7 @@
  * @out:	the port it has left by
  * @due:	when it goes on, in jiffies
  * @reordered:	goes on as soon as another one has passed
- * @pkt:	the packet, cut after its data; a MAD may yet grow
+ * @pkt:	the packet, cut after its data
  */
 struct madsim_held {
 	struct list_head list;
@@ -49,6 +49,12 @@ static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric,
 	return NULL;
 }
 
+/* What is kept of a packet: no more than there is */
+static size_t madsim_held_size(const struct madsim_packet *pkt)
+{
+	return offsetof(struct madsim_packet, mad) + pkt->len;
+}
+
 static void madsim_held_work(struct work_struct *work)
 {
 	struct madsim_fabric *fabric =
@@ -60,7 +66,9 @@ static void madsim_held_work(struct work_struct *work)
 	while ((held = madsim_held_next(fabric, &wait))) {
 		list_del(&held->list);
 		fabric->held_count--;
-		madsim_arrive(held->out, &held->pkt);
+		/* A response may be longer than the request that it is made of */
+		memcpy(&fabric->tx, &held->pkt, madsim_held_size(&held->pkt));
+		madsim_arrive(held->out, &fabric->tx);
 		spin_unlock_irq(&fabric->lock);
 		kfree(held);
 		spin_lock_irq(&fabric->lock);
@@ -105,17 +113,16 @@ static bool madsim_hold(struct madsim_port *out,
 			bool reordered)
 {
 	struct madsim_fabric *fabric = out->node->fabric;
-	size_t len = offsetof(struct madsim_packet, mad) + pkt->len;
-	size_t room = max_t(size_t, pkt->len, OPA_MGMT_MAD_SIZE);
+	size_t size = madsim_held_size(pkt);
 	struct madsim_held *held;
 
 	if (fabric->held_count == MADSIM_MAX_HELD)
 		return false;
-	held = kzalloc(offsetof(struct madsim_held, pkt.mad) + room,
+	held = kmalloc(offsetof(struct madsim_held, pkt) + size,
 		       GFP_ATOMIC | __GFP_NOWARN);
 	if (!held)
 		return false;
-	memcpy(&held->pkt, pkt, len);
+	memcpy(&held->pkt, pkt, size);
 	held->out = out;
 	held->due = jiffies + delay;
 	held->reordered = reordered;
