@@ -42,6 +42,11 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 			   u64 virt_addr, int access, struct ib_udata *udata)
 #endif
 
+/* ib_umem_get() had no such name */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define ib_umem_get_va ib_umem_get
+#endif
+
 /* The old name is there for longer than the new one has been */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define system_dfl_wq system_unbound_wq

@@ -53,9 +53,12 @@ load_umad()
 # are wanted; it works with every umad module. It may be built in, too.
 offer_madsim()
 {
+	local module
 	[ ! -d /sys/module/ib_madsim ] || return 0
-	load configfs
 	export MADSIM_MODULE=$top/build/$(uname -r)/ib_madsim.ko
+	for module in $(modinfo -F depends "$MADSIM_MODULE" 2>/dev/null | tr , ' '); do
+		load "$module"
+	done
 }
 
 # On a kernel with sanitizers: look at its log after each program, and for leaks only

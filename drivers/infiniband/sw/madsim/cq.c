@@ -7,7 +7,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "madsim.h"
+#include "verbs.h"
 
 static struct madsim_cq *to_madsim_cq(struct ib_cq *ibcq)
 {
@@ -18,6 +18,10 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 			    const struct ib_cq_init_attr *attr,
 			    struct uverbs_attr_bundle *attrs)
 {
+	const struct ib_event event = {
+		.device = ibcq->device,
+		.element.cq = ibcq,
+	};
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 
 	if (attr->flags)
@@ -25,18 +29,23 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 	if (!attr->cqe || attr->cqe > MADSIM_MAX_CQE)
 		return -EINVAL;
 
-	cq->ring = kvzalloc_objs(*cq->ring, attr->cqe);
+	cq->ring = kvzalloc_objs(*cq->ring, attr->cqe, GFP_KERNEL_ACCOUNT);
 	if (!cq->ring)
 		return -ENOMEM;
 	cq->size = attr->cqe;
 	spin_lock_init(&cq->lock);
+	madsim_events_init(&cq->events, &event, ibcq->event_handler,
+			   ibcq->cq_context);
 	ibcq->cqe = attr->cqe;
 	return 0;
 }
 
 static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
-	kvfree(to_madsim_cq(ibcq)->ring);
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+
+	madsim_events_end(&cq->events);
+	kvfree(cq->ring);
 	return 0;
 }
 
@@ -81,19 +90,6 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq,
 	return missed;
 }
 
-/* What is full is broken. It tells so once, to who has asked to be told */
-static void madsim_cq_overflow(struct ib_cq *ibcq)
-{
-	struct ib_event event = {
-		.device = ibcq->device,
-		.element.cq = ibcq,
-		.event = IB_EVENT_CQ_ERR,
-	};
-
-	if (ibcq->event_handler)
-		ibcq->event_handler(&event, ibcq->cq_context);
-}
-
 /**
  * madsim_complete - put an entry into a completion queue
  * @ibcq: the completion queue
@@ -128,14 +124,15 @@ void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
 
 	if (notify)
 		ibcq->comp_handler(ibcq, ibcq->cq_context);
+	/* What is full is broken, and tells so once */
 	if (overflow)
-		madsim_cq_overflow(ibcq);
+		madsim_event(&cq->events, IB_EVENT_CQ_ERR);
 }
 
 /**
  * madsim_cq_purge - forget the completions of a queue pair that is going away
  * @ibcq: the completion queue
- * @ibqp: the queue pair, which completes nothing any more
+ * @ibqp: what its completions name, of which there are no more to come
  *
  * Context: process context.
  */

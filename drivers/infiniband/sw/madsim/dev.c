@@ -5,8 +5,9 @@
  */
 
 #include <linux/module.h>
+#include <linux/slab.h>
 
-#include "madsim.h"
+#include "verbs.h"
 
 static atomic_t madsim_dev_count = ATOMIC_INIT(0);
 
@@ -40,7 +41,7 @@ static int madsim_query_device(struct ib_device *ibdev,
 	attr->max_ah = INT_MAX;
 	attr->max_pkeys = MADSIM_PKEYS;
 	if (madsim_has_data(node)) {
-		attr->max_qp += MADSIM_MAX_UD;
+		attr->max_qp += MADSIM_MAX_QP;
 		attr->max_cq = INT_MAX;
 		attr->max_cqe = MADSIM_MAX_CQE;
 		attr->max_send_sge = MADSIM_MAX_SGE;
@@ -48,6 +49,20 @@ static int madsim_query_device(struct ib_device *ibdev,
 		attr->max_mcast_grp = MADSIM_MAX_MEMBERS;
 		attr->max_mcast_qp_attach = MADSIM_MAX_MEMBERS;
 		attr->max_total_mcast_qp_attach = MADSIM_MAX_MEMBERS;
+		attr->device_cap_flags |= IB_DEVICE_RC_RNR_NAK_GEN |
+					  IB_DEVICE_MEM_MGT_EXTENSIONS;
+		attr->atomic_cap = IB_ATOMIC_HCA;
+		attr->max_qp_rd_atom = MADSIM_MAX_RD_ATOMIC;
+		attr->max_qp_init_rd_atom = MADSIM_MAX_RD_ATOMIC;
+		attr->max_res_rd_atom = MADSIM_MAX_QP * MADSIM_MAX_RD_ATOMIC;
+		attr->max_sge_rd = MADSIM_MAX_SGE;
+		attr->max_fast_reg_page_list_len = MADSIM_MAX_MR_PAGES;
+		attr->max_mr = MADSIM_MAX_MR;
+		attr->max_mr_size = U64_MAX;
+		attr->page_size_cap = PAGE_SIZE;
+		attr->max_srq = INT_MAX;
+		attr->max_srq_wr = MADSIM_MAX_WR;
+		attr->max_srq_sge = MADSIM_MAX_SGE;
 	}
 	return 0;
 }
@@ -91,7 +106,7 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num,
 	attr->port_cap_flags = be32_to_cpu(info->cap_mask);
 	attr->port_cap_flags2 = port->cap_mask2;
 	attr->max_msg_sz = madsim_has_data(port->node) ?
-				   MADSIM_MTU : madsim_mad_size(port);
+				   MADSIM_MAX_MESSAGE : madsim_mad_size(port);
 	attr->bad_pkey_cntr = be16_to_cpu(info->pkey_violations);
 	attr->qkey_viol_cntr = be16_to_cpu(info->qkey_violations);
 	attr->sm_lid = be16_to_cpu(info->sm_lid);
@@ -272,13 +287,47 @@ static const struct attribute_group madsim_dev_group = {
 	.attrs = madsim_dev_attrs,
 };
 
+static int madsim_alloc_ucontext(struct ib_ucontext *ucontext,
+				 struct ib_udata *udata)
+{
+	return 0;
+}
+
+static void madsim_dealloc_ucontext(struct ib_ucontext *ucontext)
+{
+}
+
 /*
- * There are no user contexts. The core moves a device to another network
- * namespace only if it has this function.
+ * Nobody has anything of a device mapped. The core moves a device to another
+ * network namespace only if it has this function.
  */
 static void madsim_disassociate_ucontext(struct ib_ucontext *ucontext)
 {
 }
+
+/*
+ * Only for devices with data. rdma-core finds its part for a device by the
+ * number of a driver, and has none for this one. With version 1 of the interface
+ * of qib, whose adapters nobody makes any more, it does everything by calls of
+ * the kernel, without memory that both sides share.
+ */
+static const struct ib_device_ops madsim_user_ops = {
+	.driver_id = RDMA_DRIVER_QIB,
+	.uverbs_abi_ver = 1,
+
+	.alloc_ucontext = madsim_alloc_ucontext,
+	.dealloc_ucontext = madsim_dealloc_ucontext,
+
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, madsim_ucontext, ibucontext),
+};
+
+/* What the core lets drivers ask for */
+static const u64 madsim_user_calls =
+	BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ) |
+	BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ) |
+	BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+	BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
+	BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV);
 
 static const struct ib_device_ops madsim_dev_ops = {
 	.owner = THIS_MODULE,
@@ -335,6 +384,28 @@ static int madsim_dev_alloc_switch_ports(struct ib_device *ibdev)
 	return 0;
 }
 
+/* Of two operations of the same name the one that is set first counts */
+static void madsim_dev_set_data(struct madsim_dev *dev)
+{
+	ib_set_device_ops(&dev->ibdev, &madsim_user_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_mr_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_srq_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_ud_ops);
+	dev->ibdev.uverbs_cmd_mask |= madsim_user_calls;
+}
+
+/* When nobody can have polled a completion any more */
+static void madsim_dev_free(struct madsim_dev *dev)
+{
+	struct ib_qp *alias;
+	unsigned long num;
+
+	xa_for_each(&dev->aliases, num, alias)
+		kfree(alias);
+	xa_destroy(&dev->aliases);
+	ib_dealloc_device(&dev->ibdev);
+}
+
 /**
  * madsim_dev_register - give a node its ib_device
  * @node: without one, and without power
@@ -366,17 +437,19 @@ int madsim_dev_register(struct madsim_node *node)
 		goto err_count;
 	}
 	dev->node = node;
-	xa_init_flags(&dev->uds, XA_FLAGS_ALLOC);
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
+	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
+	xa_init(&dev->aliases);
 	INIT_LIST_HEAD(&dev->members);
 	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 	dev->ibdev.phys_port_cnt = node->nports;
 	dev->ibdev.num_comp_vectors = 1;
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
 	memcpy(dev->ibdev.node_desc, node->desc, sizeof(node->desc));
+	if (madsim_has_data(node))
+		madsim_dev_set_data(dev);
 	ib_set_device_ops(&dev->ibdev, &madsim_cq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
-	if (madsim_has_data(node))
-		ib_set_device_ops(&dev->ibdev, &madsim_ud_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
 	if (node->sw) {
 		ret = madsim_dev_alloc_switch_ports(&dev->ibdev);
@@ -423,7 +496,7 @@ void madsim_dev_unregister(struct madsim_node *node)
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
-	ib_dealloc_device(&dev->ibdev);
+	madsim_dev_free(dev);
 	atomic_dec(&madsim_dev_count);
 }
 

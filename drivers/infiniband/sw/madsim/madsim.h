@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * A simulated InfiniBand fabric: management datagrams, and, for who asks for it,
- * the datagrams of kernel clients.
+ * the datagrams of clients in the kernel and in user space.
  *
  * A fabric is a set of nodes (channel adapters and switches) with ports, and
  * links between ports. A node can be backed by an ib_device; then the kernel's
@@ -19,15 +19,16 @@
  *	debugfs.c, topo.c
  *	fabric.c
  *	dev.c
- *	link.c, trap.c, route.c, fault.c, sma.c, qp.c, ud.c
- *	smp.c, pma.c, speed.c, cq.c
+ *	link.c, trap.c, route.c, fault.c, sma.c, qp.c, ud.c,
+ *	rc.c, requester.c, responder.c
+ *	smp.c, pma.c, speed.c, cq.c, rq.c, mr.c, event.c
  *
- * Nothing calls what is above it. Only the seven files of one line call each
+ * Nothing calls what is above it. Only the ten files from link.c on call each
  * other in a circle, because a fabric answers from within: a packet that is
  * routed meets an agent, which changes a link, of which a trap is sent.
  *
  * Locking order: the su_mutex of configfs, fabric->mutex, fabric->lock,
- * qp->lock, cq->lock.
+ * qp->lock, srq->lock, cq->lock.
  */
 
 #ifndef MADSIM_H
@@ -75,18 +76,67 @@
 #define MADSIM_LID_MULTICAST	0xc000
 #define MADSIM_QPN_MULTICAST	0xffffff
 #define MADSIM_QPN_MASK		0xffffff
+#define MADSIM_PSN_MASK		0xffffff
 
 /* Bounds of what clients may have, of each device */
 #define MADSIM_MTU		4096
+#define MADSIM_MAX_MESSAGE	BIT(31)
 #define MADSIM_MAX_WR		8192	/* the MAD layer's largest queue */
 #define MADSIM_MAX_SGE		32
 #define MADSIM_MAX_CQE		BIT(18)
-#define MADSIM_MAX_UD		4096	/* queue pairs */
+#define MADSIM_MAX_QP		4096	/* of clients */
+#define MADSIM_MAX_RD_ATOMIC	16	/* is what clients may ask for; one goes */
 #define MADSIM_MAX_MEMBERS	1024	/* of them in multicast groups */
+#define MADSIM_MAX_MR		BIT(16)
+#define MADSIM_MAX_MR_PAGES	512	/* of a region that the kernel maps */
 
 struct madsim_fabric;
 struct madsim_node;
 struct madsim_port;
+
+/* What a packet is for, if it is one of a connected queue pair */
+enum madsim_op {
+	MADSIM_OP_NONE,
+	MADSIM_OP_SEND,
+	MADSIM_OP_WRITE,
+	MADSIM_OP_READ,			/* a request for one MTU at most */
+	MADSIM_OP_SWAP,
+	MADSIM_OP_ADD,
+	MADSIM_OP_ACK,			/* a response, and what was asked for */
+	MADSIM_OP_LOCAL,		/* no packet */
+};
+
+/**
+ * struct madsim_bth - the transport headers of a connected queue pair
+ * @op:		what it is for; the rest is of no meaning if that is none
+ * @uc:		the type is UC and not RC
+ * @first:	first packet of a message
+ * @last:	last one
+ * @with_inv:	@inv_key is part of the packet
+ * @syndrome:	of a response
+ * @psn:	number of the packet
+ * @inv_key:	the key of a region to be invalidated
+ * @rkey:	of the region
+ * @dma_len:	length of what @op is about, from @va on
+ * @va:		address there
+ * @compare:	of an atomic operation, also what is to be added
+ * @swap:	of an atomic operation
+ */
+struct madsim_bth {
+	enum madsim_op op;
+	bool uc;
+	bool first;
+	bool last;
+	bool with_inv;
+	u8 syndrome;
+	u32 psn;
+	u32 inv_key;
+	u32 rkey;
+	u32 dma_len;
+	u64 va;
+	u64 compare;
+	u64 swap;
+};
 
 /**
  * struct madsim_packet - a datagram with what the headers below it would carry
@@ -96,10 +146,13 @@ struct madsim_port;
  * @smi:	from QP0, travels on VL15
  * @grh_valid:	@grh is part of the packet
  * @solicited:	the sender asks for an event at the receiver
+ * @with_imm:	@imm is part of the packet
+ * @imm:	immediate data
  * @pkey:	P_Key; not from QP0
  * @src_qpn:	sending queue pair
  * @dst_qpn:	addressed queue pair
  * @qkey:	Q_Key; not from QP0
+ * @bth:	what it has in place of @qkey if it is of a connected queue pair
  * @len:	length of @mad: 256, or up to 2048 on OPA ports. Of @data: up to the
  *		MTU
  * @grh:	global route header
@@ -113,10 +166,13 @@ struct madsim_packet {
 	bool smi;
 	bool grh_valid;
 	bool solicited;
+	bool with_imm;
+	__be32 imm;
 	u16 pkey;
 	u32 src_qpn;
 	u32 dst_qpn;
 	u32 qkey;
+	struct madsim_bth bth;
 	u32 len;
 	struct ib_grh grh;
 	union {
@@ -128,9 +184,10 @@ struct madsim_packet {
 	} __aligned(8);
 };
 
-/* Bytes of LRH, BTH, DETH and ICRC, which the counters include */
+/* Bytes of LRH, BTH and ICRC, which the counters include, and of DETH */
 #define MADSIM_WIRE_LRH		8
-#define MADSIM_WIRE_HEADERS	(MADSIM_WIRE_LRH + 12 + 8 + 4)
+#define MADSIM_WIRE_DETH	8
+#define MADSIM_WIRE_HEADERS	(MADSIM_WIRE_LRH + 12 + 4)
 
 /* What a port counts from power-on. What comes after the packets are errors */
 enum madsim_counter {
@@ -470,9 +527,13 @@ struct madsim_fabric {
  * @ibdev:	the device
  * @node:	immutable; outlives the device
  * @events:	events may be dispatched; fabric->lock
- * @uds:	UD queue pairs by number. Who finds one there under fabric->lock
+ * @qps:	queue pairs of clients by number. Who finds one there under fabric->lock
  *		may use it until it lets go of that
- * @next_qpn:	where the search for the next number begins; the lock of @uds
+ * @next_qpn:	where the search for the next number begins; the lock of @qps
+ * @aliases:	what has the number of a program's queue pair for completions, as
+ *		long as there is the device
+ * @mrs:	memory regions by number; found and used as those in @qps are
+ * @next_mr:	where the search for the next number begins; the lock of @mrs
  * @members:	of multicast groups; fabric->lock
  * @member_count: how many there are; fabric->lock
  */
@@ -480,112 +541,18 @@ struct madsim_dev {
 	struct ib_device ibdev;
 	struct madsim_node *node;
 	bool events;
-	struct xarray uds;
+	struct xarray qps;
 	u32 next_qpn;
+	struct xarray aliases;
+	struct xarray mrs;
+	u32 next_mr;
 	struct list_head members;
 	u32 member_count;
-};
-
-/**
- * struct madsim_cq - a completion queue
- * @ibcq:	the core's part
- * @lock:	protects the rest
- * @armed:	which completions call the handler, once: a mask of IB_CQ_SOLICITED
- *		and IB_CQ_NEXT_COMP
- * @broken:	it has lost an entry for which it had no room
- * @polled:	how many completions were taken
- * @done:	how many of them are dealt with: who took them has come back
- * @head:	oldest entry
- * @count:	number of entries
- * @size:	immutable
- * @ring:	the entries
- */
-struct madsim_cq {
-	struct ib_cq ibcq;
-	spinlock_t lock;	/* innermost */
-	u8 armed;
-	bool broken;
-	u32 polled;
-	u32 done;
-	u32 head;
-	u32 count;
-	u32 size;
-	struct ib_wc *ring;
-};
-
-/**
- * struct madsim_rwqe - a buffer that was posted
- * @wr_id:	what its owner calls it
- * @num_sge:	number of its pieces
- * @sge:	the pieces
- */
-struct madsim_rwqe {
-	u64 wr_id;
-	u32 num_sge;
-	struct ib_sge sge[];
-};
-
-/**
- * struct madsim_qp - QP0 or QP1 of a port, or a client's for datagrams
- * @ibqp:	the core's part
- * @port:	immutable for QP0 and QP1. A client's has none before it is in
- *		INIT; changes take fabric->lock, too
- * @sig_all:	immutable; every send completes
- * @max_send_wr: immutable; a send never waits, so this is what it is called only
- * @max_send_sge: immutable
- * @max_recv_sge: immutable
- * @lock:	protects the rest
- * @state:	QP state; changes take fabric->lock, too
- * @qkey:	likewise
- * @pkey_index:	likewise; QP0 and QP1 do not use it
- * @closing:	gets no requests any more; changes take fabric->lock, too
- * @head:	oldest posted buffer
- * @count:	number of posted buffers
- * @size:	immutable
- * @rwqe_size:	immutable; of an entry of @ring, in bytes
- * @ring:	the posted buffers
- */
-struct madsim_qp {
-	struct ib_qp ibqp;
-	struct madsim_port *port;
-	bool sig_all;
-	u32 max_send_wr;
-	u32 max_send_sge;
-	u32 max_recv_sge;
-	spinlock_t lock;	/* the receive queue; within fabric->lock */
-	enum ib_qp_state state;
-	u32 qkey;
-	u16 pkey_index;
-	bool closing;
-	u32 head;
-	u32 count;
-	u32 size;
-	u32 rwqe_size;
-	void *ring;
-};
-
-struct madsim_pd {
-	struct ib_pd ibpd;
-};
-
-struct madsim_ah {
-	struct ib_ah ibah;
-	struct rdma_ah_attr attr;
 };
 
 static inline struct madsim_dev *to_madsim_dev(struct ib_device *ibdev)
 {
 	return container_of(ibdev, struct madsim_dev, ibdev);
-}
-
-static inline struct madsim_qp *to_madsim_qp(struct ib_qp *ibqp)
-{
-	return container_of(ibqp, struct madsim_qp, ibqp);
-}
-
-static inline struct madsim_ah *to_madsim_ah(struct ib_ah *ibah)
-{
-	return container_of(ibah, struct madsim_ah, ibah);
 }
 
 /* What an agent did with a MAD that it was shown */
@@ -846,32 +813,12 @@ void madsim_dev_unregister(struct madsim_node *node);
 int madsim_dev_init(void);
 void madsim_dev_exit(void);
 
-/* cq.c: completion queues */
-extern const struct ib_device_ops madsim_cq_ops;
-void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc,
-		     bool solicited);
-void madsim_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp);
-void madsim_cq_drain(struct ib_cq *ibcq);
-
-/* qp.c: queue pairs, address handles */
-extern const struct ib_device_ops madsim_qp_ops;
-struct madsim_rwqe *madsim_next_recv(struct madsim_qp *qp);
-void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
-void madsim_address(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		    u16 pkey_index, struct madsim_packet *pkt);
+/* qp.c, ud.c, rc.c: who uses verbs, behind a port. The rest of that is in verbs.h. */
 void madsim_qp_receive(struct madsim_port *port,
 		       const struct madsim_packet *pkt);
-void madsim_qp_drain(struct madsim_port *port);
-
-/* ud.c: datagrams of clients */
-extern const struct ib_device_ops madsim_ud_ops;
-int madsim_ud_add(struct madsim_qp *qp);
-void madsim_ud_del(struct madsim_qp *qp);
-enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
-				  const struct ib_send_wr *wr,
-				  struct madsim_packet *pkt);
 void madsim_ud_receive(struct madsim_port *port,
 		       const struct madsim_packet *pkt);
+bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);
 
 /* route.c: the way of a packet */
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey);

@@ -20,7 +20,7 @@ MODULE_PARM_DESC(devices,
 static bool data;
 module_param(data, bool, 0444);
 MODULE_PARM_DESC(data,
-		 "let kernel clients send datagrams over that fabric, as IPoIB does (default N)");
+		 "let that fabric carry data, such as of IPoIB and verbs (default N)");
 
 /* The fabric of the module parameters, NULL if there is none */
 static struct madsim_fabric *madsim_preset;

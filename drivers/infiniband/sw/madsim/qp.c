@@ -2,23 +2,40 @@
 /*
  * Queue pairs and address handles: the border between the kernel's clients and
  * the fabric. A send is routed before post_send() returns. Here are QP0 and QP1
- * of the MAD layer, and what they have in common with those in ud.c.
+ * of the MAD layer, and what they have in common with those in ud.c and rc.c.
  */
 
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_hdrs.h>
 
-#include "madsim.h"
+#include "verbs.h"
 
 static struct madsim_fabric *madsim_qp_fabric(const struct madsim_qp *qp)
 {
 	return to_madsim_dev(qp->ibqp.device)->node->fabric;
 }
 
-static bool madsim_is_ud(const struct madsim_qp *qp)
+/* Not QP0 or QP1, whose numbers those are */
+static bool madsim_is_client(const struct madsim_qp *qp)
 {
-	return qp->ibqp.qp_type == IB_QPT_UD;
+	return qp->taken;
+}
+
+/**
+ * madsim_wc_qp - what a completion says of its queue pair
+ * @qp: the queue pair
+ *
+ * The core reads the number behind it after it has polled. A user may destroy a
+ * queue pair meanwhile in another thread, so there it is something that lives as
+ * long as the device.
+ *
+ * Context: any.
+ * Return: the core's part of it, or what has the same number.
+ */
+struct ib_qp *madsim_wc_qp(struct madsim_qp *qp)
+{
+	return qp->alias ?: &qp->ibqp;
 }
 
 static int madsim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
@@ -31,9 +48,71 @@ static int madsim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return 0;
 }
 
-static struct madsim_rwqe *madsim_rwqe_at(const struct madsim_qp *qp, u32 at)
+/* Who has the number later finds the alias of who had it before */
+static int madsim_client_alias(struct madsim_dev *dev, struct madsim_qp *qp)
 {
-	return qp->ring + at * qp->rwqe_size;
+	u32 num = qp->ibqp.qp_num;
+	int ret;
+
+	qp->alias = xa_load(&dev->aliases, num);
+	if (qp->alias)
+		return 0;
+	qp->alias = kzalloc_obj(*qp->alias, GFP_KERNEL_ACCOUNT);
+	if (!qp->alias)
+		return -ENOMEM;
+	qp->alias->qp_num = num;
+	ret = xa_err(xa_store(&dev->aliases, num, qp->alias, GFP_KERNEL));
+	if (ret)
+		kfree(qp->alias);
+	return ret;
+}
+
+/* Give a client's queue pair what it has beyond QP0 and QP1, and a number */
+static int madsim_client_add(struct madsim_qp *qp, bool user)
+{
+	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
+	bool connected = qp->ibqp.qp_type != IB_QPT_UD;
+	int ret;
+
+	qp->taken = kzalloc_flex(*qp->taken, sge, MADSIM_MAX_SGE,
+				 GFP_KERNEL_ACCOUNT);
+	if (!qp->taken)
+		return -ENOMEM;
+	ret = connected ? madsim_rc_add(qp, qp->max_send_wr) : 0;
+	if (ret)
+		goto err_taken;
+	ret = xa_alloc_cyclic(&dev->qps, &qp->ibqp.qp_num, qp,
+			      XA_LIMIT(2, MADSIM_MAX_QP + 1), &dev->next_qpn,
+			      GFP_KERNEL);
+	if (ret < 0)
+		goto err_rc;
+	ret = user ? madsim_client_alias(dev, qp) : 0;
+	if (ret)
+		goto err_num;
+	return 0;
+
+err_num:
+	xa_erase(&dev->qps, qp->ibqp.qp_num);
+err_rc:
+	if (qp->rc)
+		madsim_rc_del(qp);
+err_taken:
+	kfree(qp->taken);
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
+/* Let nobody find it any more */
+static void madsim_client_del(struct madsim_qp *qp)
+{
+	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
+
+	xa_erase(&dev->qps, qp->ibqp.qp_num);
+	/* Who has found it before that has this */
+	spin_lock_irq(&dev->node->fabric->lock);
+	spin_unlock_irq(&dev->node->fabric->lock);
+	if (qp->rc)
+		madsim_rc_del(qp);
+	kfree(qp->taken);
 }
 
 /* Make QP0 or QP1 that of its port */
@@ -52,32 +131,38 @@ static int madsim_qp_claim(struct madsim_qp *qp, u32 num)
 	return ret;
 }
 
-static bool madsim_caps_valid(const struct madsim_qp *qp,
-			      const struct ib_qp_cap *cap)
+static bool madsim_caps_valid(const struct ib_qp_cap *cap, bool mad)
 {
 	return cap->max_send_wr <= MADSIM_MAX_WR &&
 	       cap->max_recv_wr <= MADSIM_MAX_WR &&
 	       cap->max_send_sge <= MADSIM_MAX_SGE &&
 	       cap->max_recv_sge <= MADSIM_MAX_SGE &&
 	       !cap->max_inline_data &&
-	       (madsim_is_ud(qp) || (cap->max_recv_wr && cap->max_recv_sge));
+	       (!mad || (cap->max_recv_wr && cap->max_recv_sge));
 }
 
 static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 			    struct ib_udata *udata)
 {
 	struct madsim_node *node = to_madsim_dev(ibqp->device)->node;
+	const struct ib_event event = {
+		.device = ibqp->device,
+		.element.qp = ibqp,
+	};
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	bool ud = attr->qp_type == IB_QPT_UD && madsim_has_data(node);
+	bool mad = attr->qp_type == IB_QPT_SMI || attr->qp_type == IB_QPT_GSI;
+	bool client = attr->qp_type == IB_QPT_UD ||
+		      attr->qp_type == IB_QPT_RC || attr->qp_type == IB_QPT_UC;
 	int ret;
 
-	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && !ud)
+	/* The core lets programs ask for QP0 and QP1, too */
+	if (client ? !madsim_has_data(node) : !mad || udata)
 		return -EOPNOTSUPP;
-	if (attr->srq || attr->create_flags)
+	if (attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!madsim_caps_valid(qp, &attr->cap))
+	if (!madsim_caps_valid(&attr->cap, mad))
 		return -EINVAL;
-	if (!ud) {
+	if (mad) {
 		if (!rdma_is_port_valid(ibqp->device, attr->port_num))
 			return -EINVAL;
 		qp->port = &node->ports[attr->port_num];
@@ -86,20 +171,20 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->max_send_wr = attr->cap.max_send_wr;
 	qp->max_send_sge = attr->cap.max_send_sge;
-	qp->max_recv_sge = attr->cap.max_recv_sge;
-	qp->size = attr->cap.max_recv_wr;
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->lock);
-	qp->rwqe_size = sizeof(struct madsim_rwqe) +
-			qp->max_recv_sge * sizeof(struct ib_sge);
-	qp->ring = kvcalloc(qp->size, qp->rwqe_size, GFP_KERNEL);
-	if (!qp->ring)
-		return -ENOMEM;
-
-	ret = ud ? madsim_ud_add(qp) :
-		   madsim_qp_claim(qp, attr->qp_type == IB_QPT_GSI);
+	madsim_events_init(&qp->events, &event, ibqp->event_handler,
+			   ibqp->qp_context);
+	/* With a shared receive queue it has none of its own */
+	ret = madsim_rq_init(&qp->rq, attr->srq ? 0 : attr->cap.max_recv_wr,
+			     attr->srq ? 0 : attr->cap.max_recv_sge);
 	if (ret)
-		kvfree(qp->ring);
+		return ret;
+
+	ret = client ? madsim_client_add(qp, udata) :
+		       madsim_qp_claim(qp, attr->qp_type == IB_QPT_GSI);
+	if (ret)
+		madsim_rq_free(&qp->rq);
 	return ret;
 }
 
@@ -108,41 +193,20 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
 	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
 
-	if (madsim_is_ud(qp))
-		madsim_ud_del(qp);
-
-	/* Also for who has found a client's before that */
-	spin_lock_irq(&fabric->lock);
-	if (!madsim_is_ud(qp))
+	if (madsim_is_client(qp)) {
+		madsim_client_del(qp);
+	} else {
+		spin_lock_irq(&fabric->lock);
 		qp->port->qp[ibqp->qp_num] = NULL;
-	spin_unlock_irq(&fabric->lock);
+		spin_unlock_irq(&fabric->lock);
+	}
 
-	madsim_cq_purge(ibqp->send_cq, ibqp);
+	madsim_cq_purge(ibqp->send_cq, madsim_wc_qp(qp));
 	if (ibqp->recv_cq != ibqp->send_cq)
-		madsim_cq_purge(ibqp->recv_cq, ibqp);
-	kvfree(qp->ring);
+		madsim_cq_purge(ibqp->recv_cq, madsim_wc_qp(qp));
+	madsim_events_end(&qp->events);
+	madsim_rq_free(&qp->rq);
 	return 0;
-}
-
-/**
- * madsim_next_recv - take the oldest posted buffer
- * @qp: the queue pair
- *
- * Context: any; qp->lock is held.
- * Return: the buffer, valid as long as that is held, or NULL.
- */
-struct madsim_rwqe *madsim_next_recv(struct madsim_qp *qp)
-{
-	struct madsim_rwqe *rwqe;
-
-	lockdep_assert_held(&qp->lock);
-
-	if (!qp->count)
-		return NULL;
-	rwqe = madsim_rwqe_at(qp, qp->head);
-	qp->head = madsim_ring_at(qp->head, 1, qp->size);
-	qp->count--;
-	return rwqe;
 }
 
 /* What is still posted comes back when a queue pair fails */
@@ -150,10 +214,10 @@ static void madsim_flush_recv(struct madsim_qp *qp)
 {
 	struct madsim_rwqe *rwqe;
 
-	while ((rwqe = madsim_next_recv(qp))) {
+	while ((rwqe = madsim_rq_next(&qp->rq))) {
 		struct ib_wc wc = {
 			.wr_id = rwqe->wr_id,
-			.qp = &qp->ibqp,
+			.qp = madsim_wc_qp(qp),
 			.status = IB_WC_WR_FLUSH_ERR,
 			.opcode = IB_WC_RECV,
 		};
@@ -173,9 +237,33 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 {
 	lockdep_assert_held(&madsim_qp_fabric(qp)->lock);
 
+	/* It takes no more from the receive queue that it shares */
+	if (state == IB_QPS_ERR && qp->state != state && qp->ibqp.srq)
+		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
 	qp->state = state;
+	if (state == IB_QPS_ERR && qp->rc)
+		madsim_rc_flush(qp);
 	if (state == IB_QPS_ERR)
 		madsim_flush_recv(qp);
+}
+
+static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
+{
+	bool drained = qp->rc && qp->state == IB_QPS_RTS &&
+		       state == IB_QPS_SQD;
+
+	if (state == IB_QPS_ERR) {
+		madsim_qp_fail(qp, state);
+		return;
+	}
+	qp->state = state;
+	if (drained)
+		madsim_rc_drained(qp);
+	if (state == IB_QPS_RESET) {
+		qp->rq.count = 0;
+		if (qp->rc)
+			madsim_rc_reset(qp);
+	}
 }
 
 static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
@@ -199,10 +287,12 @@ static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	spin_lock(&qp->lock);
 	now = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
 	next = mask & IB_QP_STATE ? attr->qp_state : now;
-	if (!ib_modify_qp_is_ok(now, next, ibqp->qp_type, mask)) {
+	if (!ib_modify_qp_is_ok(now, next, ibqp->qp_type, mask))
 		ret = -EINVAL;
+	else if (qp->rc)
+		ret = madsim_rc_check(qp, attr, mask);
+	if (ret)
 		goto out;
-	}
 
 	/* Which ib_modify_qp_is_ok() allows to a client's alone */
 	if (mask & IB_QP_PORT)
@@ -211,16 +301,16 @@ static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 		qp->pkey_index = attr->pkey_index;
 	if (mask & IB_QP_QKEY)
 		qp->qkey = attr->qkey;
-	if (next == IB_QPS_ERR) {
-		madsim_qp_fail(qp, next);
-	} else {
-		qp->state = next;
-		if (next == IB_QPS_RESET)
-			qp->count = 0;
-	}
+	if (qp->rc)
+		madsim_rc_set(qp, attr, mask);
+	else if (mask & IB_QP_SQ_PSN)
+		qp->sq_psn = attr->sq_psn;
+	madsim_qp_enter(qp, next);
 out:
 	spin_unlock(&qp->lock);
 	spin_unlock_irq(&fabric->lock);
+	if (!ret && qp->rc && next == IB_QPS_RTS)
+		madsim_rc_kick(qp);
 	return ret;
 }
 
@@ -228,26 +318,33 @@ static int madsim_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 			   int mask, struct ib_qp_init_attr *init_attr)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
+	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
 	unsigned long flags;
 
 	memset(attr, 0, sizeof(*attr));
 	memset(init_attr, 0, sizeof(*init_attr));
 
-	spin_lock_irqsave(&qp->lock, flags);
+	spin_lock_irqsave(&fabric->lock, flags);
+	attr->sq_psn = qp->sq_psn;
+	if (qp->rc)
+		madsim_rc_get(qp, attr);
 	attr->qp_state = qp->state;
 	attr->qkey = qp->qkey;
 	attr->pkey_index = qp->pkey_index;
 	attr->port_num = qp->port ? qp->port->num : 0;
-	spin_unlock_irqrestore(&qp->lock, flags);
+	spin_unlock_irqrestore(&fabric->lock, flags);
 
 	attr->cur_qp_state = attr->qp_state;
 	attr->cap.max_send_wr = qp->max_send_wr;
-	attr->cap.max_recv_wr = qp->size;
+	attr->cap.max_recv_wr = qp->rq.size;
 	attr->cap.max_send_sge = qp->max_send_sge;
-	attr->cap.max_recv_sge = qp->max_recv_sge;
+	attr->cap.max_recv_sge = qp->rq.max_sge;
 	init_attr->send_cq = ibqp->send_cq;
 	init_attr->recv_cq = ibqp->recv_cq;
+	init_attr->srq = ibqp->srq;
 	init_attr->cap = attr->cap;
+	init_attr->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR :
+					       IB_SIGNAL_REQ_WR;
 	init_attr->qp_type = ibqp->qp_type;
 	init_attr->port_num = attr->port_num;
 	return 0;
@@ -262,25 +359,13 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 
 	spin_lock_irqsave(&qp->lock, flags);
 	for (; wr; wr = wr->next) {
-		struct madsim_rwqe *rwqe;
-		u32 at;
-
 		if (qp->state == IB_QPS_RESET ||
-		    wr->num_sge > qp->max_recv_sge ||
-		    (wr->num_sge != 1 && !madsim_is_ud(qp))) {
+		    (wr->num_sge != 1 && !madsim_is_client(qp)))
 			ret = -EINVAL;
+		else
+			ret = madsim_rq_post(&qp->rq, wr);
+		if (ret)
 			break;
-		}
-		if (qp->count == qp->size) {
-			ret = -ENOMEM;
-			break;
-		}
-		at = madsim_ring_at(qp->head, qp->count++, qp->size);
-		rwqe = madsim_rwqe_at(qp, at);
-		rwqe->wr_id = wr->wr_id;
-		rwqe->num_sge = wr->num_sge;
-		memcpy(rwqe->sge, wr->sg_list,
-		       wr->num_sge * sizeof(*rwqe->sge));
 		if (qp->state == IB_QPS_ERR)
 			madsim_flush_recv(qp);
 	}
@@ -333,8 +418,8 @@ static void madsim_build_grh(struct madsim_packet *pkt,
 			    route->traffic_class << IB_GRH_TCLASS_SHIFT |
 			    (route->flow_label & IB_GRH_FLOW_MASK));
 	/* Of what is behind the GRH, with the ICRC */
-	grh->paylen = cpu_to_be16(pkt->len + MADSIM_WIRE_HEADERS -
-				  MADSIM_WIRE_LRH);
+	grh->paylen = cpu_to_be16(pkt->len + MADSIM_WIRE_HEADERS +
+				  MADSIM_WIRE_DETH - MADSIM_WIRE_LRH);
 	grh->next_hdr = IB_GRH_NEXT_HDR;
 	grh->hop_limit = route->hop_limit;
 	grh->sgid.global.subnet_prefix = port->info.gid_prefix;
@@ -344,7 +429,31 @@ static void madsim_build_grh(struct madsim_packet *pkt,
 }
 
 /**
- * madsim_address - make the headers of a packet
+ * madsim_route - make the headers of a packet that are about its way
+ * @port: the port that sends
+ * @attr: where to
+ * @pkey_index: of the port's table
+ * @pkt: the packet, with its length
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_route(const struct madsim_port *port,
+		  const struct rdma_ah_attr *attr, u16 pkey_index,
+		  struct madsim_packet *pkt)
+{
+	pkt->dlid = madsim_ah_dlid(attr);
+	pkt->slid = pkt->dlid == MADSIM_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE :
+			madsim_lid(port) | rdma_ah_get_path_bits(attr);
+	/* On the wire it has four bits, whatever was asked for */
+	pkt->sl = rdma_ah_get_sl(attr) % MADSIM_SLS;
+	pkt->pkey = be16_to_cpu(port->pkeys[pkey_index]);
+	pkt->grh_valid = rdma_ah_get_ah_flags(attr) & IB_AH_GRH;
+	if (pkt->grh_valid)
+		madsim_build_grh(pkt, port, attr);
+}
+
+/**
+ * madsim_address - make the headers of a datagram
  * @qp: the queue pair that sends
  * @wr: what it sends
  * @pkey_index: of the port's table
@@ -356,24 +465,17 @@ void madsim_address(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		    u16 pkey_index, struct madsim_packet *pkt)
 {
 	const struct ib_ud_wr *ud = ud_wr(wr);
-	const struct rdma_ah_attr *attr = &to_madsim_ah(ud->ah)->attr;
-	struct madsim_port *port = qp->port;
 
 	pkt->smi = !qp->ibqp.qp_num;
-	pkt->dlid = madsim_ah_dlid(attr);
-	pkt->slid = pkt->dlid == MADSIM_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE :
-			madsim_lid(port) | rdma_ah_get_path_bits(attr);
-	/* On the wire it has four bits, whatever was asked for */
-	pkt->sl = rdma_ah_get_sl(attr) % MADSIM_SLS;
+	pkt->bth.op = MADSIM_OP_NONE;
 	pkt->solicited = wr->send_flags & IB_SEND_SOLICITED;
+	pkt->with_imm = wr->opcode == IB_WR_SEND_WITH_IMM;
+	pkt->imm = wr->ex.imm_data;
 	pkt->src_qpn = qp->ibqp.qp_num;
 	pkt->dst_qpn = ud->remote_qpn & MADSIM_QPN_MASK;
-	pkt->pkey = be16_to_cpu(port->pkeys[pkey_index]);
 	/* The top bit asks for the Q_Key of the queue pair itself */
 	pkt->qkey = ud->remote_qkey & BIT(31) ? qp->qkey : ud->remote_qkey;
-	pkt->grh_valid = rdma_ah_get_ah_flags(attr) & IB_AH_GRH;
-	if (pkt->grh_valid)
-		madsim_build_grh(pkt, port, attr);
+	madsim_route(qp->port, &to_madsim_ah(ud->ah)->attr, pkey_index, pkt);
 }
 
 static int madsim_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
@@ -405,14 +507,14 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr)
 	struct madsim_packet *pkt = &fabric->tx;
 	struct ib_wc wc = {
 		.wr_id = wr->wr_id,
-		.qp = &qp->ibqp,
+		.qp = madsim_wc_qp(qp),
 		.opcode = IB_WC_SEND,
 	};
 	int ret = 0;
 
 	lockdep_assert_held(&fabric->lock);
 
-	if (wr->opcode != IB_WR_SEND)
+	if (wr->opcode != IB_WR_SEND && wr->opcode != IB_WR_SEND_WITH_IMM)
 		return -EOPNOTSUPP;
 	if (wr->num_sge > qp->max_send_sge || wr->send_flags & IB_SEND_INLINE)
 		return -EINVAL;
@@ -427,7 +529,7 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr)
 	ret = madsim_fault_verb(qp->port->node, MADSIM_POST_SEND);
 	if (ret)
 		return ret;
-	if (madsim_is_ud(qp))
+	if (madsim_is_client(qp))
 		wc.status = madsim_ud_build(qp, wr, pkt);
 	else
 		ret = madsim_build(qp, wr, pkt);
@@ -457,16 +559,40 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	unsigned long flags;
 	int ret = 0;
 
-	spin_lock_irqsave(&fabric->lock, flags);
+	/* A user's list is as long as the user likes */
 	for (; wr; wr = wr->next) {
-		ret = madsim_post_one(qp, wr);
+		spin_lock_irqsave(&fabric->lock, flags);
+		ret = qp->rc ? madsim_rc_post(qp, wr) : madsim_post_one(qp, wr);
+		spin_unlock_irqrestore(&fabric->lock, flags);
 		if (ret) {
 			*bad_wr = wr;
 			break;
 		}
 	}
-	spin_unlock_irqrestore(&fabric->lock, flags);
+	if (qp->rc)
+		madsim_rc_kick(qp);
 	return ret;
+}
+
+/**
+ * madsim_qp_admits - whether the P_Key of a packet lets it into a client's queue pair
+ * @qp: the queue pair
+ * @pkt: the packet
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether it does. If not, that has been counted, and told.
+ */
+bool madsim_qp_admits(const struct madsim_qp *qp,
+		      const struct madsim_packet *pkt)
+{
+	struct madsim_port *port = qp->port;
+
+	if (madsim_pkey_matches(be16_to_cpu(port->pkeys[qp->pkey_index]),
+				pkt->pkey))
+		return true;
+	madsim_count_violation(&port->info.pkey_violations);
+	madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
+	return false;
 }
 
 /**
@@ -494,7 +620,7 @@ void madsim_qp_receive(struct madsim_port *port,
 	if (qp->state != IB_QPS_RTR && qp->state != IB_QPS_RTS &&
 	    qp->state != IB_QPS_SQE)
 		goto out;
-	rwqe = madsim_next_recv(qp);
+	rwqe = madsim_rq_next(&qp->rq);
 	if (!rwqe) {
 		madsim_count(port, pkt->smi ? MADSIM_VL15_DROPPED :
 					      MADSIM_QP1_DROPPED);
@@ -594,7 +720,10 @@ static int madsim_destroy_ah(struct ib_ah *ibah, u32 flags)
 	return 0;
 }
 
-/* The MAD layer attaches only where these exist; it does not call them */
+/*
+ * The MAD layer attaches only where these exist; it does not call them. Devices
+ * with data have those of mr.c instead.
+ */
 static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	return ERR_PTR(-EOPNOTSUPP);
@@ -616,6 +745,7 @@ static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 const struct ib_device_ops madsim_qp_ops = {
 	.alloc_pd = madsim_alloc_pd,
 	.create_ah = madsim_create_ah,
+	.create_user_ah = madsim_create_ah,
 	.create_qp = madsim_create_qp,
 	.dealloc_pd = madsim_dealloc_pd,
 	.dereg_mr = madsim_dereg_mr,

@@ -16,9 +16,32 @@
 /* Of one multicast packet: an end to loops in multicast tables */
 #define MADSIM_MAX_COPIES	4096
 
+/* Bytes of the headers between BTH and what a packet carries */
+static u32 madsim_extended_headers(const struct madsim_packet *pkt)
+{
+	const struct madsim_bth *bth = &pkt->bth;
+	u32 len = pkt->with_imm || bth->with_inv ? 4 : 0;
+
+	switch (bth->op) {
+	case MADSIM_OP_NONE:
+		return len + MADSIM_WIRE_DETH;
+	case MADSIM_OP_READ:
+		return len + 16;
+	case MADSIM_OP_WRITE:
+		return len + (bth->first ? 16 : 0);
+	case MADSIM_OP_SWAP:
+	case MADSIM_OP_ADD:
+		return len + 28;
+	case MADSIM_OP_ACK:
+		return len + 4;
+	default:
+		return len;
+	}
+}
+
 static u32 madsim_words(const struct madsim_packet *pkt)
 {
-	u32 len = pkt->len + MADSIM_WIRE_HEADERS;
+	u32 len = pkt->len + MADSIM_WIRE_HEADERS + madsim_extended_headers(pkt);
 
 	if (pkt->grh_valid)
 		len += sizeof(struct ib_grh);
@@ -323,10 +346,17 @@ static void madsim_deliver(struct madsim_port *port, u8 in_port,
 			   struct madsim_packet *pkt)
 {
 	if (madsim_is_for_client(pkt)) {
-		if (madsim_grh_fits(port, pkt))
+		if (!madsim_grh_fits(port, pkt))
+			return;
+		if (pkt->bth.op == MADSIM_OP_NONE)
 			madsim_ud_receive(port, pkt);
+		else if (madsim_rc_receive(port, pkt))
+			madsim_send_from(port, pkt);
 		return;
 	}
+	/* The agents know datagrams only */
+	if (pkt->bth.op != MADSIM_OP_NONE)
+		return;
 	if (!madsim_admit(port, pkt))
 		return;
 

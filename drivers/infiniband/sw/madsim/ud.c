@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Datagrams of kernel clients: queue pairs of the type UD, and multicast groups.
+ * Datagrams of clients: queue pairs of the type UD, and multicast groups.
  *
  * A datagram is one packet. Its sender's completion says no more than that it has
  * left the port, and who has no buffer for it does not get it.
@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_hdrs.h>
 
-#include "madsim.h"
+#include "verbs.h"
 
 /**
  * struct madsim_member - a queue pair in a multicast group
@@ -27,54 +27,6 @@ struct madsim_member {
 };
 
 /**
- * madsim_ud_add - give a queue pair its number
- * @qp: the queue pair
- *
- * Numbers are not used again before all others were.
- *
- * Context: process context.
- * Return: 0, -ENOSPC: the device has %MADSIM_MAX_UD, or -ENOMEM.
- */
-int madsim_ud_add(struct madsim_qp *qp)
-{
-	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
-	int ret;
-
-	ret = xa_alloc_cyclic(&dev->uds, &qp->ibqp.qp_num, qp,
-			      XA_LIMIT(2, MADSIM_MAX_UD + 1), &dev->next_qpn,
-			      GFP_KERNEL);
-	if (ret == -EBUSY)
-		return -ENOSPC;
-	return min(ret, 0);
-}
-
-/**
- * madsim_ud_del - let nobody find a queue pair any more
- * @qp: the queue pair
- *
- * Who has found it holds fabric->lock.
- *
- * Context: process context.
- */
-void madsim_ud_del(struct madsim_qp *qp)
-{
-	xa_erase(&to_madsim_dev(qp->ibqp.device)->uds, qp->ibqp.qp_num);
-}
-
-/* There is one key, that of all memory of the kernel */
-static bool madsim_keys_valid(const struct madsim_qp *qp,
-			      const struct ib_sge *sge, u32 num_sge)
-{
-	u32 i;
-
-	for (i = 0; i < num_sge; i++) {
-		if (sge[i].lkey != qp->ibqp.device->local_dma_lkey)
-			return false;
-	}
-	return true;
-}
-
-/**
  * madsim_ud_build - make a packet of what a client wants to send
  * @qp: its queue pair
  * @wr: what it wants to send
@@ -87,64 +39,38 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 				  const struct ib_send_wr *wr,
 				  struct madsim_packet *pkt)
 {
-	u32 mtu = madsim_mtu(qp->port);
-	int i;
+	u64 len = madsim_sge_length(wr->sg_list, wr->num_sge);
+	enum ib_wc_status status;
 
-	if (!madsim_keys_valid(qp, wr->sg_list, wr->num_sge))
-		return IB_WC_LOC_PROT_ERR;
-
-	pkt->len = 0;
-	for (i = 0; i < wr->num_sge; i++) {
-		const struct ib_sge *sge = &wr->sg_list[i];
-
-		if (sge->length > mtu - pkt->len)
-			return IB_WC_LOC_LEN_ERR;
-		memcpy(pkt->data + pkt->len, ib_virt_dma_to_ptr(sge->addr),
-		       sge->length);
-		pkt->len += sge->length;
-	}
+	if (len > madsim_mtu(qp->port))
+		return IB_WC_LOC_LEN_ERR;
+	/* Addresses stay with who has made them */
+	if (ud_wr(wr)->ah->pd != qp->ibqp.pd)
+		return IB_WC_LOC_QP_OP_ERR;
+	status = madsim_copy_from(qp->ibqp.pd, wr->sg_list, 0, pkt->data, len);
+	if (status)
+		return status;
+	pkt->len = len;
 	madsim_address(qp, wr, qp->pkey_index, pkt);
 	return IB_WC_SUCCESS;
 }
 
-/* Copy @len bytes to where @at bytes of a buffer end. It has room for them */
-static void madsim_scatter(const struct madsim_rwqe *rwqe, u32 at,
-			   const void *from, u32 len)
-{
-	const struct ib_sge *sge;
-	u32 piece;
-
-	for (sge = rwqe->sge; len; sge++) {
-		if (at >= sge->length) {
-			at -= sge->length;
-			continue;
-		}
-		piece = min(len, sge->length - at);
-		memcpy(ib_virt_dma_to_ptr(sge->addr + at), from, piece);
-		from += piece;
-		len -= piece;
-		at = 0;
-	}
-}
-
 static enum ib_wc_status madsim_ud_put(const struct madsim_qp *qp,
-				       const struct madsim_rwqe *rwqe,
 				       const struct madsim_packet *pkt)
 {
-	u64 room = 0;
-	u32 i;
+	const struct ib_sge *sge = qp->taken->sge;
+	struct ib_pd *pd = madsim_recv_pd(qp);
+	enum ib_wc_status status = IB_WC_SUCCESS;
 
-	if (!madsim_keys_valid(qp, rwqe->sge, rwqe->num_sge))
-		return IB_WC_LOC_PROT_ERR;
-	for (i = 0; i < rwqe->num_sge; i++)
-		room += rwqe->sge[i].length;
-	if (room < sizeof(pkt->grh) + pkt->len)
+	if (madsim_sge_length(sge, qp->taken->num_sge) <
+	    sizeof(pkt->grh) + pkt->len)
 		return IB_WC_LOC_LEN_ERR;
-
 	if (pkt->grh_valid)
-		madsim_scatter(rwqe, 0, &pkt->grh, sizeof(pkt->grh));
-	madsim_scatter(rwqe, sizeof(pkt->grh), pkt->data, pkt->len);
-	return IB_WC_SUCCESS;
+		status = madsim_copy_to(pd, sge, 0, &pkt->grh,
+					sizeof(pkt->grh));
+	if (status)
+		return status;
+	return madsim_copy_to(pd, sge, sizeof(pkt->grh), pkt->data, pkt->len);
 }
 
 /* Whether the keys of a packet are those of a queue pair */
@@ -153,12 +79,8 @@ static bool madsim_ud_admits(const struct madsim_qp *qp,
 {
 	struct madsim_port *port = qp->port;
 
-	if (!madsim_pkey_matches(be16_to_cpu(port->pkeys[qp->pkey_index]),
-				 pkt->pkey)) {
-		madsim_count_violation(&port->info.pkey_violations);
-		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
+	if (!madsim_qp_admits(qp, pkt))
 		return false;
-	}
 	if (pkt->qkey != qp->qkey) {
 		madsim_count_violation(&port->info.qkey_violations);
 		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_QKEY, pkt);
@@ -172,10 +94,9 @@ static void madsim_ud_take(struct madsim_qp *qp,
 {
 	struct madsim_port *port = qp->port;
 	struct ib_wc wc = {
-		.qp = &qp->ibqp,
+		.qp = madsim_wc_qp(qp),
 		.opcode = IB_WC_RECV,
 	};
-	struct madsim_rwqe *rwqe;
 
 	spin_lock(&qp->lock);
 	if (qp->state == IB_QPS_RESET || qp->state == IB_QPS_INIT ||
@@ -183,12 +104,11 @@ static void madsim_ud_take(struct madsim_qp *qp,
 		goto out;
 	if (!madsim_ud_admits(qp, pkt))
 		goto out;
-	rwqe = madsim_next_recv(qp);
-	if (!rwqe)
+	if (!madsim_take_recv(qp))
 		goto out;
 
-	wc.wr_id = rwqe->wr_id;
-	wc.status = madsim_ud_put(qp, rwqe, pkt);
+	wc.wr_id = qp->taken->wr_id;
+	wc.status = madsim_ud_put(qp, pkt);
 	if (wc.status) {
 		madsim_complete(qp->ibqp.recv_cq, &wc, false);
 		madsim_qp_fail(qp, IB_QPS_ERR);
@@ -203,7 +123,12 @@ static void madsim_ud_take(struct madsim_qp *qp,
 		wc.dlid_path_bits = pkt->dlid & (BIT(madsim_lmc(port)) - 1);
 	wc.port_num = port->num;
 	wc.pkey_index = qp->pkey_index;
-	wc.wc_flags = pkt->grh_valid ? IB_WC_GRH : 0;
+	if (pkt->grh_valid)
+		wc.wc_flags |= IB_WC_GRH;
+	if (pkt->with_imm) {
+		wc.wc_flags |= IB_WC_WITH_IMM;
+		wc.ex.imm_data = pkt->imm;
+	}
 	madsim_complete(qp->ibqp.recv_cq, &wc, pkt->solicited);
 out:
 	spin_unlock(&qp->lock);
@@ -236,8 +161,8 @@ void madsim_ud_receive(struct madsim_port *port,
 		return;
 
 	if (!madsim_lid_is_multicast(pkt->dlid)) {
-		qp = xa_load(&dev->uds, pkt->dst_qpn);
-		if (qp && qp->port == port)
+		qp = xa_load(&dev->qps, pkt->dst_qpn);
+		if (qp && qp->port == port && !qp->rc)
 			madsim_ud_take(qp, pkt);
 		return;
 	}

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory of clients: regions and their keys, and what is copied from there into
+ * packets and back.
+ *
+ * An adapter would find the pages by its own tables, and so does this. A copy
+ * happens under fabric->lock, of a packet at most.
+ */
+
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <rdma/ib_umem.h>
+
+#include "verbs.h"
+
+/* The low byte of a key is for its owner to change, the rest is a number */
+#define MADSIM_KEY_SHIFT	8
+
+/* That may be asked for. What is optional need not be done */
+#define MADSIM_ACCESS		(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
+				 IB_ACCESS_OPTIONAL)
+
+/**
+ * struct madsim_mr - a region of memory
+ * @ibmr:	the core's part
+ * @pd:		immutable; the core sets its own later
+ * @umem:	immutable; the pinned memory, if it is that of a program
+ * @pages:	where the kernel has each page; NULL: it has all in one piece
+ * @max_pages:	immutable
+ * @num_pages:	of a region that the kernel maps, with that
+ * @page_shift:	size of a page
+ * @key:	what it is used with; the lock of the fabric, as all below
+ * @valid:	it can be used
+ * @access:	IB_ACCESS_*
+ * @start:	the address of the first byte, as those who have the key call it
+ * @length:	in bytes
+ * @offset:	of the first byte in the first page
+ *
+ * That of a program is constant from the time it is found by its key.
+ */
+struct madsim_mr {
+	struct ib_mr ibmr;
+	struct ib_pd *pd;
+	struct ib_umem *umem;
+	u64 *pages;
+	u32 max_pages;
+	u32 num_pages;
+	u32 page_shift;
+	u32 key;
+	bool valid;
+	int access;
+	u64 start;
+	u64 length;
+	u64 offset;
+};
+
+static struct madsim_mr *to_madsim_mr(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct madsim_mr, ibmr);
+}
+
+static struct madsim_mr *madsim_mr_alloc(struct ib_pd *ibpd, int access)
+{
+	struct madsim_mr *mr = kzalloc_obj(*mr, GFP_KERNEL_ACCOUNT);
+
+	if (mr) {
+		mr->pd = ibpd;
+		mr->access = access;
+		mr->page_shift = PAGE_SHIFT;
+	}
+	return mr;
+}
+
+static void madsim_mr_free(struct madsim_mr *mr)
+{
+	if (mr->umem)
+		ib_umem_release(mr->umem);
+	kvfree(mr->pages);
+	kfree(mr);
+}
+
+/* Have it found by a key. Numbers are not used again before all others were */
+static int madsim_mr_add(struct madsim_mr *mr)
+{
+	struct madsim_dev *dev = to_madsim_dev(mr->pd->device);
+	u32 number;
+	int ret;
+
+	ret = xa_alloc_cyclic(&dev->mrs, &number, NULL,
+			      XA_LIMIT(1, MADSIM_MAX_MR), &dev->next_mr,
+			      GFP_KERNEL);
+	if (ret < 0)
+		return ret == -EBUSY ? -ENOSPC : ret;
+	mr->key = number << MADSIM_KEY_SHIFT;
+	mr->ibmr.lkey = mr->key;
+	mr->ibmr.rkey = mr->key;
+	xa_store(&dev->mrs, number, mr, GFP_KERNEL);
+	return 0;
+}
+
+static int madsim_mr_map(struct madsim_mr *mr)
+{
+	struct sg_page_iter iter;
+	unsigned int i = 0;
+
+	mr->pages = kvmalloc_array(ib_umem_num_pages(mr->umem),
+				   sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
+	if (!mr->pages)
+		return -ENOMEM;
+	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0)
+		mr->pages[i++] = (uintptr_t)page_address(sg_page_iter_page(&iter));
+	return 0;
+}
+
+static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
+					u64 length, u64 virt_addr, int access,
+					struct ib_dmah *dmah,
+					struct ib_udata *udata)
+{
+	struct madsim_mr *mr;
+	int ret;
+
+	if (access & ~MADSIM_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!length || virt_addr + length < virt_addr)
+		return ERR_PTR(-EINVAL);
+
+	mr = madsim_mr_alloc(ibpd, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->start = virt_addr;
+	mr->length = length;
+	mr->offset = offset_in_page(start);
+	mr->valid = true;
+	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		ret = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto err;
+	}
+	ret = madsim_mr_map(mr);
+	if (ret)
+		goto err;
+	ret = madsim_mr_add(mr);
+	if (ret)
+		goto err;
+	return &mr->ibmr;
+
+err:
+	madsim_mr_free(mr);
+	return ERR_PTR(ret);
+}
+
+/* All memory of the kernel, which has it where addresses say */
+static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct madsim_mr *mr;
+	int ret;
+
+	mr = madsim_mr_alloc(ibpd, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->length = U64_MAX;
+	mr->valid = true;
+	ret = madsim_mr_add(mr);
+	if (ret) {
+		madsim_mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
+/* What the kernel maps and registers again and again */
+static struct ib_mr *madsim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+				     u32 max_num_sg)
+{
+	struct madsim_mr *mr;
+	int ret;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (max_num_sg > MADSIM_MAX_MR_PAGES)
+		return ERR_PTR(-EINVAL);
+
+	mr = madsim_mr_alloc(ibpd, 0);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->max_pages = max_num_sg;
+	mr->pages = kvcalloc(max_num_sg, sizeof(*mr->pages), GFP_KERNEL);
+	ret = mr->pages ? madsim_mr_add(mr) : -ENOMEM;
+	if (ret) {
+		madsim_mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
+static int madsim_set_page(struct ib_mr *ibmr, u64 addr)
+{
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	if (mr->num_pages == mr->max_pages)
+		return -ENOMEM;
+	mr->pages[mr->num_pages++] = addr;
+	return 0;
+}
+
+/* It is not valid meanwhile */
+static int madsim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg,
+			    int sg_nents, unsigned int *sg_offset)
+{
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	mr->num_pages = 0;
+	mr->page_shift = ilog2(ibmr->page_size);
+	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, madsim_set_page);
+}
+
+static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct madsim_dev *dev = to_madsim_dev(ibmr->device);
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	xa_erase(&dev->mrs, mr->key >> MADSIM_KEY_SHIFT);
+	/* Who has found it before that copies with this held */
+	spin_lock_irq(&dev->node->fabric->lock);
+	spin_unlock_irq(&dev->node->fabric->lock);
+	madsim_mr_free(mr);
+	return 0;
+}
+
+/* The region with a key, if it is one of this protection domain */
+static struct madsim_mr *madsim_mr_find(struct ib_pd *pd, u32 key)
+{
+	struct madsim_dev *dev = to_madsim_dev(pd->device);
+	struct madsim_mr *mr;
+
+	mr = xa_load(&dev->mrs, key >> MADSIM_KEY_SHIFT);
+	return mr && mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
+}
+
+/* The region where @key lets @access to all of @len bytes, if there is one */
+static struct madsim_mr *madsim_mr_check(struct ib_pd *pd, u32 key, u64 addr,
+					 u32 len, int access)
+{
+	struct madsim_mr *mr = madsim_mr_find(pd, key);
+
+	if (!mr || (mr->access & access) != access)
+		return NULL;
+	if (addr < mr->start || len > mr->length ||
+	    addr - mr->start > mr->length - len)
+		return NULL;
+	return mr;
+}
+
+static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data,
+			   u32 len, bool store)
+{
+	u64 at = addr - mr->start + mr->offset;
+	u64 page_size = BIT_ULL(mr->page_shift);
+
+	while (len) {
+		u64 in_page = mr->pages ? at & (page_size - 1) : 0;
+		u32 piece = mr->pages ? min_t(u64, len, page_size - in_page) : len;
+		u64 page = mr->pages ? mr->pages[at >> mr->page_shift] : at;
+		void *mem = ib_virt_dma_to_ptr(page + in_page);
+
+		if (store)
+			memcpy(mem, data, piece);
+		else
+			memcpy(data, mem, piece);
+		at += piece;
+		data += piece;
+		len -= piece;
+	}
+}
+
+/**
+ * madsim_mr_read - copy out of a region for who has its remote key
+ * @pd: the protection domain of the queue pair that was asked
+ * @rkey: the key
+ * @addr: the address
+ * @to: where to
+ * @len: how many bytes. For none, no key is needed
+ * @access: what the region has to allow
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: false if the key does not allow it.
+ */
+bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
+		    int access)
+{
+	struct madsim_mr *mr = madsim_mr_check(pd, rkey, addr, len, access);
+
+	if (mr)
+		madsim_mr_copy(mr, addr, to, len, false);
+	return mr || !len;
+}
+
+/**
+ * madsim_mr_write - copy into a region for who has its remote key
+ * @pd: the protection domain of the queue pair that was asked
+ * @rkey: the key
+ * @addr: the address
+ * @from: where from
+ * @len: how many bytes. For none, no key is needed
+ * @access: what the region has to allow
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: false if the key does not allow it.
+ */
+bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
+		     u32 len, int access)
+{
+	struct madsim_mr *mr = madsim_mr_check(pd, rkey, addr, len, access);
+
+	if (mr)
+		madsim_mr_copy(mr, addr, (void *)from, len, true);
+	return mr || !len;
+}
+
+/**
+ * madsim_mr_enable - let a region that the kernel has mapped be used
+ * @pd: the protection domain of the queue pair that does it
+ * @ibmr: the region
+ * @key: the key that it has from now on, of which the low byte may be new
+ * @access: what that allows
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: false if it is in use, or if such a key cannot be.
+ */
+bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
+{
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	if (mr->pd != pd || mr->valid || !mr->max_pages ||
+	    (mr->key ^ key) >> MADSIM_KEY_SHIFT)
+		return false;
+	mr->key = key;
+	mr->access = access;
+	mr->start = ibmr->iova;
+	mr->length = ibmr->length;
+	mr->offset = ibmr->iova & (BIT_ULL(mr->page_shift) - 1);
+	mr->valid = true;
+	return true;
+}
+
+/**
+ * madsim_mr_invalidate - let a region that the kernel has mapped be used no more
+ * @pd: the protection domain of the queue pair that does it
+ * @key: its key
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: false if there is no such region.
+ */
+bool madsim_mr_invalidate(struct ib_pd *pd, u32 key)
+{
+	struct madsim_mr *mr = madsim_mr_find(pd, key);
+
+	if (!mr || !mr->max_pages)
+		return false;
+	mr->valid = false;
+	return true;
+}
+
+/* Whether the kernel itself has this piece, with the key of all of its memory */
+static bool madsim_is_kernel_sge(const struct ib_pd *pd,
+				 const struct ib_sge *sge)
+{
+	return rdma_is_kernel_res(&pd->res) &&
+	       sge->lkey == pd->local_dma_lkey;
+}
+
+/* Copy between a packet and pieces of memory, of which @at bytes come before */
+static enum ib_wc_status madsim_copy(struct ib_pd *pd, const struct ib_sge *sge,
+				     u64 at, void *data, u32 len, bool store)
+{
+	struct madsim_mr *mr;
+	u32 piece;
+	u64 addr;
+
+	lockdep_assert_held(&to_madsim_dev(pd->device)->node->fabric->lock);
+
+	for (; len; sge++) {
+		if (at >= sge->length) {
+			at -= sge->length;
+			continue;
+		}
+		addr = sge->addr + at;
+		piece = min_t(u64, len, sge->length - at);
+		if (!madsim_is_kernel_sge(pd, sge)) {
+			mr = madsim_mr_check(pd, sge->lkey, addr, piece,
+					     store ? IB_ACCESS_LOCAL_WRITE : 0);
+			if (!mr)
+				return IB_WC_LOC_PROT_ERR;
+			madsim_mr_copy(mr, addr, data, piece, store);
+		} else if (store) {
+			memcpy(ib_virt_dma_to_ptr(addr), data, piece);
+		} else {
+			memcpy(data, ib_virt_dma_to_ptr(addr), piece);
+		}
+		data += piece;
+		len -= piece;
+		at = 0;
+	}
+	return IB_WC_SUCCESS;
+}
+
+/**
+ * madsim_copy_from - copy out of the memory of a client
+ * @pd: the client's protection domain
+ * @sge: the pieces of its memory
+ * @at: how many bytes of them come before
+ * @to: in a packet
+ * @len: how many bytes; there must be as many
+ *
+ * The pieces that are not touched need no valid key.
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: %IB_WC_SUCCESS, or %IB_WC_LOC_PROT_ERR if a key does not allow it.
+ */
+enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
+				   u64 at, void *to, u32 len)
+{
+	return madsim_copy(pd, sge, at, to, len, false);
+}
+
+/**
+ * madsim_copy_to - copy into the memory of a client
+ * @pd: the client's protection domain
+ * @sge: the pieces of its memory
+ * @at: how many bytes of them come before
+ * @from: in a packet
+ * @len: how many bytes; there must be room for them
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: as of madsim_copy_from(). What comes before the piece whose key does
+ * not allow it has been copied.
+ */
+enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
+				 u64 at, const void *from, u32 len)
+{
+	return madsim_copy(pd, sge, at, (void *)from, len, true);
+}
+
+/**
+ * madsim_sge_length - how many bytes a list of pieces has
+ * @sge: the pieces
+ * @num_sge: how many
+ *
+ * Context: any.
+ * Return: their length.
+ */
+u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge)
+{
+	u64 length = 0;
+	u32 i;
+
+	for (i = 0; i < num_sge; i++)
+		length += sge[i].length;
+	return length;
+}
+
+/* Only for devices with data */
+const struct ib_device_ops madsim_mr_ops = {
+	.alloc_mr = madsim_alloc_mr,
+	.dereg_mr = madsim_dereg_mr,
+	.get_dma_mr = madsim_get_dma_mr,
+	.map_mr_sg = madsim_map_mr_sg,
+	.reg_user_mr = madsim_reg_user_mr,
+};

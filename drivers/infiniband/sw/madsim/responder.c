@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What a connected queue pair receives. It keeps nothing for what it may be asked
+ * again but the result of one atomic operation: a requester waits for each response.
+ */
+
+#include "verbs.h"
+
+/* The receiver's completion of a message */
+static void madsim_rc_received(struct madsim_qp *qp,
+			       const struct madsim_packet *pkt,
+			       enum ib_wc_status status)
+{
+	struct ib_wc wc = {
+		.wr_id = qp->taken->wr_id,
+		.qp = madsim_wc_qp(qp),
+		.status = status,
+		.opcode = IB_WC_RECV,
+		.byte_len = qp->rc->offset,
+		.src_qp = pkt->src_qpn,
+		.slid = pkt->slid,
+		.sl = pkt->sl,
+		.port_num = qp->port->num,
+		.pkey_index = qp->pkey_index,
+	};
+
+	qp->rc->has_buffer = false;
+	if (pkt->bth.op == MADSIM_OP_WRITE)
+		wc.opcode = IB_WC_RECV_RDMA_WITH_IMM;
+	if (pkt->with_imm) {
+		wc.wc_flags |= IB_WC_WITH_IMM;
+		wc.ex.imm_data = pkt->imm;
+	} else if (pkt->bth.with_inv) {
+		wc.wc_flags |= IB_WC_WITH_INVALIDATE;
+		wc.ex.invalidate_rkey = pkt->bth.inv_key;
+	}
+	madsim_complete(qp->ibqp.recv_cq, &wc, pkt->solicited);
+}
+
+/* Have a buffer in qp->taken. That of a message that was lost will do */
+static bool madsim_rc_has_buffer(struct madsim_qp *qp)
+{
+	if (!qp->rc->has_buffer)
+		qp->rc->has_buffer = madsim_take_recv(qp);
+	return qp->rc->has_buffer;
+}
+
+static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
+{
+	return rc->attr.qp_access_flags & access;
+}
+
+static u8 madsim_rc_take_send(struct madsim_qp *qp,
+			      const struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct ib_pd *pd = madsim_recv_pd(qp);
+	enum ib_wc_status status;
+	const struct ib_sge *sge;
+
+	if (pkt->bth.first) {
+		if (!madsim_rc_has_buffer(qp))
+			return MADSIM_RNR | rc->attr.min_rnr_timer;
+		rc->offset = 0;
+	}
+
+	sge = qp->taken->sge;
+	if (pkt->bth.with_inv && !madsim_mr_invalidate(pd, pkt->bth.inv_key))
+		return MADSIM_NAK_ACCESS;
+	if (madsim_sge_length(sge, qp->taken->num_sge) < rc->offset + pkt->len)
+		status = IB_WC_LOC_LEN_ERR;
+	else
+		status = madsim_copy_to(pd, sge, rc->offset, pkt->data,
+					pkt->len);
+	rc->offset += pkt->len;
+	if (status || pkt->bth.last)
+		madsim_rc_received(qp, pkt, status);
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return MADSIM_ACKNOWLEDGED;
+	case IB_WC_LOC_LEN_ERR:
+		return MADSIM_NAK_INVALID;
+	default:
+		return MADSIM_NAK_OPERATION;
+	}
+}
+
+static u8 madsim_rc_take_write(struct madsim_qp *qp,
+			       const struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	const struct madsim_bth *bth = &pkt->bth;
+
+	if (bth->first) {
+		rc->offset = 0;
+		rc->va = bth->va;
+		rc->rkey = bth->rkey;
+		rc->dma_len = bth->dma_len;
+	}
+	if (pkt->len > rc->dma_len - rc->offset)
+		return MADSIM_NAK_INVALID;
+	if (rc->dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
+		return MADSIM_NAK_ACCESS;
+	if (pkt->with_imm && !madsim_rc_has_buffer(qp))
+		return MADSIM_RNR | rc->attr.min_rnr_timer;
+	if (!madsim_mr_write(qp->ibqp.pd, rc->rkey, rc->va + rc->offset,
+			     pkt->data, pkt->len, IB_ACCESS_REMOTE_WRITE))
+		return MADSIM_NAK_ACCESS;
+	rc->offset += pkt->len;
+	if (pkt->with_imm)
+		madsim_rc_received(qp, pkt, IB_WC_SUCCESS);
+	return MADSIM_ACKNOWLEDGED;
+}
+
+static u8 madsim_rc_take_read(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	const struct madsim_bth *bth = &pkt->bth;
+
+	if (bth->dma_len > qp->rc->mtu)
+		return MADSIM_NAK_INVALID;
+	if (!madsim_rc_allows(qp->rc, IB_ACCESS_REMOTE_READ) ||
+	    !madsim_mr_read(qp->ibqp.pd, bth->rkey, bth->va, pkt->data,
+			    bth->dma_len, IB_ACCESS_REMOTE_READ))
+		return MADSIM_NAK_ACCESS;
+	pkt->len = bth->dma_len;
+	return MADSIM_ACKNOWLEDGED;
+}
+
+/* One at a time in all of the fabric. Other memory accesses do not count */
+static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	const struct madsim_bth *bth = &pkt->bth;
+	struct madsim_rc *rc = qp->rc;
+	u64 old, new;
+
+	if (bth->va % sizeof(u64))
+		return MADSIM_NAK_INVALID;
+	if (!madsim_rc_allows(rc, IB_ACCESS_REMOTE_ATOMIC) ||
+	    !madsim_mr_read(qp->ibqp.pd, bth->rkey, bth->va, &old, sizeof(old),
+			    IB_ACCESS_REMOTE_ATOMIC))
+		return MADSIM_NAK_ACCESS;
+	if (bth->op == MADSIM_OP_ADD)
+		new = old + bth->compare;
+	else
+		new = old == bth->compare ? bth->swap : old;
+	madsim_mr_write(qp->ibqp.pd, bth->rkey, bth->va, &new, sizeof(new),
+			IB_ACCESS_REMOTE_ATOMIC);
+	rc->atomic = old;
+	rc->atomic_psn = bth->psn;
+	rc->has_atomic = true;
+	memcpy(pkt->data, &old, sizeof(old));
+	pkt->len = sizeof(old);
+	return MADSIM_ACKNOWLEDGED;
+}
+
+static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	const struct madsim_bth *bth = &pkt->bth;
+	struct madsim_rc *rc = qp->rc;
+	u8 syndrome;
+
+	/* A message ends before another one begins */
+	if (rc->receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
+		return MADSIM_NAK_INVALID;
+
+	switch (bth->op) {
+	case MADSIM_OP_SEND:
+		syndrome = madsim_rc_take_send(qp, pkt);
+		break;
+	case MADSIM_OP_WRITE:
+		syndrome = madsim_rc_take_write(qp, pkt);
+		break;
+	case MADSIM_OP_READ:
+		return madsim_rc_take_read(qp, pkt);
+	default:
+		return madsim_rc_take_atomic(qp, pkt);
+	}
+	if (syndrome == MADSIM_ACKNOWLEDGED)
+		rc->receiving = bth->last ? MADSIM_OP_NONE : bth->op;
+	return syndrome;
+}
+
+/* A request that was done before: its response was lost, or is late */
+static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	switch (pkt->bth.op) {
+	case MADSIM_OP_READ:
+		return madsim_rc_take_read(qp, pkt) == MADSIM_ACKNOWLEDGED;
+	case MADSIM_OP_SWAP:
+	case MADSIM_OP_ADD:
+		if (!rc->has_atomic || rc->atomic_psn != pkt->bth.psn)
+			return false;
+		memcpy(pkt->data, &rc->atomic, sizeof(rc->atomic));
+		pkt->len = sizeof(rc->atomic);
+		return true;
+	default:
+		return true;
+	}
+}
+
+/* Turn a request into its response */
+static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
+			      u8 syndrome)
+{
+	/* What is read comes with it */
+	if (syndrome != MADSIM_ACKNOWLEDGED ||
+	    pkt->bth.op == MADSIM_OP_SEND || pkt->bth.op == MADSIM_OP_WRITE)
+		pkt->len = 0;
+	pkt->bth.op = MADSIM_OP_ACK;
+	pkt->bth.syndrome = syndrome;
+	pkt->bth.with_inv = false;
+	pkt->with_imm = false;
+	pkt->solicited = false;
+	swap(pkt->slid, pkt->dlid);
+	pkt->dst_qpn = qp->rc->attr.dest_qp_num;
+	pkt->src_qpn = qp->ibqp.qp_num;
+	pkt->pkey = be16_to_cpu(qp->port->pkeys[qp->pkey_index]);
+	if (pkt->grh_valid)
+		swap(pkt->grh.sgid, pkt->grh.dgid);
+}
+
+/* What an error of the requester does to the responder */
+static void madsim_rc_refused(struct madsim_qp *qp, u8 syndrome)
+{
+	switch (syndrome) {
+	case MADSIM_NAK_INVALID:
+		madsim_event(&qp->events, IB_EVENT_QP_REQ_ERR);
+		break;
+	case MADSIM_NAK_ACCESS:
+		madsim_event(&qp->events, IB_EVENT_QP_ACCESS_ERR);
+		break;
+	}
+	madsim_qp_fail(qp, IB_QPS_ERR);
+}
+
+/* UC: a message of which a packet is missing is lost, without a word */
+static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	bool next = pkt->bth.psn == rc->rq_psn;
+	u8 syndrome;
+
+	rc->rq_psn = (pkt->bth.psn + 1) & MADSIM_PSN_MASK;
+	if (pkt->bth.first || !next)
+		rc->receiving = MADSIM_OP_NONE;
+	if (rc->receiving != (pkt->bth.first ? MADSIM_OP_NONE : pkt->bth.op))
+		return;
+	syndrome = madsim_rc_take(qp, pkt);
+	if (syndrome != MADSIM_ACKNOWLEDGED)
+		rc->receiving = MADSIM_OP_NONE;
+	/* What has completed with an error */
+	if (syndrome > MADSIM_NAK_SEQUENCE && pkt->bth.op == MADSIM_OP_SEND)
+		madsim_qp_fail(qp, IB_QPS_ERR);
+}
+
+/* The request that is next */
+static void madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	u8 syndrome = madsim_rc_take(qp, pkt);
+
+	if (syndrome == MADSIM_ACKNOWLEDGED)
+		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
+	madsim_rc_respond(qp, pkt, syndrome);
+	if (syndrome > MADSIM_NAK_SEQUENCE)
+		madsim_rc_refused(qp, syndrome);
+}
+
+/**
+ * madsim_rc_request - do what a requester asks for
+ * @qp: the queue pair that is asked
+ * @pkt: the request
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ * Return: whether @pkt is a response now.
+ */
+bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	s32 ahead = (s32)((pkt->bth.psn - rc->rq_psn) << 8) >> 8;
+
+	if (!rc->heard) {
+		rc->heard = true;
+		if (qp->state == IB_QPS_RTR)
+			madsim_event(&qp->events, IB_EVENT_COMM_EST);
+	}
+	if (madsim_is_uc(qp)) {
+		madsim_uc_request(qp, pkt);
+		return false;
+	}
+	if (!ahead) {
+		madsim_rc_next(qp, pkt);
+		return true;
+	}
+	if (ahead < 0 && !madsim_rc_again(qp, pkt))
+		return false;
+	madsim_rc_respond(qp, pkt, ahead > 0 ? MADSIM_NAK_SEQUENCE :
+					       MADSIM_ACKNOWLEDGED);
+	return true;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Receive queues: rings of buffers that were posted, one of each queue pair, or
+ * shared by several.
+ */
+
+#include <linux/slab.h>
+
+#include "verbs.h"
+
+static struct madsim_srq *to_madsim_srq(struct ib_srq *ibsrq)
+{
+	return container_of(ibsrq, struct madsim_srq, ibsrq);
+}
+
+static struct madsim_rwqe *madsim_rwqe_at(const struct madsim_rq *rq, u32 at)
+{
+	return rq->ring + at * rq->rwqe_size;
+}
+
+/**
+ * madsim_rq_init - make an empty receive queue
+ * @rq: the queue
+ * @size: how many buffers it has room for, which may be none
+ * @max_sge: pieces of a buffer
+ *
+ * Context: process context.
+ * Return: 0, or -ENOMEM.
+ */
+int madsim_rq_init(struct madsim_rq *rq, u32 size, u32 max_sge)
+{
+	rq->size = size;
+	rq->max_sge = max_sge;
+	rq->rwqe_size = struct_size_t(struct madsim_rwqe, sge, max_sge);
+	rq->ring = kvcalloc(size, rq->rwqe_size, GFP_KERNEL_ACCOUNT);
+	return rq->ring ? 0 : -ENOMEM;
+}
+
+/**
+ * madsim_rq_free - undo madsim_rq_init()
+ * @rq: the queue
+ *
+ * Context: process context.
+ */
+void madsim_rq_free(struct madsim_rq *rq)
+{
+	kvfree(rq->ring);
+}
+
+/**
+ * madsim_rq_post - put a buffer into a queue
+ * @rq: the queue
+ * @wr: the buffer
+ *
+ * Context: any; the queue is locked.
+ * Return: 0, -EINVAL: it has too many pieces, or -ENOMEM: the queue is full.
+ */
+int madsim_rq_post(struct madsim_rq *rq, const struct ib_recv_wr *wr)
+{
+	struct madsim_rwqe *rwqe;
+
+	if ((u32)wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	if (rq->count == rq->size)
+		return -ENOMEM;
+	rwqe = madsim_rwqe_at(rq, madsim_ring_at(rq->head, rq->count++,
+						 rq->size));
+	rwqe->wr_id = wr->wr_id;
+	rwqe->num_sge = wr->num_sge;
+	memcpy(rwqe->sge, wr->sg_list, wr->num_sge * sizeof(*rwqe->sge));
+	return 0;
+}
+
+/**
+ * madsim_rq_next - take the oldest buffer
+ * @rq: the queue
+ *
+ * Context: any; the queue is locked.
+ * Return: the buffer, valid as long as that is so, or NULL.
+ */
+struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq)
+{
+	struct madsim_rwqe *rwqe;
+
+	if (!rq->count)
+		return NULL;
+	rwqe = madsim_rwqe_at(rq, rq->head);
+	rq->head = madsim_ring_at(rq->head, 1, rq->size);
+	rq->count--;
+	return rwqe;
+}
+
+/* Take the oldest of the buffers that queue pairs share, if there is one */
+static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
+{
+	struct madsim_rwqe *rwqe;
+	bool limit = false;
+
+	spin_lock(&srq->lock);
+	rwqe = madsim_rq_next(&srq->rq);
+	if (rwqe) {
+		memcpy(to, rwqe, struct_size(rwqe, sge, rwqe->num_sge));
+		limit = srq->rq.count < srq->limit;
+		if (limit)
+			srq->limit = 0;
+	}
+	spin_unlock(&srq->lock);
+
+	/* Its owner wanted to be told, once, that so few are left */
+	if (limit)
+		madsim_event(&srq->events, IB_EVENT_SRQ_LIMIT_REACHED);
+	return rwqe;
+}
+
+/**
+ * madsim_take_recv - take the buffer for what a client's queue pair receives
+ * @qp: the queue pair, which has it in @taken then
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ * Return: false if there is none.
+ */
+bool madsim_take_recv(struct madsim_qp *qp)
+{
+	struct madsim_rwqe *rwqe;
+
+	lockdep_assert_held(&qp->lock);
+
+	if (qp->ibqp.srq)
+		return madsim_srq_take(to_madsim_srq(qp->ibqp.srq), qp->taken);
+	rwqe = madsim_rq_next(&qp->rq);
+	if (rwqe)
+		memcpy(qp->taken, rwqe, struct_size(rwqe, sge, rwqe->num_sge));
+	return rwqe;
+}
+
+static int madsim_create_srq(struct ib_srq *ibsrq,
+			     struct ib_srq_init_attr *init_attr,
+			     struct ib_udata *udata)
+{
+	const struct ib_event event = {
+		.device = ibsrq->device,
+		.element.srq = ibsrq,
+	};
+	struct madsim_srq *srq = to_madsim_srq(ibsrq);
+	const struct ib_srq_attr *attr = &init_attr->attr;
+
+	if (init_attr->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!attr->max_wr || attr->max_wr > MADSIM_MAX_WR ||
+	    attr->max_sge > MADSIM_MAX_SGE || attr->srq_limit > attr->max_wr)
+		return -EINVAL;
+
+	spin_lock_init(&srq->lock);
+	srq->limit = attr->srq_limit;
+	madsim_events_init(&srq->events, &event, ibsrq->event_handler,
+			   ibsrq->srq_context);
+	return madsim_rq_init(&srq->rq, attr->max_wr, attr->max_sge);
+}
+
+static int madsim_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+			     enum ib_srq_attr_mask mask,
+			     struct ib_udata *udata)
+{
+	struct madsim_srq *srq = to_madsim_srq(ibsrq);
+
+	if (mask & ~IB_SRQ_LIMIT)
+		return -EOPNOTSUPP;
+	if (attr->srq_limit > srq->rq.size)
+		return -EINVAL;
+	spin_lock_irq(&srq->lock);
+	if (mask & IB_SRQ_LIMIT)
+		srq->limit = attr->srq_limit;
+	spin_unlock_irq(&srq->lock);
+	return 0;
+}
+
+static int madsim_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+{
+	struct madsim_srq *srq = to_madsim_srq(ibsrq);
+
+	attr->max_wr = srq->rq.size;
+	attr->max_sge = srq->rq.max_sge;
+	spin_lock_irq(&srq->lock);
+	attr->srq_limit = srq->limit;
+	spin_unlock_irq(&srq->lock);
+	return 0;
+}
+
+/* The core has seen to it that no queue pair has it any more */
+static int madsim_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct madsim_srq *srq = to_madsim_srq(ibsrq);
+
+	madsim_events_end(&srq->events);
+	madsim_rq_free(&srq->rq);
+	return 0;
+}
+
+static int madsim_post_srq_recv(struct ib_srq *ibsrq,
+				const struct ib_recv_wr *wr,
+				const struct ib_recv_wr **bad_wr)
+{
+	struct madsim_srq *srq = to_madsim_srq(ibsrq);
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	for (; wr && !ret; wr = wr->next) {
+		ret = madsim_rq_post(&srq->rq, wr);
+		if (ret)
+			*bad_wr = wr;
+	}
+	spin_unlock_irqrestore(&srq->lock, flags);
+	return ret;
+}
+
+/* Only for devices with data */
+const struct ib_device_ops madsim_srq_ops = {
+	.create_srq = madsim_create_srq,
+	.destroy_srq = madsim_destroy_srq,
+	.modify_srq = madsim_modify_srq,
+	.post_srq_recv = madsim_post_srq_recv,
+	.query_srq = madsim_query_srq,
+
+	INIT_RDMA_OBJ_SIZE(ib_srq, madsim_srq, ibsrq),
+};
