@@ -1,19 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# IPoIB over the fabric: hosts in network namespaces, over two levels of switches,
-# with opensm's multicast groups and partitions.
+# IPoIB over the fabric, and programs that connect by its addresses: hosts in network
+# namespaces, over two levels of switches, with opensm's multicast groups and partitions.
 
 . "$(dirname "$0")/lib.sh"
 
 modprobe -q ib_ipoib || [ -d /sys/module/ib_ipoib ] ||
 	{ echo "1..0 # SKIP this kernel has no ib_ipoib"; exit 0; }
-for program in rdma busybox sha256sum; do
+modprobe -qa ib_uverbs rdma_ucm || true
+for program in rdma busybox sha256sum rping udaddy mckey; do
 	command -v $program >/dev/null ||
 		{ echo "1..0 # SKIP there is no $program"; exit 0; }
 done
 
-plan 39
+plan 43
 
 fabric=$configfs/test
 faults=$debugfs/test/faults
@@ -125,8 +126,9 @@ flood()
 	in_ns "$2" busybox nc -l -p 6000 <>"$tmp/silence" >/dev/null 2>&1 &
 	(
 		while :; do
-			in_ns "$1" busybox nc "$(address "$2")" 6000 </dev/zero
-			in_ns "$1" busybox ping -q -c 3 -W 1 "$(address "$2")"
+			# Nobody may be listening yet
+			in_ns "$1" busybox nc "$(address "$2")" 6000 </dev/zero || true
+			in_ns "$1" busybox ping -q -c 3 -W 1 "$(address "$2")" || true
 		done
 	) >/dev/null 2>&1 &
 	echo $! >"$tmp/flood"
@@ -192,6 +194,56 @@ other_way()
 	[ "$(hops h2 h3)" != "$way" ]
 	all_reach 20 h2 h3
 	put $faults "leaf1 $port link up"
+}
+
+# mode MODE MTU HOST ...: of IPoIB
+mode()
+{
+	local host name
+	for host in "${@:3}"; do
+		name=$(ns_netdevs "$host")
+		in_ns "$host" sh -c "echo $1 >/sys/class/net/$name/mode"
+		in_ns "$host" ip link set "$name" mtu "$2"
+	done
+}
+
+connected()
+{
+	mode connected 65520 h2 h3
+	until_true 20 all_reach 3 h2 h3 60000
+	all_reach 20 h2 h3 60000
+	transfer h2 h3 8M
+	in_ns h2 rdma resource show qp | grep -q " type RC "
+	mode datagram 4092 h2 h3
+	all_reach 3 h2 h3
+}
+
+# by_cm PROGRAM SERVER-OPTIONS CLIENT-OPTIONS: both ends of it succeed
+by_cm()
+{
+	local server
+	# shellcheck disable=SC2086	# word lists
+	in_ns h3 timeout 60 "$1" $2 >"$tmp/server" 2>&1 &
+	server=$!
+	# shellcheck disable=SC2086
+	until_true 20 in_ns h2 timeout 20 "$1" $3
+	wait $server || { cat "$tmp/server"; return 1; }
+}
+
+# A group that exists while somebody is in it
+group()
+{
+	local receiver
+	in_ns h3 timeout 60 mckey -m 239.1.1.1 -b 10.0.0.3 -C 5 >"$tmp/receiver" 2>&1 &
+	receiver=$!
+	until_true 50 has_received $receiver
+	wait $receiver || { cat "$tmp/receiver"; return 1; }
+}
+
+has_received()
+{
+	in_ns h2 timeout 20 mckey -m 239.1.1.1 -b 10.0.0.2 -C 5 -s >/dev/null 2>&1 || true
+	! kill -0 "$1" 2>/dev/null
 }
 
 # injected LINE: the faults file has a line that begins so, and ends with a count
@@ -384,6 +436,11 @@ check "8 MiB by TCP are right" transfer h2 h3 8M
 check "every switch on the way counts it" counted
 check "without a cable there is another way" other_way
 check "what is longer than a link takes is dropped, and counted" too_long
+
+check "connected mode, and packets of 60,000 bytes" connected
+check "rping" by_cm rping "-s -a 10.0.0.3 -C 20 -V -S 5000" "-c -a 10.0.0.3 -C 20 -V -S 5000"
+check "udaddy" by_cm udaddy "-b 10.0.0.3" "-s 10.0.0.3 -b 10.0.0.2"
+check "mckey" group
 
 check "drop every packet" eval '
 	put $faults "h2 1 drop nth 1"

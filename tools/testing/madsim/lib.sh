@@ -137,7 +137,7 @@ put()
 load()
 {
 	if [ "${MADSIM_MODULE-}" ]; then
-		modprobe -q configfs
+		modprobe -qa configfs ib_uverbs || true
 		insmod "$MADSIM_MODULE" "$@"
 	else
 		modprobe ib_madsim "$@"

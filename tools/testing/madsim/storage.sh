@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# NVMe over Fabrics: the kernel's target and its host, a file system on a disk that is
+# at the other end of the fabric. Both are for the first network namespace only, so
+# routes lead from one interface of this machine to another one.
+
+. "$(dirname "$0")/lib.sh"
+
+modprobe -qa ib_ipoib nvmet-rdma nvme-rdma loop ext4 ||
+	{ echo "1..0 # SKIP this kernel has no NVMe over Fabrics"; exit 0; }
+for program in mkfs.ext4 losetup busybox; do
+	command -v $program >/dev/null ||
+		{ echo "1..0 # SKIP there is no $program"; exit 0; }
+done
+
+plan 11
+
+target=/sys/kernel/config/nvmet
+faults=$debugfs/preset/faults
+loop=
+
+leave()
+{
+	umount "$tmp/disk" 2>/dev/null
+	disconnect 2>/dev/null
+	rm -f $target/ports/1/subsystems/madsim
+	rmdir $target/ports/1 $target/subsystems/madsim/namespaces/1 \
+		$target/subsystems/madsim 2>/dev/null
+	[ -z "$loop" ] || losetup -d "$loop"
+	at_end
+}
+trap leave EXIT
+
+# Each to the other by its own interface, and not by the loopback one
+addresses()
+{
+	local setting
+	for setting in accept_local=1 rp_filter=0 arp_ignore=1; do
+		for which in all ib0 ib1; do
+			put "/proc/sys/net/ipv4/conf/$which/${setting%=*}" "${setting#*=}"
+		done
+	done
+	ip addr add 10.0.0.1/24 dev ib0
+	ip addr add 10.0.0.2/24 dev ib1
+	ip link set ib0 up
+	ip link set ib1 up
+	ip rule add pref 10 iif lo to 10.0.0.2 lookup 100
+	ip rule add pref 11 iif lo to 10.0.0.1 lookup 101
+	ip rule add pref 100 lookup local
+	ip rule del pref 0
+	ip route add 10.0.0.2 dev ib0 src 10.0.0.1 table 100
+	ip route add 10.0.0.1 dev ib1 src 10.0.0.2 table 101
+	until_true 30 busybox ping -q -c 1 -W 1 10.0.0.2
+}
+
+serve()
+{
+	truncate -s 64M "$tmp/image"
+	loop=$(losetup -f --show "$tmp/image")
+	mkdir $target/subsystems/madsim
+	put $target/subsystems/madsim/attr_allow_any_host 1
+	mkdir $target/subsystems/madsim/namespaces/1
+	put $target/subsystems/madsim/namespaces/1/device_path "$loop"
+	put $target/subsystems/madsim/namespaces/1/enable 1
+	mkdir $target/ports/1
+	put $target/ports/1/addr_adrfam ipv4
+	put $target/ports/1/addr_trtype rdma
+	put $target/ports/1/addr_trsvcid 4420
+	put $target/ports/1/addr_traddr 10.0.0.2
+	ln -s $target/subsystems/madsim $target/ports/1/subsystems/madsim
+}
+
+# Which disk it is
+disk()
+{
+	ls -d /sys/class/nvme/nvme*/nvme*n1 2>/dev/null | sed 's|.*/|/dev/|; s/c[0-9]*n/n/'
+}
+
+connect()
+{
+	put /dev/nvme-fabrics \
+		"transport=rdma,traddr=10.0.0.2,trsvcid=4420,host_traddr=10.0.0.1,nqn=madsim"
+	until_true 20 eval '[ -b "$(disk)" ]'
+}
+
+disconnect()
+{
+	local path
+	for path in /sys/class/nvme/nvme*; do
+		put "$path/delete_controller" 1
+	done
+}
+
+# same SIZE: what was written is what is read, from the disk and not from the page cache
+same()
+{
+	head -c "$1" /dev/urandom >"$tmp/written"
+	cp "$tmp/written" "$tmp/disk/file"
+	umount "$tmp/disk"
+	put /proc/sys/vm/drop_caches 3
+	mount "$(disk)" "$tmp/disk"
+	cmp "$tmp/written" "$tmp/disk/file"
+}
+
+sent()
+{
+	cat /sys/class/infiniband/madsim0/ports/1/counters/port_xmit_data
+}
+
+load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
+sm_start first madsim0
+check "a subnet manager" until_true 30 active 2
+check "addresses" addresses
+check "a target" serve
+check "connect" connect
+check "make a file system" eval '
+	mkfs.ext4 -q "$(disk)"
+	mkdir "$tmp/disk"
+	mount "$(disk)" "$tmp/disk"'
+before=$(sent)
+check "what is written can be read" same 12M
+check "the fabric has carried it" eval '
+	echo "$before words, then $(sent)"
+	[ $(($(sent) - before)) -gt $((12 * 1024 * 1024 / 4)) ]'
+check "with lost packets, too" eval '
+	put $faults "H1 1 drop nth 300"
+	put $faults "H2 1 duplicate nth 50"
+	same 3M
+	says "^H1 1 drop nth 300 injected [1-9]" cat $faults
+	put $faults "H1 1 clear"
+	put $faults "H2 1 clear"'
+check "a link is down for a while" eval '
+	put $faults "H2 1 link down"
+	sleep 2
+	put $faults "H2 1 link up"
+	until_true 30 active 2
+	same 3M'
+check "disconnect" eval '
+	umount "$tmp/disk"
+	disconnect
+	until_true 20 eval "[ -z \"\$(disk)\" ]"'
+rm -f $target/ports/1/subsystems/madsim
+sm_end first
+check "unload" until_true 20 unload
+
+finish

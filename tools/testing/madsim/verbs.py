@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What programs may do with verbs over the fabric, and what is refused
+
+verbs.py DEVICE DEVICE CASE, for verbs.sh. Without CASE, the names of all.
+"""
+
+import errno
+import sys
+
+import pyverbs.enums as e
+from pyverbs.addr import AH, AHAttr
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.pyverbs_error import PyverbsRDMAError
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
+
+QKEY = 0x1234
+GRH = 40
+ALL = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE |
+       e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC)
+
+
+class Side:
+    """A queue pair of a device, with a region of memory"""
+
+    def __init__(self, device, qp_type, size=16384, access=ALL, srq=False, cqe=64,
+                 **attributes):
+        self.ctx = Context(name=device)
+        self.lid = self.ctx.query_port(1).lid
+        self.pd = PD(self.ctx)
+        self.cq = CQ(self.ctx, cqe, None, None, 0)
+        self.mr = MR(self.pd, size, access)
+        self.srq = None
+        if srq:
+            self.srq = SRQ(self.pd, SrqInitAttr(SrqAttr(max_wr=8, max_sge=4)))
+        self.qp = QP(self.pd, QPInitAttr(
+            qp_type=qp_type, scq=self.cq, rcq=self.cq, srq=self.srq,
+            cap=QPCap(max_send_wr=8, max_recv_wr=8, max_send_sge=4, max_recv_sge=4,
+                      max_inline_data=0), sq_sig_all=1))
+        self.type = qp_type
+        self.attr = QPAttr(port_num=1)
+        self.attr.qkey = QKEY
+        self.attr.qp_access_flags = ALL
+        self.attr.path_mtu = e.IBV_MTU_1024
+        self.attr.min_rnr_timer = 1
+        self.attr.max_rd_atomic = self.attr.max_dest_rd_atomic = 1
+        self.attr.timeout = 14
+        self.attr.retry_cnt = self.attr.rnr_retry = 7
+        for name, value in attributes.items():
+            setattr(self.attr, name, value)
+
+    def connect(self, other):
+        self.qp.to_init(self.attr)
+        if self.type != e.IBV_QPT_UD:
+            self.attr.dest_qp_num = other.qp.qp_num
+            self.attr.ah_attr = AHAttr(dlid=other.lid, port_num=1, is_global=0)
+        self.qp.to_rtr(self.attr)
+        self.qp.to_rts(self.attr)
+
+    def sge(self, length, at=0, lkey=None):
+        return SGE(self.mr.buf + at, length, self.mr.lkey if lkey is None else lkey)
+
+    def receive(self, *sges, wr_id=1):
+        wr = RecvWR(wr_id, len(sges), list(sges))
+        (self.srq or self.qp).post_recv(wr)
+
+    def send(self, *sges, to=None, opcode=e.IBV_WR_SEND, flags=e.IBV_SEND_SIGNALED,
+             rkey=None, addr=None):
+        wr = SendWR(wr_id=2, num_sge=len(sges), sg=list(sges), opcode=opcode,
+                    send_flags=flags)
+        if self.type == e.IBV_QPT_UD:
+            self.ah = AH(self.pd, attr=AHAttr(dlid=to.lid, port_num=1, is_global=0))
+            wr.set_wr_ud(self.ah, to.qp.qp_num, QKEY)
+        elif rkey is not None:
+            wr.set_wr_rdma(rkey, addr)
+        self.qp.post_send(wr)
+
+    def completions(self, count):
+        done = []
+        while len(done) < count:
+            done += self.cq.poll(count - len(done))[1]
+        return done
+
+    def completes(self, *statuses):
+        have = [wc.status for wc in self.completions(len(statuses))]
+        assert have == list(statuses), f"{have}, and not {list(statuses)}"
+
+    def silent(self):
+        assert self.cq.poll(1)[0] == 0
+
+    def state(self):
+        return self.qp.query(e.IBV_QP_STATE)[0].qp_state
+
+
+def pair(qp_type, there=None, **attributes):
+    a = Side(sys.argv[1], qp_type, **attributes)
+    b = Side(sys.argv[2], qp_type, **dict(attributes, **(there or {})))
+    a.connect(b)
+    b.connect(a)
+    return a, b
+
+
+def refused(number, function, *args, **kwargs):
+    try:
+        function(*args, **kwargs)
+    except PyverbsRDMAError as error:
+        assert error.error_code == number, \
+            f"{errno.errorcode.get(error.error_code)}, and not {errno.errorcode[number]}"
+    else:
+        raise AssertionError("it is allowed")
+
+
+def ud_pieces():
+    """pieces at odd addresses"""
+    a, b = pair(e.IBV_QPT_UD)
+    text = bytes(range(256)) * 8
+    a.mr.write(text, len(text), 3)
+    b.receive(b.sge(100, 1), b.sge(5000, 4095), wr_id=7)
+    a.send(a.sge(1000, 3), a.sge(1, 1003), a.sge(1047, 1004), to=b)
+    a.completes(e.IBV_WC_SUCCESS)
+    wc, = b.completions(1)
+    assert (wc.status, wc.wr_id, wc.byte_len) == (0, 7, GRH + 2048)
+    assert (wc.src_qp, wc.slid) == (a.qp.qp_num, a.lid)
+    assert b.mr.read(60, 41) + b.mr.read(2048 - 60, 4095) == text
+
+
+def ud_keys():
+    """a send with a key that is not for it"""
+    for lkey, at in (0, 0), (0xdead00, 0), (None, 16377), (None, -1), ("other", 0):
+        a, b = pair(e.IBV_QPT_UD)
+        b.receive(b.sge(4096))
+        foreign = Side(sys.argv[1], e.IBV_QPT_UD) if lkey == "other" else None
+        if foreign:
+            wrong = SGE(foreign.mr.buf, 8, foreign.mr.lkey)
+        else:
+            wrong = a.sge(8, at, lkey=lkey)
+        a.send(wrong, to=b)
+        a.send(a.sge(8), to=b)
+        a.completes(e.IBV_WC_LOC_PROT_ERR, e.IBV_WC_WR_FLUSH_ERR)
+        assert a.state() == e.IBV_QPS_SQE
+        b.silent()
+
+
+def ud_low_key():
+    """the low byte of a key counts"""
+    a, b = pair(e.IBV_QPT_UD)
+    a.send(a.sge(8, lkey=a.mr.lkey + 1), to=b)
+    a.completes(e.IBV_WC_LOC_PROT_ERR)
+
+
+def ud_too_long():
+    """more than the MTU"""
+    a, b = pair(e.IBV_QPT_UD)
+    b.receive(b.sge(8192))
+    a.send(a.sge(4097), to=b)
+    a.completes(e.IBV_WC_LOC_LEN_ERR)
+    b.silent()
+
+
+def ud_buffers():
+    """a buffer that is too short, or read-only, fails the receiver alone"""
+    for length, access, status in (
+            (GRH + 99, ALL, e.IBV_WC_LOC_LEN_ERR),
+            (4096, 0, e.IBV_WC_LOC_PROT_ERR)):
+        a, b = pair(e.IBV_QPT_UD, there={"access": access})
+        b.receive(b.sge(length))
+        b.receive(b.sge(length))
+        a.send(a.sge(100), to=b)
+        a.completes(e.IBV_WC_SUCCESS)
+        b.completes(status, e.IBV_WC_WR_FLUSH_ERR)
+        assert b.state() == e.IBV_QPS_ERR
+
+
+def posting():
+    """too many pieces, too many buffers, inline data, wrong states"""
+    a = Side(sys.argv[1], e.IBV_QPT_RC)
+    refused(errno.EINVAL, a.receive, a.sge(8))
+    a.qp.to_init(a.attr)
+    refused(errno.EINVAL, a.send, a.sge(8))
+    refused(errno.EINVAL, a.receive, *[a.sge(8)] * 5)
+    for _ in range(8):
+        a.receive(a.sge(8))
+    refused(errno.ENOMEM, a.receive, a.sge(8))
+    a, b = pair(e.IBV_QPT_RC)
+    refused(errno.EINVAL, a.send, *[a.sge(8)] * 5)
+    refused(errno.EINVAL, a.send, a.sge(8),
+            flags=e.IBV_SEND_SIGNALED | e.IBV_SEND_INLINE)
+    refused(errno.EINVAL, a.send, a.sge(8), opcode=e.IBV_WR_TSO)
+    a, b = pair(e.IBV_QPT_UC)
+    refused(errno.EINVAL, a.send, a.sge(8), opcode=e.IBV_WR_RDMA_READ,
+            rkey=b.mr.rkey, addr=b.mr.buf)
+
+
+def limits():
+    """what a device does not have"""
+    a = Side(sys.argv[1], e.IBV_QPT_UD)
+    device = a.ctx.query_device()
+    for qp_type, cap, error in (
+            (0, {}, errno.EINVAL), (1, {}, errno.EINVAL),
+            (e.IBV_QPT_RC, {"max_send_wr": device.max_qp_wr + 1}, errno.EINVAL),
+            (e.IBV_QPT_RC, {"max_recv_sge": device.max_sge + 1}, errno.EINVAL),
+            (e.IBV_QPT_RC, {"max_inline_data": 1}, errno.EINVAL)):
+        attr = QPInitAttr(qp_type=qp_type, scq=a.cq, rcq=a.cq, cap=QPCap(
+            **dict({"max_send_wr": 1, "max_recv_wr": 1, "max_send_sge": 1,
+                    "max_recv_sge": 1, "max_inline_data": 0}, **cap)))
+        refused(error, QP, a.pd, attr)
+    refused(errno.EOPNOTSUPP, MR, a.pd, 64, e.IBV_ACCESS_MW_BIND)
+    refused(errno.EINVAL, CQ, a.ctx, device.max_cqe + 1, None, None, 0)
+    refused(errno.EINVAL, SRQ, a.pd,
+            SrqInitAttr(SrqAttr(max_wr=device.max_srq_wr + 1, max_sge=1)))
+
+
+def srq_shared():
+    """a shared receive queue, and its limit"""
+    a, b = pair(e.IBV_QPT_RC, there={"srq": True})
+    for number in range(3):
+        b.receive(b.sge(64), wr_id=number)
+    b.srq.modify(SrqAttr(srq_limit=2), e.IBV_SRQ_LIMIT)
+    a.send(a.sge(8))
+    a.send(a.sge(8))
+    a.completes(0, 0)
+    assert [wc.wr_id for wc in b.completions(2)] == [0, 1]
+    event = b.ctx.get_async_event()
+    while event.event_type == e.IBV_EVENT_COMM_EST:
+        event.ack()
+        event = b.ctx.get_async_event()
+    assert event.event_type == e.IBV_EVENT_SRQ_LIMIT_REACHED
+    event.ack()
+    assert b.srq.query().srq_limit == 0
+    refused(errno.EINVAL, b.srq.modify, SrqAttr(srq_limit=9), e.IBV_SRQ_LIMIT)
+    refused(errno.EOPNOTSUPP, b.srq.modify, SrqAttr(max_wr=4), e.IBV_SRQ_MAX_WR)
+
+
+def cq_overflow():
+    """a completion queue that is full is told of"""
+    a = Side(sys.argv[1], e.IBV_QPT_UD, cqe=1)
+    a.connect(a)
+    a.send(a.sge(8), to=a)
+    a.send(a.sge(8), to=a)
+    event = a.ctx.get_async_event()
+    assert event.event_type == e.IBV_EVENT_CQ_ERR
+    event.ack()
+    a.completes(0)
+
+
+def data(qp_type):
+    a, b = pair(qp_type)
+    text = bytes(range(251)) * 20
+    a.mr.write(text, len(text), 5)
+    pieces = a.sge(1023, 5), a.sge(2, 1028), a.sge(len(text) - 1025, 1030)
+    b.receive(b.sge(17, 1), b.sge(8192, 101))
+    a.send(*pieces)
+    a.completes(0)
+    wc, = b.completions(1)
+    assert (wc.status, wc.byte_len) == (0, len(text))
+    assert b.mr.read(17, 1) + b.mr.read(len(text) - 17, 101) == text
+    b.mr.write(bytes(16384), 16384)
+    a.send(*pieces, opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey, addr=b.mr.buf + 77)
+    a.completes(0)
+    assert b.mr.read(len(text) + 2, 76) == b"\0" + text + b"\0"
+    b.silent()
+    if qp_type == e.IBV_QPT_RC:
+        a.mr.write(bytes(16384), 16384)
+        a.send(a.sge(1, 9), a.sge(len(text) - 1, 8000), opcode=e.IBV_WR_RDMA_READ,
+               rkey=b.mr.rkey, addr=b.mr.buf + 77)
+        a.completes(0)
+        assert a.mr.read(1, 9) + a.mr.read(len(text) - 1, 8000) == text
+
+
+def rc_data():
+    """SEND, WRITE and READ of several packets, at odd addresses"""
+    data(e.IBV_QPT_RC)
+
+
+def uc_data():
+    """UC: SEND and WRITE of several packets"""
+    data(e.IBV_QPT_UC)
+
+
+def rc_empty():
+    """messages without data need no key"""
+    a, b = pair(e.IBV_QPT_RC)
+    b.receive(b.sge(0, lkey=1))
+    nothing = a.sge(0, lkey=1)
+    a.send(nothing)
+    a.send(nothing, opcode=e.IBV_WR_RDMA_WRITE, rkey=1, addr=1)
+    a.send(nothing, opcode=e.IBV_WR_RDMA_READ, rkey=1, addr=1)
+    a.completes(0, 0, 0)
+    wc, = b.completions(1)
+    assert (wc.status, wc.byte_len) == (0, 0)
+
+
+def rc_access():
+    """keys and access rights of the responder"""
+    write, read = e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ
+    less = {write: ALL & ~e.IBV_ACCESS_REMOTE_WRITE, read: ALL & ~e.IBV_ACCESS_REMOTE_READ}
+    for opcode in write, read:
+        for there, at, length, wrong in (
+                ({}, 0, 64, 0x100), ({}, 0, 64, 1), ({}, 16384 - 63, 64, 0),
+                ({}, -1, 64, 0), ({"access": less[opcode]}, 0, 64, 0),
+                ({"qp_access_flags": less[opcode]}, 0, 64, 0)):
+            a, b = pair(e.IBV_QPT_RC, there=there)
+            b.mr.write(b"x" * 16384, 16384)
+            a.send(a.sge(length), opcode=opcode, rkey=b.mr.rkey + wrong,
+                   addr=b.mr.buf + at)
+            a.send(a.sge(length), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf)
+            a.completes(e.IBV_WC_REM_ACCESS_ERR, e.IBV_WC_WR_FLUSH_ERR)
+            assert (a.state(), b.state()) == (e.IBV_QPS_ERR, e.IBV_QPS_ERR)
+            assert b.mr.read(16384, 0) == b"x" * 16384
+
+
+def rc_deregistered():
+    """a region that is gone"""
+    a, b = pair(e.IBV_QPT_RC)
+    key, addr = b.mr.rkey, b.mr.buf
+    spare = MR(b.pd, 16384, ALL)
+    b.mr.close()
+    a.send(a.sge(64), opcode=e.IBV_WR_RDMA_WRITE, rkey=key, addr=addr)
+    a.completes(e.IBV_WC_REM_ACCESS_ERR)
+    spare.close()
+
+
+def rc_too_long():
+    """a message longer than the buffer"""
+    for length in 100, 3000:
+        a, b = pair(e.IBV_QPT_RC)
+        b.receive(b.sge(length - 1))
+        b.receive(b.sge(64))
+        a.send(a.sge(length))
+        a.completes(e.IBV_WC_REM_INV_REQ_ERR)
+        b.completes(e.IBV_WC_LOC_LEN_ERR, e.IBV_WC_WR_FLUSH_ERR)
+
+
+def rc_no_buffer():
+    """without a buffer: wait, or give up"""
+    a, b = pair(e.IBV_QPT_RC, rnr_retry=2)
+    a.send(a.sge(64))
+    a.completes(e.IBV_WC_RNR_RETRY_EXC_ERR)
+    assert b.state() == e.IBV_QPS_RTS
+    a, b = pair(e.IBV_QPT_RC)
+    a.send(a.sge(64))
+    a.silent()
+    b.receive(b.sge(64))
+    a.completes(0)
+    b.completes(0)
+
+
+def rc_nobody():
+    """a peer that does not answer"""
+    a, b = pair(e.IBV_QPT_RC, timeout=8, retry_cnt=2)
+    b.qp.close()
+    a.send(a.sge(64))
+    a.send(a.sge(64))
+    a.completes(e.IBV_WC_RETRY_EXC_ERR, e.IBV_WC_WR_FLUSH_ERR)
+
+
+def rc_stranger():
+    """a third one that knows the number of a queue pair"""
+    a, b = pair(e.IBV_QPT_RC, timeout=8, retry_cnt=1)
+    c = Side(sys.argv[1], e.IBV_QPT_RC, timeout=8, retry_cnt=1)
+    c.connect(b)
+    b.receive(b.sge(64))
+    c.send(c.sge(64))
+    c.completes(e.IBV_WC_RETRY_EXC_ERR)
+    b.silent()
+    a.send(a.sge(64))
+    a.completes(0)
+
+
+def rc_flush():
+    """what is posted comes back, in order"""
+    a, b = pair(e.IBV_QPT_RC)
+    for number in range(4):
+        a.receive(a.sge(8), wr_id=number)
+    a.qp.modify(QPAttr(qp_state=e.IBV_QPS_ERR), e.IBV_QP_STATE)
+    a.send(a.sge(8))
+    done = a.completions(5)
+    assert [wc.wr_id for wc in done] == [0, 1, 2, 3, 2]
+    assert all(wc.status == e.IBV_WC_WR_FLUSH_ERR for wc in done)
+
+
+def rc_attributes():
+    """values that no path has"""
+    a, b = Side(sys.argv[1], e.IBV_QPT_RC), Side(sys.argv[2], e.IBV_QPT_RC)
+    a.qp.to_init(a.attr)
+    for name, value in ("path_mtu", 0), ("path_mtu", 6), ("min_rnr_timer", 32), \
+            ("max_dest_rd_atomic", 17):
+        c = Side(sys.argv[1], e.IBV_QPT_RC, **{name: value})
+        refused(errno.EINVAL, c.connect, b)
+    a.attr.dest_qp_num = b.qp.qp_num
+    a.attr.rq_psn, a.attr.sq_psn = 0xabcdef, 0x123456
+    a.attr.ah_attr = AHAttr(dlid=b.lid, port_num=1, is_global=0)
+    a.qp.to_rtr(a.attr)
+    a.qp.to_rts(a.attr)
+    have = a.qp.query(0)[0]
+    for name in "dest_qp_num", "rq_psn", "sq_psn", "timeout", "retry_cnt", "path_mtu", \
+            "qp_access_flags", "min_rnr_timer":
+        assert getattr(have, name) == getattr(a.attr, name), name
+
+
+def uc_no_buffer():
+    """UC: a message without a buffer is lost, the next one is not"""
+    a, b = pair(e.IBV_QPT_UC)
+    b.receive(b.sge(64), wr_id=5)
+    a.send(a.sge(64))
+    a.completes(0)
+    b.completes(0)
+    a.send(a.sge(64))
+    a.completes(0)
+    b.silent()
+    b.receive(b.sge(64))
+    a.send(a.sge(64))
+    a.completes(0)
+    b.completes(0)
+
+
+def uc_access():
+    """UC: what is not allowed is not done, without a word"""
+    a, b = pair(e.IBV_QPT_UC)
+    b.mr.write(b"x" * 64, 64)
+    a.send(a.sge(64), opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey + 1, addr=b.mr.buf)
+    a.completes(0)
+    assert b.mr.read(64, 0) == b"x" * 64
+    assert b.state() == e.IBV_QPS_RTS
+
+
+CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, posting, limits,
+         srq_shared, cq_overflow, rc_data, rc_empty, rc_access, rc_deregistered,
+         rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_flush, rc_attributes,
+         uc_data, uc_no_buffer, uc_access]
+
+if len(sys.argv) < 4:
+    print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
+else:
+    next(case for case in CASES if case.__name__ == sys.argv[3])()

@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Verbs of programs over the fabric: rdma-core as it is, its examples, perftest, and
+# what is allowed and refused, by verbs.py.
+
+. "$(dirname "$0")/lib.sh"
+
+modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
+	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
+for program in ibv_devinfo ibv_srq_pingpong ib_write_bw ib_atomic_bw; do
+	command -v $program >/dev/null ||
+		{ echo "1..0 # SKIP there is no $program"; exit 0; }
+done
+here=$(dirname "$0")
+cases=$("$here/verbs.py" 2>&1) ||
+	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
+
+plan $((28 + $(wc -l <<<"$cases")))
+
+fabric=$configfs/test
+faults=$debugfs/test/faults
+
+# both COMMAND ARGUMENT ...: as a server on one host, and as a client on the other
+both()
+{
+	local server status=0
+	timeout 60 "$1" -d madsim1 "${@:2}" >"$tmp/server" 2>&1 &
+	server=$!
+	until_true 20 listens
+	timeout 60 "$1" -d madsim0 "${@:2}" localhost >"$tmp/client" 2>&1 || status=1
+	wait $server || status=1
+	[ $status = 0 ] || tail -n 5 "$tmp/server" "$tmp/client"
+	return $status
+}
+
+# Somebody waits for a connection
+listens()
+{
+	grep -q " 0A " /proc/net/tcp /proc/net/tcp6
+}
+
+# pingpong TYPE ARGUMENT ...: messages that are compared at the other end
+pingpong()
+{
+	both "ibv_$1_pingpong" -n 200 "${@:2}"
+}
+
+injected()
+{
+	says "^$1.* injected [1-9]" cat $faults
+}
+
+# with_fault RULE COMMAND ...: nothing is lost, nothing comes twice
+with_fault()
+{
+	put $faults "$1"
+	"${@:2}" && injected "$1" && put $faults "h1 1 clear"
+}
+
+# counter LID PORT NAME
+counter()
+{
+	perfquery -x -C madsim0 -P 1 "$1" "$2" | sed -n "s/^$3:\.*//p"
+}
+
+# 100 messages of 64 KiB each way in packets of 4 KiB, with their headers, and a response
+# to each; and no more than some packets that are not ours
+counted()
+{
+	local lid packets words
+	lid=$(smpquery -C madsim0 -P 1 -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
+	packets=$(counter "$lid" 2 PortXmitPkts) words=$(counter "$lid" 2 PortXmitData)
+	both ibv_rc_pingpong -e -n 100 -s 65536 -m 4096
+	packets=$(($(counter "$lid" 2 PortXmitPkts) - packets))
+	words=$(($(counter "$lid" 2 PortXmitData) - words))
+	echo "$packets packets, $words words"
+	[ $packets -ge 3200 ] && [ $packets -le 3500 ] &&
+		[ $words -ge $((1600 * (4096 + 24 + 28) / 4)) ] &&
+		[ $words -le $((1600 * (4096 + 24 + 28) / 4 + 300 * 100)) ]
+}
+
+# flood DEVICE DEVICE: two that never stop sending to each other
+flood()
+{
+	ibv_rc_pingpong -e -n 100000000 -s 65536 -d "$2" >/dev/null 2>&1 &
+	echo $! >"$tmp/server.pid"
+	until_true 20 listens
+	ibv_rc_pingpong -e -n 100000000 -s 65536 -d "$1" localhost >/dev/null 2>&1 &
+	echo $! >"$tmp/client.pid"
+	until_true 60 receives "$2"
+}
+
+# receives DEVICE: packets come while we look, more than a subnet manager sends
+receives()
+{
+	local file=/sys/class/infiniband/$1/ports/1/counters/port_rcv_packets before
+	before=$(cat "$file")
+	sleep 0.2
+	[ $(($(cat "$file") - before)) -gt 200 ]
+}
+
+kill_flood()
+{
+	local pid
+	for pid in $(cat "$tmp/client.pid" "$tmp/server.pid"); do
+		kill -KILL "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+}
+
+# Nothing of a program is left: queue pairs, regions, protection domains
+nothing_left()
+{
+	! rdma resource show qp | grep -E "madsim.* (UD|RC|UC) " &&
+		! rdma resource show mr | grep madsim
+}
+
+killed()
+{
+	local i
+	for i in 1 2 3; do
+		flood madsim0 madsim1
+		kill_flood
+		until_true 20 nothing_left
+	done
+}
+
+one_ended()
+{
+	! kill -0 "$(cat "$tmp/client.pid")" || ! kill -0 "$(cat "$tmp/server.pid")"
+}
+
+# The other end has gone: whoever has sent something to it ends
+no_peer()
+{
+	flood madsim0 madsim1
+	put $faults "h2 1 link down"
+	until_true 60 one_ended
+	kill_flood
+	put $faults "h2 1 link up"
+	until_true 30 active 2
+}
+
+build()
+{
+	mkdir $fabric
+	put $fabric/data 1
+	mkdir $fabric/{h1,h2,leaf}
+	put $fabric/h1/device 1
+	put $fabric/h2/device 1
+	put $fabric/leaf/type switch
+	put $fabric/leaf/ports 2
+	put $fabric/link "h1 1 leaf 1"
+	put $fabric/link "h2 1 leaf 2"
+	put $fabric/live 1
+}
+
+ip link set lo up
+load topology=none || bail "cannot load ib_madsim"
+check "make a fabric with data" build
+sm_start first madsim0
+check "a subnet manager" until_true 30 active 2
+check "ibv_devinfo" eval '
+	says "link_layer:.*InfiniBand" ibv_devinfo -d madsim0
+	says "port_lid:.*[1-9]" ibv_devinfo -d madsim1
+	says "state:.*PORT_ACTIVE" ibv_devinfo -d madsim1'
+
+check "ibv_ud_pingpong" pingpong ud
+check "ibv_ud_pingpong -e" pingpong ud -e
+check "ibv_rc_pingpong" pingpong rc -c
+check "ibv_rc_pingpong -e" pingpong rc -c -e
+check "ibv_rc_pingpong of 1 MiB" both ibv_rc_pingpong -c -n 5 -s 1048576 -m 4096
+check "ibv_uc_pingpong" pingpong uc -c
+check "ibv_srq_pingpong" pingpong srq
+# perf PROGRAM ARGUMENT ...: they poll, and look at clocks all the time
+perf()
+{
+	if [ "${UMAD_PACE-}" = slow ]; then
+		skip "$*" "what polls without end takes minutes here"
+	else
+		check "$*" both "$@"
+	fi
+}
+
+perf ib_send_bw -n 200 -I 0
+perf ib_send_bw -c UD -n 200 -s 2048
+perf ib_send_bw -n 200 -I 0 --use-srq -q 2
+perf ib_write_bw -n 200
+perf ib_write_bw -n 200 -c UC
+perf ib_read_bw -n 200
+perf ib_atomic_bw -n 200
+check "the switch counts it" counted
+
+while read -r name what; do
+	check "$what" timeout 60 "$here/verbs.py" madsim0 madsim1 "$name"
+done <<<"$cases"
+
+for rule in "drop permille 30" "duplicate permille 100" "delay permille 20" \
+		"reorder permille 50"; do
+	check "RC with $rule" with_fault "h1 1 $rule" pingpong rc -c -s 8192
+done
+check "each packet twice, of each operation" with_fault "h1 1 duplicate nth 1" \
+	timeout 60 "$here/verbs.py" madsim0 madsim1 rc_data
+check "kill programs that send and receive" killed
+check "a link goes down" no_peer
+check "unplug a host of which a program is sending" eval '
+	flood madsim1 madsim0
+	put $faults "h2 unplug"
+	until_true 60 one_ended
+	kill_flood
+	put $faults "h2 plug"
+	until_true 30 active 2'
+sm_end first
+check "remove the fabric" eval '"$madsim_load" -r test; unload'
+check "without data there are no verbs" eval '
+	load topology=star:2 devices=2
+	! grep -h madsim /sys/class/infiniband_verbs/uverbs*/ibdev
+	unload'
+
+finish
