@@ -67,7 +67,7 @@ address()
 # pings HOST HOST [COUNT [SIZE]]: so many requests, and how many were answered
 pings()
 {
-	in_ns "$1" busybox ping -q -c "${3-1}" -W 1 -s "${4-56}" "$(address "$2")" |
+	in_ns "$1" busybox ping -q -c "${3-1}" -i 0.1 -W 1 -s "${4-56}" "$(address "$2")" |
 		tee "$tmp/ping" | sed -n 's/.* \([0-9]*\) packets received.*/\1/p'
 }
 
@@ -398,7 +398,7 @@ blue()
 
 blue_pings()
 {
-	in_ns "$1" busybox ping -q -c "$3" -W 1 "10.0.1.${2#h}" |
+	in_ns "$1" busybox ping -q -c "$3" -i 0.1 -W 1 "10.0.1.${2#h}" |
 		sed -n 's/.* \([0-9]*\) packets received.*/\1/p'
 }
 
