@@ -277,6 +277,21 @@ def rc_data():
     data(e.IBV_QPT_RC)
 
 
+def states():
+    """a state that the queue pair is not in"""
+    for qp_type in e.IBV_QPT_UD, e.IBV_QPT_RC:
+        a = Side(sys.argv[1], qp_type)
+        a.attr.qp_state, a.attr.cur_qp_state = e.IBV_QPS_RTS, e.IBV_QPS_RTR
+        a.attr.sq_psn = 1
+        mask = e.IBV_QP_STATE | e.IBV_QP_CUR_STATE | e.IBV_QP_SQ_PSN
+        if qp_type == e.IBV_QPT_RC:
+            mask |= (e.IBV_QP_TIMEOUT | e.IBV_QP_RETRY_CNT | e.IBV_QP_RNR_RETRY |
+                     e.IBV_QP_MAX_QP_RD_ATOMIC)
+        refused(errno.EINVAL, a.qp.modify, a.attr, mask)
+        assert a.state() == e.IBV_QPS_RESET
+        refused(errno.EINVAL, a.send, a.sge(8), to=a)
+
+
 def uc_data():
     """UC: SEND and WRITE of several packets"""
     data(e.IBV_QPT_UC)
@@ -432,7 +447,7 @@ def uc_access():
 CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, posting, limits,
          srq_shared, cq_overflow, rc_data, rc_empty, rc_access, rc_deregistered,
          rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_flush, rc_attributes,
-         uc_data, uc_no_buffer, uc_access]
+         states, uc_data, uc_no_buffer, uc_access]
 
 if len(sys.argv) < 4:
     print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")

@@ -285,9 +285,12 @@ static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 
 	spin_lock_irq(&fabric->lock);
 	spin_lock(&qp->lock);
-	now = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
+	now = qp->state;
 	next = mask & IB_QP_STATE ? attr->qp_state : now;
-	if (!ib_modify_qp_is_ok(now, next, ibqp->qp_type, mask))
+	/* Nothing but an error changes it behind its owner's back */
+	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != now)
+		ret = -EINVAL;
+	else if (!ib_modify_qp_is_ok(now, next, ibqp->qp_type, mask))
 		ret = -EINVAL;
 	else if (qp->rc)
 		ret = madsim_rc_check(qp, attr, mask);
@@ -443,7 +446,8 @@ void madsim_route(const struct madsim_port *port,
 {
 	pkt->dlid = madsim_ah_dlid(attr);
 	pkt->slid = pkt->dlid == MADSIM_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE :
-			madsim_lid(port) | rdma_ah_get_path_bits(attr);
+			madsim_lid(port) | (rdma_ah_get_path_bits(attr) &
+					    (BIT(madsim_lmc(port)) - 1));
 	/* On the wire it has four bits, whatever was asked for */
 	pkt->sl = rdma_ah_get_sl(attr) % MADSIM_SLS;
 	pkt->pkey = be16_to_cpu(port->pkeys[pkey_index]);
