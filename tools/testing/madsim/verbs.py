@@ -7,8 +7,8 @@ verbs.py DEVICE DEVICE CASE, for verbs.sh. Without CASE, the names of all.
 
 import errno
 import sys
+from types import SimpleNamespace
 
-import pyverbs.enums as e
 from pyverbs.addr import AH, AHAttr
 from pyverbs.cq import CQ
 from pyverbs.device import Context
@@ -18,6 +18,16 @@ from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
+
+try:
+    import pyverbs.enums as e
+except ImportError:
+    # Later ones have a class for each enum
+    from pyverbs import libibverbs_enums
+
+    e = SimpleNamespace(**{
+        name: value for enum in vars(libibverbs_enums).values()
+        for name, value in getattr(enum, "__members__", {}).items()})
 
 QKEY = 0x1234
 GRH = 40
