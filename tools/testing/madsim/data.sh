@@ -223,7 +223,7 @@ by_cm()
 {
 	local server
 	# shellcheck disable=SC2086	# word lists
-	in_ns h3 timeout 60 "$1" $2 >"$tmp/server" 2>&1 &
+	in_ns h3 timeout 300 "$1" $2 >"$tmp/server" 2>&1 &
 	server=$!
 	# shellcheck disable=SC2086
 	until_true 20 in_ns h2 timeout 20 "$1" $3
@@ -234,7 +234,7 @@ by_cm()
 group()
 {
 	local receiver
-	in_ns h3 timeout 60 mckey -m 239.1.1.1 -b 10.0.0.3 -C 5 >"$tmp/receiver" 2>&1 &
+	in_ns h3 timeout 300 mckey -m 239.1.1.1 -b 10.0.0.3 -C 5 >"$tmp/receiver" 2>&1 &
 	receiver=$!
 	until_true 50 has_received $receiver
 	wait $receiver || { cat "$tmp/receiver"; return 1; }

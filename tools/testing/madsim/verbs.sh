@@ -25,13 +25,21 @@ faults=$debugfs/test/faults
 both()
 {
 	local server status=0
-	timeout 60 "$1" -d madsim1 "${@:2}" >"$tmp/server" 2>&1 &
+	timeout 300 "$1" -d madsim1 "${@:2}" >"$tmp/server" 2>&1 &
 	server=$!
 	until_true 20 listens
-	timeout 60 "$1" -d madsim0 "${@:2}" localhost >"$tmp/client" 2>&1 || status=1
+	timeout 300 "$1" -d madsim0 "${@:2}" localhost >"$tmp/client" 2>&1 || status=1
 	wait $server || status=1
+	! cannot_report || status=0
 	[ $status = 0 ] || tail -n 5 "$tmp/server" "$tmp/client"
 	return $status
+}
+
+# What perftest says when it has sent all, where the clock of the CPU is too uneven for it,
+# as on busy machines. Then the other end is left waiting.
+cannot_report()
+{
+	grep -q "^Can't produce a report" "$tmp/client" "$tmp/server"
 }
 
 # Somebody waits for a connection
@@ -173,27 +181,31 @@ check "ibv_rc_pingpong -e" pingpong rc -c -e
 check "ibv_rc_pingpong of 1 MiB" both ibv_rc_pingpong -c -n 5 -s 1048576 -m 4096
 check "ibv_uc_pingpong" pingpong uc -c
 check "ibv_srq_pingpong" pingpong srq
-# perf PROGRAM ARGUMENT ...: they poll, and look at clocks all the time
-perf()
+# Packets that have come by either
+packets()
 {
-	if [ "${UMAD_PACE-}" = slow ]; then
-		skip "$*" "what polls without end takes minutes here"
-	else
-		check "$*" both "$@"
-	fi
+	cat /sys/class/infiniband/madsim[01]/ports/1/counters/port_rcv_packets |
+		awk '{ n += $1 } END { print n }'
 }
 
-perf ib_send_bw -n 200 -I 0
-perf ib_send_bw -c UD -n 200 -s 2048
-perf ib_send_bw -n 200 -I 0 --use-srq -q 2
-perf ib_write_bw -n 200
-perf ib_write_bw -n 200 -c UC
-perf ib_read_bw -n 200
-perf ib_atomic_bw -n 200
+# perf PROGRAM ARGUMENT ...: 200 times, whatever it can say of that
+perf()
+{
+	local before
+	before=$(packets)
+	both "$@" -n 200 && [ $(($(packets) - before)) -ge 200 ]
+}
+
+for arguments in "ib_send_bw -I 0" "ib_send_bw -c UD -s 2048" \
+		"ib_send_bw -I 0 --use-srq -q 2" ib_write_bw "ib_write_bw -c UC" \
+		ib_read_bw ib_atomic_bw; do
+	# shellcheck disable=SC2086	# a word list
+	check "$arguments" perf $arguments
+done
 check "the switch counts it" counted
 
 while read -r name what; do
-	check "$what" timeout 60 "$here/verbs.py" madsim0 madsim1 "$name"
+	check "$what" timeout 300 "$here/verbs.py" madsim0 madsim1 "$name"
 done <<<"$cases"
 
 for rule in "drop permille 30" "duplicate permille 100" "delay permille 20" \
@@ -201,7 +213,7 @@ for rule in "drop permille 30" "duplicate permille 100" "delay permille 20" \
 	check "RC with $rule" with_fault "h1 1 $rule" pingpong rc -c -s 8192
 done
 check "each packet twice, of each operation" with_fault "h1 1 duplicate nth 1" \
-	timeout 60 "$here/verbs.py" madsim0 madsim1 rc_data
+	timeout 300 "$here/verbs.py" madsim0 madsim1 rc_data
 check "kill programs that send and receive" killed
 check "a link goes down" no_peer
 check "unplug a host of which a program is sending" eval '
