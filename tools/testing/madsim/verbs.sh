@@ -8,7 +8,7 @@
 
 modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
 	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
-for program in ibv_devinfo ibv_srq_pingpong ib_write_bw ib_atomic_bw; do
+for program in rdma ibv_devinfo ibv_srq_pingpong ib_write_bw ib_atomic_bw; do
 	command -v $program >/dev/null ||
 		{ echo "1..0 # SKIP there is no $program"; exit 0; }
 done
@@ -117,11 +117,11 @@ kill_flood()
 	done
 }
 
-# Nothing of a program is left: queue pairs, regions, protection domains
+# Nothing of a program is left: the kernel's clients have brackets
 nothing_left()
 {
-	! rdma resource show qp | grep -E "madsim.* (UD|RC|UC) " &&
-		! rdma resource show mr | grep madsim
+	! rdma resource show qp | grep madsim | grep -v "comm \[" &&
+		! rdma resource show mr | grep madsim | grep -v "comm \["
 }
 
 killed()
