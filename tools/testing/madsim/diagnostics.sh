@@ -107,17 +107,17 @@ resets()
 check "perfquery -R: resets the 32-bit counters alone" resets
 check "perfquery: all ports of a switch" says "PortSelect:\.*255" perfquery $on -a "$sw"
 check "ibqueryerrors: none" says "ports checked, 0 ports have errors" ibqueryerrors $on
-# A MAD for a LID that nobody has
+# MADs for a LID that nobody has: how often it is tried depends on how busy this machine is
 relay_error()
 {
 	unanswered perfquery $on -t 100 999
-	says "^PortDLIDMappingErrors:\.*1$" perfquery $on --rcverr "$sw" 1
+	says "^PortDLIDMappingErrors:\.*[1-9]$" perfquery $on --rcverr "$sw" 1
 	says "^PortInactiveDiscards:\.*0$" perfquery $on --xmtdisc "$sw" 1
 	# It fails if there are errors
-	says "port 1: \[PortRcvSwitchRelayErrors == 1 " eval "! ibqueryerrors $on"
+	says "port 1: \[PortRcvSwitchRelayErrors == [1-9] " eval "! ibqueryerrors $on"
 	perfquery $on --rcverr -R "$sw" 1
 	says "^PortDLIDMappingErrors:\.*0$" perfquery $on --rcverr "$sw" 1
-	says "^PortRcvSwitchRelayErrors:\.*1$" perfquery $on "$sw" 1
+	says "^PortRcvSwitchRelayErrors:\.*[1-9]$" perfquery $on "$sw" 1
 }
 check "perfquery, ibqueryerrors: a relay error" relay_error
 check "ibportstate: query with the peer" all_say ibportstate $on "$sw" 3 -- \
