@@ -39,7 +39,7 @@ class Side:
     """A queue pair of a device, with a region of memory"""
 
     def __init__(self, device, qp_type, size=16384, access=ALL, srq=False, cqe=64,
-                 **attributes):
+                 inline=0, **attributes):
         self.ctx = Context(name=device)
         self.lid = self.ctx.query_port(1).lid
         self.pd = PD(self.ctx)
@@ -51,7 +51,7 @@ class Side:
         self.qp = QP(self.pd, QPInitAttr(
             qp_type=qp_type, scq=self.cq, rcq=self.cq, srq=self.srq,
             cap=QPCap(max_send_wr=8, max_recv_wr=8, max_send_sge=4, max_recv_sge=4,
-                      max_inline_data=0), sq_sig_all=1))
+                      max_inline_data=inline), sq_sig_all=1))
         self.type = qp_type
         self.attr = QPAttr(port_num=1)
         self.attr.qkey = QKEY
@@ -187,7 +187,7 @@ def ud_buffers():
 
 
 def posting():
-    """too many pieces, too many buffers, inline data, wrong states"""
+    """too many pieces, too many buffers, wrong states"""
     a = Side(sys.argv[1], e.IBV_QPT_RC)
     refused(errno.EINVAL, a.receive, a.sge(8))
     a.qp.to_init(a.attr)
@@ -198,12 +198,43 @@ def posting():
     refused(errno.ENOMEM, a.receive, a.sge(8))
     a, b = pair(e.IBV_QPT_RC)
     refused(errno.EINVAL, a.send, *[a.sge(8)] * 5)
-    refused(errno.EINVAL, a.send, a.sge(8),
-            flags=e.IBV_SEND_SIGNALED | e.IBV_SEND_INLINE)
     refused(errno.EINVAL, a.send, a.sge(8), opcode=e.IBV_WR_TSO)
     a, b = pair(e.IBV_QPT_UC)
     refused(errno.EINVAL, a.send, a.sge(8), opcode=e.IBV_WR_RDMA_READ,
             rkey=b.mr.rkey, addr=b.mr.buf)
+
+
+def inline():
+    """inline data is what it was when it was posted, and needs no key"""
+    flags = e.IBV_SEND_SIGNALED | e.IBV_SEND_INLINE
+    text = bytes(range(1, 253)) + bytes(range(1, 253)) + b"8 bytes."
+    for qp_type in e.IBV_QPT_UD, e.IBV_QPT_UC, e.IBV_QPT_RC:
+        a, b = pair(qp_type, inline=512, path_mtu=e.IBV_MTU_256)
+        assert a.qp.query(0)[1].cap.max_inline_data == 512
+        # Datagrams have a header in front, and UC loses what has no buffer
+        grh = GRH if qp_type == e.IBV_QPT_UD else 0
+        late = qp_type == e.IBV_QPT_RC
+        if not late:
+            b.receive(b.sge(1024))
+        a.mr.write(text, 512, 3)
+        a.send(a.sge(500, 3, lkey=1), a.sge(12, 503, lkey=0), to=b, flags=flags)
+        a.mr.write(bytes(1024), 1024)
+        if late:
+            b.receive(b.sge(1024))
+        a.completes(0)
+        assert b.completions(1)[0].byte_len == grh + 512
+        assert b.mr.read(512, grh) == text
+        refused(errno.EINVAL, a.send, a.sge(512), a.sge(1), to=b, flags=flags)
+        refused(errno.EFAULT, a.send, SGE(0, 8, a.mr.lkey), to=b, flags=flags)
+    a.mr.write(text, 512)
+    a.send(a.sge(512, lkey=1), flags=flags, opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey,
+           addr=b.mr.buf + 9)
+    a.completes(0)
+    assert b.mr.read(512, 9) == text
+    refused(errno.EINVAL, a.send, a.sge(8), flags=flags, opcode=e.IBV_WR_RDMA_READ,
+            rkey=b.mr.rkey, addr=b.mr.buf)
+    a, b = pair(e.IBV_QPT_RC, inline=16)
+    refused(errno.EINVAL, a.send, a.sge(17), flags=flags)
 
 
 def limits():
@@ -214,7 +245,7 @@ def limits():
             (0, {}, errno.EINVAL), (1, {}, errno.EINVAL),
             (e.IBV_QPT_RC, {"max_send_wr": device.max_qp_wr + 1}, errno.EINVAL),
             (e.IBV_QPT_RC, {"max_recv_sge": device.max_sge + 1}, errno.EINVAL),
-            (e.IBV_QPT_RC, {"max_inline_data": 1}, errno.EINVAL)):
+            (e.IBV_QPT_RC, {"max_inline_data": 513}, errno.EINVAL)):
         attr = QPInitAttr(qp_type=qp_type, scq=a.cq, rcq=a.cq, cap=QPCap(
             **dict({"max_send_wr": 1, "max_recv_wr": 1, "max_send_sge": 1,
                     "max_recv_sge": 1, "max_inline_data": 0}, **cap)))
@@ -454,8 +485,8 @@ def uc_access():
     assert b.state() == e.IBV_QPS_RTS
 
 
-CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, posting, limits,
-         srq_shared, cq_overflow, rc_data, rc_empty, rc_access, rc_deregistered,
+CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, posting, inline,
+         limits, srq_shared, cq_overflow, rc_data, rc_empty, rc_access, rc_deregistered,
          rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_flush, rc_attributes,
          states, uc_data, uc_no_buffer, uc_access]
 

@@ -83,6 +83,7 @@
 #define MADSIM_MAX_MESSAGE	BIT(31)
 #define MADSIM_MAX_WR		8192	/* the MAD layer's largest queue */
 #define MADSIM_MAX_SGE		32
+#define MADSIM_MAX_INLINE	512
 #define MADSIM_MAX_CQE		BIT(18)
 #define MADSIM_MAX_QP		4096	/* of clients */
 #define MADSIM_MAX_RD_ATOMIC	16	/* is what clients may ask for; one goes */

@@ -7,6 +7,7 @@
 
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <rdma/ib_hdrs.h>
 
 #include "verbs.h"
@@ -78,7 +79,7 @@ static int madsim_client_add(struct madsim_qp *qp, bool user)
 				 GFP_KERNEL_ACCOUNT);
 	if (!qp->taken)
 		return -ENOMEM;
-	ret = connected ? madsim_rc_add(qp, qp->max_send_wr) : 0;
+	ret = connected ? madsim_rc_add(qp) : 0;
 	if (ret)
 		goto err_taken;
 	ret = xa_alloc_cyclic(&dev->qps, &qp->ibqp.qp_num, qp,
@@ -131,13 +132,13 @@ static int madsim_qp_claim(struct madsim_qp *qp, u32 num)
 	return ret;
 }
 
-static bool madsim_caps_valid(const struct ib_qp_cap *cap, bool mad)
+static bool madsim_caps_valid(const struct ib_qp_cap *cap, bool mad, bool user)
 {
 	return cap->max_send_wr <= MADSIM_MAX_WR &&
 	       cap->max_recv_wr <= MADSIM_MAX_WR &&
 	       cap->max_send_sge <= MADSIM_MAX_SGE &&
 	       cap->max_recv_sge <= MADSIM_MAX_SGE &&
-	       !cap->max_inline_data &&
+	       cap->max_inline_data <= (user ? MADSIM_MAX_INLINE : 0) &&
 	       (!mad || (cap->max_recv_wr && cap->max_recv_sge));
 }
 
@@ -160,7 +161,7 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		return -EOPNOTSUPP;
 	if (attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!madsim_caps_valid(&attr->cap, mad))
+	if (!madsim_caps_valid(&attr->cap, mad, udata))
 		return -EINVAL;
 	if (mad) {
 		if (!rdma_is_port_valid(ibqp->device, attr->port_num))
@@ -171,6 +172,7 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->max_send_wr = attr->cap.max_send_wr;
 	qp->max_send_sge = attr->cap.max_send_sge;
+	qp->max_inline = attr->cap.max_inline_data;
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->lock);
 	madsim_events_init(&qp->events, &event, ibqp->event_handler,
@@ -342,6 +344,7 @@ static int madsim_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	attr->cap.max_recv_wr = qp->rq.size;
 	attr->cap.max_send_sge = qp->max_send_sge;
 	attr->cap.max_recv_sge = qp->rq.max_sge;
+	attr->cap.max_inline_data = qp->max_inline;
 	init_attr->send_cq = ibqp->send_cq;
 	init_attr->recv_cq = ibqp->recv_cq;
 	init_attr->srq = ibqp->srq;
@@ -505,7 +508,29 @@ static void madsim_send_failed(struct madsim_qp *qp, const struct ib_wc *wc)
 	spin_unlock(&qp->lock);
 }
 
-static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr)
+/*
+ * Data that is with a request itself: a program posts, so its memory is that of the
+ * current process.
+ */
+static int madsim_get_inline(const struct madsim_qp *qp,
+			     const struct ib_send_wr *wr, void *data)
+{
+	const struct ib_sge *sge = wr->sg_list;
+	int i;
+
+	if (madsim_sge_length(sge, wr->num_sge) > qp->max_inline)
+		return -EINVAL;
+	for (i = 0; i < wr->num_sge; i++) {
+		if (copy_from_user(data, u64_to_user_ptr(sge[i].addr),
+				   sge[i].length))
+			return -EFAULT;
+		data += sge[i].length;
+	}
+	return 0;
+}
+
+static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
+			   const void *data)
 {
 	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
 	struct madsim_packet *pkt = &fabric->tx;
@@ -520,7 +545,7 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr)
 
 	if (wr->opcode != IB_WR_SEND && wr->opcode != IB_WR_SEND_WITH_IMM)
 		return -EOPNOTSUPP;
-	if (wr->num_sge > qp->max_send_sge || wr->send_flags & IB_SEND_INLINE)
+	if (wr->num_sge > qp->max_send_sge)
 		return -EINVAL;
 	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) {
 		wc.status = IB_WC_WR_FLUSH_ERR;
@@ -534,7 +559,7 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr)
 	if (ret)
 		return ret;
 	if (madsim_is_client(qp))
-		wc.status = madsim_ud_build(qp, wr, pkt);
+		wc.status = madsim_ud_build(qp, wr, data, pkt);
 	else
 		ret = madsim_build(qp, wr, pkt);
 	if (ret)
@@ -560,14 +585,22 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
 	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
+	u8 buffer[MADSIM_MAX_INLINE];
 	unsigned long flags;
+	void *data;
 	int ret = 0;
 
 	/* A user's list is as long as the user likes */
 	for (; wr; wr = wr->next) {
-		spin_lock_irqsave(&fabric->lock, flags);
-		ret = qp->rc ? madsim_rc_post(qp, wr) : madsim_post_one(qp, wr);
-		spin_unlock_irqrestore(&fabric->lock, flags);
+		data = wr->send_flags & IB_SEND_INLINE ? buffer : NULL;
+		if (data)
+			ret = madsim_get_inline(qp, wr, data);
+		if (!ret) {
+			spin_lock_irqsave(&fabric->lock, flags);
+			ret = qp->rc ? madsim_rc_post(qp, wr, data) :
+				       madsim_post_one(qp, wr, data);
+			spin_unlock_irqrestore(&fabric->lock, flags);
+		}
 		if (ret) {
 			*bad_wr = wr;
 			break;

@@ -203,12 +203,11 @@ void madsim_rc_drained(struct madsim_qp *qp)
 /**
  * madsim_rc_add - make a queue pair a connected one
  * @qp: the queue pair
- * @size: how many sends it has room for
  *
  * Context: process context.
  * Return: 0, or -ENOMEM.
  */
-int madsim_rc_add(struct madsim_qp *qp, u32 size)
+int madsim_rc_add(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc;
 	int ret;
@@ -217,7 +216,7 @@ int madsim_rc_add(struct madsim_qp *qp, u32 size)
 	if (!rc)
 		return -ENOMEM;
 	rc->qp = qp;
-	ret = madsim_rc_add_sends(rc, size, qp->max_send_sge);
+	ret = madsim_rc_add_sends(qp, rc);
 	if (ret) {
 		kfree(rc);
 		return ret;

@@ -36,7 +36,7 @@
  * @access:	and what that allows
  * @length:	of all pieces
  * @num_sge:	number of pieces
- * @sge:	the pieces
+ * @sge:	the pieces, or in their place the data itself
  */
 struct madsim_swqe {
 	u64 wr_id;
@@ -188,6 +188,10 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	pkt->with_imm = bth->last && (wqe->opcode == IB_WR_SEND_WITH_IMM ||
 				      wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM);
 	pkt->imm = wqe->imm;
+	if (wqe->flags & IB_SEND_INLINE) {
+		memcpy(pkt->data, (const void *)wqe->sge + rc->sent, pkt->len);
+		return IB_WC_SUCCESS;
+	}
 	return madsim_copy_from(qp->ibqp.pd, wqe->sge, rc->sent, pkt->data,
 				pkt->len);
 }
@@ -408,12 +412,14 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
  * madsim_rc_post - queue a send
  * @qp: a connected queue pair
  * @wr: what to do
+ * @data: what to send, if it is with @wr itself
  *
  * Context: any; fabric->lock is held.
  * Return: 0; -EOPNOTSUPP: such an operation is not there; -EINVAL: the queue pair
  * cannot do it, or not now; -ENOMEM: the queue is full.
  */
-int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr)
+int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		   const void *data)
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_swqe *wqe;
@@ -423,8 +429,10 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr)
 		return -EOPNOTSUPP;
 	if (madsim_is_uc(qp) && madsim_ops[wr->opcode].rc_only)
 		return -EINVAL;
-	if ((u32)wr->num_sge > qp->max_send_sge ||
-	    wr->send_flags & IB_SEND_INLINE)
+	if ((u32)wr->num_sge > qp->max_send_sge)
+		return -EINVAL;
+	if (data && madsim_ops[wr->opcode].op != MADSIM_OP_SEND &&
+	    madsim_ops[wr->opcode].op != MADSIM_OP_WRITE)
 		return -EINVAL;
 	length = madsim_sge_length(wr->sg_list, wr->num_sge);
 	if (length > MADSIM_MAX_MESSAGE)
@@ -443,7 +451,10 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr)
 	wqe->inv_key = wr->ex.invalidate_rkey;
 	wqe->length = length;
 	wqe->num_sge = wr->num_sge;
-	memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wqe->sge));
+	if (data)
+		memcpy(wqe->sge, data, length);
+	else
+		memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wqe->sge));
 	switch (madsim_ops[wr->opcode].op) {
 	case MADSIM_OP_WRITE:
 	case MADSIM_OP_READ:
@@ -490,18 +501,21 @@ void madsim_rc_kick(struct madsim_qp *qp)
 
 /**
  * madsim_rc_add_sends - have room for sends
- * @rc: of a queue pair
- * @size: how many there may be
- * @max_sge: pieces of each
+ * @qp: a connected queue pair
+ * @rc: what it has as such
  *
  * Context: process context.
  * Return: 0, or -ENOMEM.
  */
-int madsim_rc_add_sends(struct madsim_rc *rc, u32 size, u32 max_sge)
+int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc)
 {
-	rc->size = size;
-	rc->swqe_size = struct_size_t(struct madsim_swqe, sge, max_sge);
-	rc->ring = kvcalloc(size, rc->swqe_size, GFP_KERNEL_ACCOUNT);
+	/* Inline data has the room of as many pieces */
+	u32 pieces = max_t(u32, qp->max_send_sge,
+			   DIV_ROUND_UP(qp->max_inline, sizeof(struct ib_sge)));
+
+	rc->size = qp->max_send_wr;
+	rc->swqe_size = struct_size_t(struct madsim_swqe, sge, pieces);
+	rc->ring = kvcalloc(rc->size, rc->swqe_size, GFP_KERNEL_ACCOUNT);
 	if (!rc->ring)
 		return -ENOMEM;
 	INIT_WORK(&rc->work, madsim_rc_work);

@@ -30,6 +30,7 @@ struct madsim_member {
  * madsim_ud_build - make a packet of what a client wants to send
  * @qp: its queue pair
  * @wr: what it wants to send
+ * @data: that, if it is with @wr itself
  * @pkt: the packet
  *
  * Context: any; fabric->lock is held.
@@ -37,17 +38,21 @@ struct madsim_member {
  */
 enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 				  const struct ib_send_wr *wr,
-				  struct madsim_packet *pkt)
+				  const void *data, struct madsim_packet *pkt)
 {
 	u64 len = madsim_sge_length(wr->sg_list, wr->num_sge);
-	enum ib_wc_status status;
+	enum ib_wc_status status = IB_WC_SUCCESS;
 
 	if (len > madsim_mtu(qp->port))
 		return IB_WC_LOC_LEN_ERR;
 	/* Addresses stay with who has made them */
 	if (ud_wr(wr)->ah->pd != qp->ibqp.pd)
 		return IB_WC_LOC_QP_OP_ERR;
-	status = madsim_copy_from(qp->ibqp.pd, wr->sg_list, 0, pkt->data, len);
+	if (data)
+		memcpy(pkt->data, data, len);
+	else
+		status = madsim_copy_from(qp->ibqp.pd, wr->sg_list, 0,
+					  pkt->data, len);
 	if (status)
 		return status;
 	pkt->len = len;

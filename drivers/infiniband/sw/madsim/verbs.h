@@ -174,6 +174,7 @@ struct madsim_rc {
  * @sig_all:	immutable; every send completes
  * @max_send_wr: immutable; a send never waits, so this is what it is called only
  * @max_send_sge: immutable
+ * @max_inline: immutable; bytes that a program can send with the request itself
  * @alias:	immutable; what the completions of a program's name instead of it
  * @taken:	the buffer of a client's for what it receives; fabric->lock
  * @rc:		NULL if it is for datagrams
@@ -192,6 +193,7 @@ struct madsim_qp {
 	bool sig_all;
 	u32 max_send_wr;
 	u32 max_send_sge;
+	u32 max_inline;
 	struct ib_qp *alias;
 	struct madsim_rwqe *taken;
 	struct madsim_rc *rc;
@@ -304,10 +306,10 @@ void madsim_qp_drain(struct madsim_port *port);
 extern const struct ib_device_ops madsim_ud_ops;
 enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 				  const struct ib_send_wr *wr,
-				  struct madsim_packet *pkt);
+				  const void *data, struct madsim_packet *pkt);
 
 /* rc.c: connected queue pairs */
-int madsim_rc_add(struct madsim_qp *qp, u32 size);
+int madsim_rc_add(struct madsim_qp *qp);
 void madsim_rc_del(struct madsim_qp *qp);
 int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		    int mask);
@@ -319,9 +321,10 @@ void madsim_rc_flush(struct madsim_qp *qp);
 void madsim_rc_drained(struct madsim_qp *qp);
 
 /* requester.c: what connected queue pairs send */
-int madsim_rc_add_sends(struct madsim_rc *rc, u32 size, u32 max_sge);
+int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc);
 void madsim_rc_del_sends(struct madsim_rc *rc);
-int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr);
+int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		   const void *data);
 void madsim_rc_kick(struct madsim_qp *qp);
 void madsim_rc_refresh(struct madsim_rc *rc);
 void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt);
