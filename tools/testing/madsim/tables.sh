@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 15
+plan 20
 
 # H1 has no device, S1 neither: the model answers for them
 load topology=star devices=3 || bail "cannot load ib_madsim"
@@ -69,5 +69,26 @@ check "service levels: the other ports keep theirs" eval '
 	says "^0123456701234567$" sl2vl madsim1 2'
 sm_end sm
 check "service levels: unload" unload
+
+# One MAD for all ports of the switch. A port with fewer VLs gets another one
+check "optimised: load" load topology=star
+qos_options="qos TRUE
+qos_swe_sl2vl 3,2,1,0,3,2,1,0,3,2,1,0,3,2,1,0"
+SM_MORE="$qos_options
+use_optimized_slvl TRUE" sm_start optimised madsim0
+check "optimised: all ports become active" until_true 30 active 4
+switch_sl2vl()
+{
+	smpquery -C madsim0 -P 1 -D sl2vl 0,1 "$1" | sed -n 's/^ports: .*: //p' | tr -d ' |' |
+		sort -u
+}
+check "optimised: all ports of the switch have the table" until_true 10 eval '
+	for port in 1 2 3 4; do
+		says "^3210321032103210$" switch_sl2vl $port
+		[ $(switch_sl2vl $port | wc -l) = 1 ]
+	done'
+check "optimised: opensm's log has no error" sm_log_clean optimised
+sm_end optimised
+check "optimised: unload" unload
 
 finish

@@ -122,6 +122,52 @@ static ssize_t madsim_node_opa_store(struct config_item *item, const char *page,
 	return madsim_flag_store(node->fabric, &node->opa, page, count);
 }
 
+static ssize_t madsim_node_smp_by_lid_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", to_madsim_node(item)->smp_by_lid);
+}
+
+static ssize_t madsim_node_smp_by_lid_store(struct config_item *item,
+					    const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_flag_store(node->fabric, &node->smp_by_lid, page, count);
+}
+
+static ssize_t madsim_node_sm_disabled_show(struct config_item *item,
+					    char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	ssize_t len;
+
+	mutex_lock(&node->fabric->mutex);
+	len = sysfs_emit(page, "%*pbl\n", MADSIM_MAX_PORTS + 1,
+			 node->sm_disabled);
+	mutex_unlock(&node->fabric->mutex);
+	return len;
+}
+
+static ssize_t madsim_node_sm_disabled_store(struct config_item *item,
+					     const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	DECLARE_BITMAP(ports, MADSIM_MAX_PORTS + 1);
+	int ret;
+
+	ret = bitmap_parselist(page, ports, MADSIM_MAX_PORTS + 1);
+	if (ret)
+		return ret;
+
+	mutex_lock(&node->fabric->mutex);
+	if (node->fabric->live)
+		ret = -EBUSY;
+	else
+		bitmap_copy(node->sm_disabled, ports, MADSIM_MAX_PORTS + 1);
+	mutex_unlock(&node->fabric->mutex);
+	return ret ?: count;
+}
+
 static ssize_t madsim_node_set_guid(struct madsim_node *node, u64 *field,
 				    const char *page, size_t count)
 {
@@ -291,6 +337,8 @@ CONFIGFS_ATTR(madsim_node_, type);
 CONFIGFS_ATTR(madsim_node_, ports);
 CONFIGFS_ATTR(madsim_node_, device);
 CONFIGFS_ATTR(madsim_node_, opa);
+CONFIGFS_ATTR(madsim_node_, smp_by_lid);
+CONFIGFS_ATTR(madsim_node_, sm_disabled);
 CONFIGFS_ATTR(madsim_node_, guid);
 CONFIGFS_ATTR(madsim_node_, sys_image_guid);
 CONFIGFS_ATTR(madsim_node_, port_guid);
@@ -304,6 +352,8 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 	&madsim_node_attr_ports,
 	&madsim_node_attr_device,
 	&madsim_node_attr_opa,
+	&madsim_node_attr_smp_by_lid,
+	&madsim_node_attr_sm_disabled,
 	&madsim_node_attr_guid,
 	&madsim_node_attr_sys_image_guid,
 	&madsim_node_attr_port_guid,
@@ -432,6 +482,21 @@ static ssize_t madsim_fabric_data_store(struct config_item *item,
 	return madsim_flag_store(fabric, &fabric->data, page, count);
 }
 
+static ssize_t madsim_fabric_duplicate_guids_show(struct config_item *item,
+						  char *page)
+{
+	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->duplicates);
+}
+
+static ssize_t madsim_fabric_duplicate_guids_store(struct config_item *item,
+						   const char *page,
+						   size_t count)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+
+	return madsim_flag_store(fabric, &fabric->duplicates, page, count);
+}
+
 static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
 			    struct madsim_node **node, u32 *num)
 {
@@ -517,12 +582,14 @@ static ssize_t madsim_fabric_unlink_store(struct config_item *item,
 
 CONFIGFS_ATTR(madsim_fabric_, live);
 CONFIGFS_ATTR(madsim_fabric_, data);
+CONFIGFS_ATTR(madsim_fabric_, duplicate_guids);
 CONFIGFS_ATTR_WO(madsim_fabric_, link);
 CONFIGFS_ATTR_WO(madsim_fabric_, unlink);
 
 static struct configfs_attribute *madsim_fabric_attrs[] = {
 	&madsim_fabric_attr_live,
 	&madsim_fabric_attr_data,
+	&madsim_fabric_attr_duplicate_guids,
 	&madsim_fabric_attr_link,
 	&madsim_fabric_attr_unlink,
 	NULL

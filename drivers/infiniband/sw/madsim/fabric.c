@@ -137,6 +137,7 @@ static void madsim_ports_free(struct madsim_port *ports, u8 nports)
 	for (i = 0; i <= nports; i++) {
 		kfree(ports[i].fault);
 		kfree(ports[i].notice);
+		kfree(ports[i].cc);
 	}
 	kvfree(ports);
 }
@@ -160,11 +161,12 @@ static struct madsim_port *madsim_ports_alloc(struct madsim_node *node,
 		port->speed = MADSIM_SPEED;
 		INIT_LIST_HEAD(&port->mcast_link);
 		INIT_LIST_HEAD(&port->trap_link);
-		/* End ports send notices */
+		/* End ports send notices, and have agents of their own */
 		if (is_switch ? !i : i) {
 			port->notice = kzalloc_objs(*port->notice,
 						    MADSIM_TRAPS);
-			if (!port->notice) {
+			port->cc = kzalloc_obj(*port->cc);
+			if (!port->notice || !port->cc) {
 				madsim_ports_free(ports, nports);
 				return NULL;
 			}
@@ -290,6 +292,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	node->guid = MADSIM_GUID(fabric->index, ++fabric->node_count);
 	node->vendor_id = MADSIM_VENDOR_ID;
 	node->device_id = MADSIM_DEVICE_ID;
+	node->smp_by_lid = true;
 
 	ret = madsim_node_alloc(node, is_switch, nports);
 	if (ret) {
@@ -406,7 +409,7 @@ int madsim_node_set_type(struct madsim_node *node, bool is_switch)
 	return madsim_node_rebuild(node, is_switch, node->nports);
 }
 
-static void madsim_switch_reset(struct madsim_switch *sw)
+static void madsim_switch_reset(struct madsim_switch *sw, bool enhanced)
 {
 	struct madsim_switch_info *info = &sw->info;
 
@@ -414,10 +417,13 @@ static void madsim_switch_reset(struct madsim_switch *sw)
 	info->lft_cap = cpu_to_be16(MADSIM_LFT_SIZE);
 	info->mft_cap = cpu_to_be16(MADSIM_MFT_SIZE);
 	info->partition_cap = cpu_to_be16(MADSIM_PKEYS);
-	info->flags = MADSIM_SW_ENFORCE_CAP;
+	info->flags = MADSIM_SW_ENFORCE_CAP |
+		      (enhanced ? MADSIM_SW_ENHANCED : 0);
+	info->life_state = MADSIM_SW_OPT_SL2VL;
 	info->default_port = MADSIM_LFT_NONE;
 	info->default_mcast_primary = MADSIM_LFT_NONE;
 	info->default_mcast_other = MADSIM_LFT_NONE;
+	memset(&sw->cc, 0, sizeof(sw->cc));
 	memset(sw->lft, MADSIM_LFT_NONE, MADSIM_LFT_SIZE);
 	memset(sw->mft, 0, MADSIM_MFT_SIZE * sw->mft_words * sizeof(*sw->mft));
 }
@@ -435,7 +441,7 @@ static void madsim_node_reset(struct madsim_node *node)
 		node->sl2vl[i] = (i * 2 % 8) << 4 | (i * 2 % 8 + 1);
 
 	if (is_switch)
-		madsim_switch_reset(node->sw);
+		madsim_switch_reset(node->sw, node->want_dev);
 }
 
 static void madsim_node_set_power(struct madsim_node *node, bool on)
@@ -539,7 +545,7 @@ static bool madsim_guids_unique(struct madsim_fabric *fabric)
  * Context: process context; fabric->mutex is held.
  * Return: 0, or, with the fabric as it was,
  *  * -ENOENT: it has no node
- *  * -EEXIST: two nodes have the same GUID
+ *  * -EEXIST: two nodes have the same GUID, and must not
  *  * what madsim_node_plug() said
  */
 int madsim_fabric_start(struct madsim_fabric *fabric)
@@ -551,7 +557,7 @@ int madsim_fabric_start(struct madsim_fabric *fabric)
 
 	if (list_empty(&fabric->nodes))
 		return -ENOENT;
-	if (!madsim_guids_unique(fabric))
+	if (!fabric->duplicates && !madsim_guids_unique(fabric))
 		return -EEXIST;
 
 	fabric->live = true;

@@ -36,7 +36,9 @@ void madsim_port_reset(struct madsim_port *port)
 	memset(info, 0, sizeof(*info));
 	info->gid_prefix = cpu_to_be64(0xfe80000000000000ULL);
 	if (madsim_is_end_port(port))
-		info->cap_mask = cpu_to_be32(madsim_cap_mask);
+		info->cap_mask = cpu_to_be32(madsim_cap_mask |
+			(test_bit(port->num, node->sm_disabled) ?
+			 IB_PORT_SM_DISABLED : 0));
 	madsim_speed_limit(port, port->width, port->speed);
 	port->speed_active = port->speed;
 	info->link_width_active = port->width;
@@ -56,12 +58,14 @@ void madsim_port_reset(struct madsim_port *port)
 	port->overruns = 0;
 	port->mkey_expires = 0;
 	memset(&port->counters, 0, sizeof(port->counters));
+	port->cc_setting = 0;
 	port->trap_pending = 0;
 	list_del_init(&port->trap_link);
 
 	memset(port->pkeys, 0, sizeof(port->pkeys));
 	memset(port->guids, 0, sizeof(port->guids));
 	if (madsim_is_end_port(port)) {
+		madsim_cc_reset(port);
 		info->guid_cap = MADSIM_GUIDS;
 		port->pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);
 		port->guids[0] = cpu_to_be64(madsim_first_port_guid(node) +
@@ -138,13 +142,24 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 	}
 }
 
+static u8 madsim_phys_state(const struct madsim_port *port)
+{
+	return madsim_pi_get(&port->info, MADSIM_PI_PHYS_STATE);
+}
+
 static bool madsim_port_enabled(const struct madsim_port *port)
 {
-	u8 phys = madsim_pi_get(&port->info, MADSIM_PI_PHYS_STATE);
-
 	return port->node->powered && !port->pulled &&
-	       phys != IB_PORT_PHYS_STATE_DISABLED &&
-	       phys != IB_PORT_PHYS_STATE_SLEEP;
+	       madsim_phys_state(port) != IB_PORT_PHYS_STATE_DISABLED;
+}
+
+/* One that sleeps wakes up when it hears the other end, if that does not sleep */
+static bool madsim_link_trains(const struct madsim_port *a,
+			       const struct madsim_port *b)
+{
+	return madsim_port_enabled(a) && madsim_port_enabled(b) &&
+	       (madsim_phys_state(a) != IB_PORT_PHYS_STATE_SLEEP ||
+		madsim_phys_state(b) != IB_PORT_PHYS_STATE_SLEEP);
 }
 
 static void madsim_port_train(struct madsim_port *port, u8 width, u16 speed)
@@ -164,10 +179,9 @@ static void madsim_port_lose(struct madsim_port *port)
 {
 	struct ib_port_info *info = &port->info;
 
-	if (madsim_pi_get(info, MADSIM_PI_PHYS_STATE) ==
-	    IB_PORT_PHYS_STATE_LINK_UP) {
+	if (madsim_phys_state(port) == IB_PORT_PHYS_STATE_LINK_UP) {
 		madsim_pi_set(info, MADSIM_PI_PHYS_STATE,
-			      IB_PORT_PHYS_STATE_POLLING);
+			      madsim_pi_get(info, MADSIM_PI_LINK_DOWN_DEFAULT));
 		madsim_count(port, MADSIM_LINK_DOWNED);
 	}
 	madsim_port_set_state(port, IB_PORT_DOWN);
@@ -187,7 +201,7 @@ void madsim_link_update(struct madsim_port *port)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (peer && madsim_port_enabled(port) && madsim_port_enabled(peer) &&
+	if (peer && madsim_link_trains(port, peer) &&
 	    madsim_speed_agree(port, peer, &width, &speed)) {
 		madsim_port_train(port, width, speed);
 		madsim_port_train(peer, width, speed);

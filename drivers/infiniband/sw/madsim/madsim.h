@@ -21,7 +21,7 @@
  *	dev.c
  *	link.c, trap.c, route.c, fault.c, sma.c, qp.c, ud.c,
  *	rc.c, requester.c, responder.c
- *	smp.c, pma.c, speed.c, cq.c, rq.c, mr.c, event.c
+ *	smp.c, pma.c, cc.c, speed.c, cq.c, rq.c, mr.c, event.c
  *
  * Nothing calls what is above it. Only the ten files from link.c on call each
  * other in a circle, because a fabric answers from within: a packet that is
@@ -71,6 +71,7 @@
 #define MADSIM_MFT_BLOCK	32
 #define MADSIM_VLARB_SIZE	16	/* bytes of 8 VL/weight pairs */
 #define MADSIM_SLS		16
+#define MADSIM_CC_TABLE_SIZE	128	/* of CongestionControlTable */
 
 #define MADSIM_LID_PERMISSIVE	0xffff
 #define MADSIM_LID_MULTICAST	0xc000
@@ -243,6 +244,53 @@ struct madsim_counters {
 	u64 base[MADSIM_PMA_FIELDS];
 };
 
+/* SwitchCongestionSetting */
+struct madsim_cc_switch_setting {
+	__be32 control_map;
+	u8 victim_mask[32];
+	u8 credit_mask[32];
+	u8 threshold;			/* 4 bits, 4 reserved ones */
+	u8 packet_size;
+	__be16 cs_threshold;		/* likewise, 12 reserved ones */
+	__be16 cs_return_delay;
+	__be16 marking_rate;
+};
+
+/* CACongestionSetting */
+struct madsim_cc_ca_setting {
+	__be16 port_control;
+	__be16 control_map;
+	struct {
+		__be16 timer;
+		u8 increase;
+		u8 trigger_threshold;
+		u8 min;
+		u8 reserved[3];
+	} sl[MADSIM_SLS];
+};
+
+/**
+ * struct madsim_cc - congestion control of an end port; fabric->lock
+ * @key:	CC_Key
+ * @key_protect: who does not have it must not see it
+ * @key_lease_period: seconds until that ends
+ * @key_violations: MADs with another one
+ * @key_expires: end of the running lease in jiffies, 0 if none runs
+ * @ca:		CACongestionSetting
+ * @table_limit: index of the last entry of @table that counts
+ * @table:	CongestionControlTable
+ */
+struct madsim_cc {
+	__be64 key;
+	bool key_protect;
+	__be16 key_lease_period;
+	__be16 key_violations;
+	unsigned long key_expires;
+	struct madsim_cc_ca_setting ca;
+	__be16 table_limit;
+	__be16 table[MADSIM_CC_TABLE_SIZE];
+};
+
 /* What a port may be made to do to packets that leave it over the link */
 enum madsim_fault_kind {
 	MADSIM_FAULT_DROP,
@@ -319,6 +367,8 @@ enum madsim_trap {
  * @guids:	GUIDInfo; [0] is the port GUID
  * @vlarb:	VLArbitration, low and high priority
  * @counters:	of the performance management agent
+ * @cc:		of the congestion control agent, if it is an end port
+ * @cc_setting:	and if it is one of a switch: its SwitchPortCongestionSetting
  * @qp:		QP0 and QP1 of the ib_device, NULL if there is none
  * @fault:	NULL until a fault was configured
  * @mcast_link:	on fabric->mcast while a multicast packet is replicated
@@ -347,6 +397,8 @@ struct madsim_port {
 	__be64 guids[MADSIM_GUIDS];
 	u8 vlarb[2][MADSIM_VLARB_SIZE];
 	struct madsim_counters counters;
+	struct madsim_cc *cc;
+	__be32 cc_setting;
 	struct madsim_qp *qp[2];
 	struct madsim_fault *fault;
 	struct list_head mcast_link;
@@ -401,9 +453,13 @@ struct madsim_switch_info {
 } __packed;
 
 #define MADSIM_SW_STATE_CHANGE	0x04
+/* One Set of SLtoVLMappingTable may be for many ports */
+#define MADSIM_SW_OPT_SL2VL	0x01
 
 /* Flags of SwitchInfo: can check the P_Keys of what comes in, and goes out */
 #define MADSIM_SW_ENFORCE_CAP	0xc0
+/* Port 0 is one of a host, too */
+#define MADSIM_SW_ENHANCED	0x08
 
 /* The components of one bit behind OperVLs that ask it to */
 #define MADSIM_ENFORCE_IN	0x8
@@ -415,12 +471,14 @@ struct madsim_switch_info {
  * @lft:	linear forwarding table
  * @mft:	multicast forwarding table, @mft_words per entry
  * @mft_words:	immutable
+ * @cc:		SwitchCongestionSetting
  */
 struct madsim_switch {
 	struct madsim_switch_info info;
 	u8 *lft;
 	__be16 *mft;
 	u8 mft_words;
+	struct madsim_cc_switch_setting cc;
 };
 
 /**
@@ -440,6 +498,8 @@ struct madsim_switch {
  * @vendor_id:	what NodeInfo says of who made it, 24 bits
  * @device_id:	and of what it is, 16 bits
  * @want_dev:	the node shall be backed by an ib_device
+ * @smp_by_lid:	its agent answers SMPs that come by LID, too
+ * @sm_disabled: its end ports with IsSMDisabled
  * @opa:	its ports take 2 KiB MADs
  * @desc:	NodeDescription; fabric->lock
  * @powered:	the node is in the fabric; fabric->lock
@@ -466,6 +526,8 @@ struct madsim_node {
 	u32 device_id;
 	bool want_dev;
 	bool opa;
+	bool smp_by_lid;
+	DECLARE_BITMAP(sm_disabled, MADSIM_MAX_PORTS + 1);
 	char desc[MADSIM_NAME_LEN];
 	bool powered;
 	struct madsim_dev *dev;
@@ -485,6 +547,7 @@ struct madsim_node {
  * @live:	the fabric runs; @mutex
  * @data:	its devices have more than QP0 and QP1; @mutex, constant while the
  *		fabric is live
+ * @duplicates:	nodes may have the same GUID; likewise
  * @nodes:	all nodes; @mutex for changes, which do not happen while live
  * @by_name:	the same nodes; @mutex
  * @node_count:	how many were ever made, for GUIDs
@@ -507,6 +570,7 @@ struct madsim_fabric {
 	struct mutex mutex;	/* configuration */
 	bool live;
 	bool data;
+	bool duplicates;
 	struct list_head nodes;
 	struct rb_root by_name;
 	u32 node_count;
@@ -622,7 +686,7 @@ static inline u8 madsim_pi_subnet_timeout(const struct ib_port_info *pi)
 	return pi->clientrereg_resv_subnetto & 0x1f;
 }
 
-static inline bool madsim_pi_client_reregister(const struct ib_port_info *pi)
+static inline u8 madsim_pi_client_reregister(const struct ib_port_info *pi)
 {
 	return pi->clientrereg_resv_subnetto & 0x80;
 }
@@ -853,6 +917,10 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 
 /* pma.c: performance management agent */
 enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad);
+
+/* cc.c: congestion control agent */
+void madsim_cc_reset(struct madsim_port *port);
+enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad);
 
 /* trap.c: notices */
 void madsim_trap_init(struct madsim_fabric *fabric);

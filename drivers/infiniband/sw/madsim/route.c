@@ -276,6 +276,8 @@ static bool madsim_respond(struct madsim_port *port, u8 in_port,
 		verdict = madsim_sma(port, in_port, mad, &pkt->len, true);
 	else if (hdr->mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
 		verdict = madsim_pma(port, mad);
+	else if (hdr->mgmt_class == IB_MGMT_CLASS_CONG_MGMT)
+		verdict = madsim_cc(port, mad);
 
 	if (verdict == MADSIM_CONSUMED)
 		return false;

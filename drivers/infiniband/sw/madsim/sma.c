@@ -20,6 +20,10 @@
 /* Bit of PortInfo's modifier: the requester knows extended speeds */
 #define MADSIM_MOD_EXTENDED_SPEEDS	BIT(31)
 
+/* Bits of SLtoVLMappingTable's: every input port, every output port */
+#define MADSIM_MOD_ALL_IN	BIT(17)
+#define MADSIM_MOD_ALL_OUT	BIT(16)
+
 /* A lease that ran out opens the port. No timer: it is seen on the next SMP */
 static void madsim_mkey_expire(struct madsim_port *port)
 {
@@ -143,7 +147,8 @@ static u16 madsim_switch_info(struct madsim_request *req)
 		/* Writing the bit as one clears it */
 		change = info->life_state & ~si->life_state &
 			 MADSIM_SW_STATE_CHANGE;
-		info->life_state = (si->life_state & 0xf8) | change;
+		info->life_state = (si->life_state & 0xf8) | change |
+				   MADSIM_SW_OPT_SL2VL;
 	}
 	memcpy(si, info, sizeof(*si));
 	return MADSIM_OK;
@@ -198,6 +203,9 @@ static bool madsim_port_info_valid(const struct madsim_port *port,
 	    madsim_pi_get(info, MADSIM_PI_VL_CAP))
 		return false;
 	if (phys > IB_PORT_PHYS_STATE_DISABLED)
+		return false;
+	if (madsim_pi_get(in, MADSIM_PI_LINK_DOWN_DEFAULT) >
+	    IB_PORT_PHYS_STATE_POLLING)
 		return false;
 	if (phys && state > IB_PORT_DOWN)
 		return false;
@@ -258,11 +266,13 @@ static void madsim_set_link(struct madsim_port *port,
 	u8 width = in->link_width_enabled;
 	u8 phys = madsim_pi_get(in, MADSIM_PI_PHYS_STATE);
 	u8 state = madsim_pi_get(in, MADSIM_PI_STATE);
+	u8 down;
 
 	if (width)
 		info->link_width_enabled = width & info->link_width_supported;
 	if (madsim_pi_get(in, MADSIM_PI_LINK_DOWN_DEFAULT))
 		madsim_pi_copy(info, in, MADSIM_PI_LINK_DOWN_DEFAULT);
+	down = madsim_pi_get(info, MADSIM_PI_LINK_DOWN_DEFAULT);
 	if (madsim_pi_get(in, MADSIM_PI_NEIGHBOR_MTU))
 		madsim_pi_copy(info, in, MADSIM_PI_NEIGHBOR_MTU);
 	if (madsim_pi_get(in, MADSIM_PI_OPER_VLS))
@@ -278,7 +288,7 @@ static void madsim_set_link(struct madsim_port *port,
 	if (phys)
 		madsim_link_request(port, phys);
 	else if (state == IB_PORT_DOWN)
-		madsim_link_request(port, IB_PORT_PHYS_STATE_POLLING);
+		madsim_link_request(port, down);
 	else if (state)
 		madsim_port_set_state(port, state);
 }
@@ -306,6 +316,7 @@ static u16 madsim_port_info(struct madsim_request *req)
 	bool extended = req->mod & MADSIM_MOD_EXTENDED_SPEEDS;
 	union madsim_port_info *pi = req->data;
 	struct madsim_port *port;
+	u8 reregister = 0;
 	u16 speeds;
 
 	port = madsim_target(req, req->mod & ~MADSIM_MOD_EXTENDED_SPEEDS);
@@ -318,8 +329,10 @@ static u16 madsim_port_info(struct madsim_request *req)
 		if (port->num &&
 		    !madsim_speed_wanted(port, pi, extended, &speeds))
 			return MADSIM_INVALID;
-		if (madsim_is_end_port(port))
+		if (madsim_is_end_port(port)) {
 			madsim_set_end_port(port, &pi->base);
+			reregister = madsim_pi_client_reregister(&pi->base);
+		}
 		if (port->num) {
 			port->speeds_enabled = speeds;
 			madsim_set_link(port, &pi->base);
@@ -328,6 +341,8 @@ static u16 madsim_port_info(struct madsim_request *req)
 
 	pi->base = port->info;
 	pi->base.local_port_num = req->in_port;
+	/* o14-12.2.1: so who asks learns that the port has told its clients */
+	pi->base.clientrereg_resv_subnetto |= reregister;
 	if (req->mkey != port->info.mkey && madsim_pi_mkey_protect(&pi->base))
 		pi->base.mkey = 0;
 	madsim_speed_read(port, pi, extended);
@@ -364,18 +379,31 @@ static u16 madsim_sl_to_vl(struct madsim_request *req)
 {
 	struct madsim_node *node = req->port->node;
 	u8 in = req->mod >> 8, out = req->mod;
-	u8 *map;
+	u8 last_in, last_out;
+	unsigned int i, o;
 
 	/* A port of a channel adapter has one table, and needs no modifier */
 	if (!node->sw)
 		out = req->port->num;
-	else if (req->mod >> 16 || in > node->nports || out > node->nports)
+	else if (req->mod >> 18 || in > node->nports || out > node->nports)
 		return MADSIM_INVALID;
+	last_in = in;
+	last_out = out;
+	if (node->sw && req->mod & MADSIM_MOD_ALL_IN) {
+		in = 0;
+		last_in = node->nports;
+	}
+	if (node->sw && req->mod & MADSIM_MOD_ALL_OUT) {
+		out = 0;
+		last_out = node->nports;
+	}
 
-	map = madsim_sl2vl(node, in, out);
-	if (req->set)
-		memcpy(map, req->data, MADSIM_SLS / 2);
-	memcpy(req->data, map, MADSIM_SLS / 2);
+	for (i = in; req->set && i <= last_in; i++) {
+		for (o = out; o <= last_out; o++)
+			memcpy(madsim_sl2vl(node, i, o), req->data,
+			       MADSIM_SLS / 2);
+	}
+	memcpy(req->data, madsim_sl2vl(node, in, out), MADSIM_SLS / 2);
 	return MADSIM_OK;
 }
 
@@ -581,6 +609,9 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 		return MADSIM_PASS;
 	if (smp->attr_id == IB_SMP_ATTR_SM_INFO)
 		return MADSIM_PASS;
+	if (!port->node->smp_by_lid &&
+	    smp->mgmt_class == IB_MGMT_CLASS_SUBN_LID_ROUTED)
+		return MADSIM_CONSUMED;
 	if (check_mkey && !madsim_mkey_allows(port, smp))
 		return MADSIM_CONSUMED;
 
