@@ -74,7 +74,7 @@ install: check-kdir
 	install -D -m 644 -t $(updates) $(wildcard $(OUT)/*.ko)
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man4 man/*.4
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(addprefix $(tools)/,madsim-load/madsim-load.8 umadstat/umadstat.8)
-	install -D -m 644 -t $(madsim) $(tools)/madsim-load/topology.awk
+	install -D -m 644 -t $(madsim) $(addprefix $(tools)/madsim-load/,topology.awk hosts.sh)
 	install -D -t $(madsim) $(tools)/madsim-load/madsim-load
 	install -D -t $(DESTDIR)$(prefix)/sbin $(tools)/umadstat/umadstat
 	ln -sf ../share/madsim/madsim-load $(DESTDIR)$(prefix)/sbin/
