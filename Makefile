@@ -27,6 +27,8 @@ modules: check-kdir
 	@# forget the links to what is no longer there.
 	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
 	@find $(src) -xtype l -delete
+	$(if $(call since,6.11),,@ln -sf $(CURDIR)/include/madsim_no_sub.c \
+		$(src)/drivers/infiniband/sw/madsim/sub.c)
 	@# Each module by itself: when one cannot be built, the other is there.
 	@# What a failing one says is said again for the line that tells why.
 	@rm -f $(OUT)/failed $(OUT)/log

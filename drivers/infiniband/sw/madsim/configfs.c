@@ -122,6 +122,20 @@ static ssize_t madsim_node_opa_store(struct config_item *item, const char *page,
 	return madsim_flag_store(node->fabric, &node->opa, page, count);
 }
 
+static ssize_t madsim_node_separate_smi_show(struct config_item *item,
+					     char *page)
+{
+	return sysfs_emit(page, "%d\n", to_madsim_node(item)->split);
+}
+
+static ssize_t madsim_node_separate_smi_store(struct config_item *item,
+					      const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_flag_store(node->fabric, &node->split, page, count);
+}
+
 static ssize_t madsim_node_smp_by_lid_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%d\n", to_madsim_node(item)->smp_by_lid);
@@ -337,6 +351,7 @@ CONFIGFS_ATTR(madsim_node_, type);
 CONFIGFS_ATTR(madsim_node_, ports);
 CONFIGFS_ATTR(madsim_node_, device);
 CONFIGFS_ATTR(madsim_node_, opa);
+CONFIGFS_ATTR(madsim_node_, separate_smi);
 CONFIGFS_ATTR(madsim_node_, smp_by_lid);
 CONFIGFS_ATTR(madsim_node_, sm_disabled);
 CONFIGFS_ATTR(madsim_node_, guid);
@@ -352,6 +367,7 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 	&madsim_node_attr_ports,
 	&madsim_node_attr_device,
 	&madsim_node_attr_opa,
+	&madsim_node_attr_separate_smi,
 	&madsim_node_attr_smp_by_lid,
 	&madsim_node_attr_sm_disabled,
 	&madsim_node_attr_guid,

@@ -88,6 +88,19 @@ static int madsim_modify_device(struct ib_device *ibdev, int mask,
 	return 0;
 }
 
+/* Of two devices for a port, each has the bits of what it is for */
+static u32 madsim_dev_caps(const struct madsim_dev *dev,
+			   const struct ib_port_info *info)
+{
+	u32 caps = be32_to_cpu(info->cap_mask);
+
+	if (dev->smi)
+		return caps & ~IB_PORT_CM_SUP;
+	if (dev->node->split)
+		return (caps & ~IB_PORT_SM) | IB_PORT_SM_DISABLED;
+	return caps;
+}
+
 static int madsim_query_port(struct ib_device *ibdev, u32 num,
 			     struct ib_port_attr *attr)
 {
@@ -103,7 +116,7 @@ static int madsim_query_port(struct ib_device *ibdev, u32 num,
 	attr->active_mtu = madsim_pi_get(info, MADSIM_PI_NEIGHBOR_MTU);
 	attr->gid_tbl_len = MADSIM_GUIDS;
 	attr->pkey_tbl_len = MADSIM_PKEYS;
-	attr->port_cap_flags = be32_to_cpu(info->cap_mask);
+	attr->port_cap_flags = madsim_dev_caps(to_madsim_dev(ibdev), info);
 	attr->port_cap_flags2 = port->cap_mask2;
 	attr->max_msg_sz = madsim_has_data(port->node) ?
 				   MADSIM_MAX_MESSAGE : madsim_mad_size(port);
@@ -159,14 +172,21 @@ static int madsim_modify_port(struct ib_device *ibdev, u32 num, int mask,
 static int madsim_get_port_immutable(struct ib_device *ibdev, u32 num,
 				     struct ib_port_immutable *immutable)
 {
+	struct madsim_dev *dev = to_madsim_dev(ibdev);
+
 	immutable->gid_tbl_len = MADSIM_GUIDS;
 	immutable->pkey_tbl_len = MADSIM_PKEYS;
-	if (to_madsim_dev(ibdev)->node->opa) {
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	if (dev->node->opa) {
 		immutable->core_cap_flags = RDMA_CORE_PORT_INTEL_OPA;
 		immutable->max_mad_size = OPA_MGMT_MAD_SIZE;
+	} else if (dev->smi) {
+		immutable->core_cap_flags = RDMA_CORE_CAP_IB_MAD |
+					    RDMA_CORE_CAP_IB_SMI;
 	} else {
 		immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
-		immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+		if (dev->node->split)
+			immutable->core_cap_flags &= ~RDMA_CORE_CAP_IB_SMI;
 	}
 	return 0;
 }
@@ -397,8 +417,13 @@ static void madsim_dev_set_data(struct madsim_dev *dev)
 	dev->ibdev.uverbs_cmd_mask |= madsim_user_calls;
 }
 
-/* When nobody can have polled a completion any more */
-static void madsim_dev_free(struct madsim_dev *dev)
+/**
+ * madsim_dev_free - undo madsim_dev_alloc()
+ * @dev: not registered; nobody can have polled a completion any more
+ *
+ * Context: process context.
+ */
+void madsim_dev_free(struct madsim_dev *dev)
 {
 	struct ib_qp *alias;
 	unsigned long num;
@@ -407,39 +432,33 @@ static void madsim_dev_free(struct madsim_dev *dev)
 		kfree(alias);
 	xa_destroy(&dev->aliases);
 	ib_dealloc_device(&dev->ibdev);
+	atomic_dec(&madsim_dev_count);
 }
 
 /**
- * madsim_dev_register - give a node its ib_device
- * @node: without one, and without power
+ * madsim_dev_alloc - make an ib_device of a node, which is not registered yet
+ * @node: the node
+ * @smi: it is for QP0, and another one for QP1
  *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or
+ * Context: process context.
+ * Return: the device, or an ERR_PTR():
  *  * -ENOSPC: there are %MADSIM_MAX_DEVICES
- *  * -EINVAL: a channel adapter has too many ports
- *  * -EOPNOTSUPP: a switch must not be a device
- *  * -ENOMEM, or what ib_register_device() said
+ *  * -ENOMEM
  */
-int madsim_dev_register(struct madsim_node *node)
+struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 {
 	struct madsim_dev *dev;
-	int ret;
 
-	lockdep_assert_held(&node->fabric->mutex);
-
-	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
-		return -EINVAL;
-	if (node->sw && !READ_ONCE(madsim_switch_devices))
-		return -EOPNOTSUPP;
 	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
-		return -ENOSPC;
+		return ERR_PTR(-ENOSPC);
 
 	dev = ib_alloc_device(madsim_dev, ibdev);
 	if (!dev) {
-		ret = -ENOMEM;
-		goto err_count;
+		atomic_dec(&madsim_dev_count);
+		return ERR_PTR(-ENOMEM);
 	}
 	dev->node = node;
+	dev->smi = smi;
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	xa_init(&dev->aliases);
@@ -449,16 +468,46 @@ int madsim_dev_register(struct madsim_node *node)
 	dev->ibdev.num_comp_vectors = 1;
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
 	memcpy(dev->ibdev.node_desc, node->desc, sizeof(node->desc));
-	if (madsim_has_data(node))
+	if (madsim_has_data(node) && !smi)
 		madsim_dev_set_data(dev);
 	ib_set_device_ops(&dev->ibdev, &madsim_cq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
-	if (node->sw) {
+	return dev;
+}
+
+/**
+ * madsim_dev_register - give a node its ib_device
+ * @node: without one, and without power
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -EINVAL: a channel adapter has too many ports
+ *  * -EOPNOTSUPP: a switch must not be a device, or this kernel knows no devices
+ *    for QP0 alone
+ *  * what madsim_dev_alloc() or ib_register_device() said
+ */
+int madsim_dev_register(struct madsim_node *node)
+{
+	struct madsim_dev *dev;
+	int ret = 0;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
+		return -EINVAL;
+	if (node->sw && !READ_ONCE(madsim_switch_devices))
+		return -EOPNOTSUPP;
+
+	dev = madsim_dev_alloc(node, false);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	if (node->split)
+		ret = madsim_sub_allow(dev);
+	if (!ret && node->sw)
 		ret = madsim_dev_alloc_switch_ports(&dev->ibdev);
-		if (ret)
-			goto err_dealloc;
-	}
+	if (ret)
+		goto err_free;
 
 	/* The MAD layer sends before this returns. Events begin with power */
 	spin_lock_irq(&node->fabric->lock);
@@ -474,10 +523,8 @@ err_dev:
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
-err_dealloc:
-	ib_dealloc_device(&dev->ibdev);
-err_count:
-	atomic_dec(&madsim_dev_count);
+err_free:
+	madsim_dev_free(dev);
 	return ret;
 }
 
@@ -500,7 +547,6 @@ void madsim_dev_unregister(struct madsim_node *node)
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
 	madsim_dev_free(dev);
-	atomic_dec(&madsim_dev_count);
 }
 
 static int madsim_client_add(struct ib_device *ibdev)
@@ -514,7 +560,7 @@ static void madsim_client_remove(struct ib_device *ibdev, void *client_data)
 	u32 num;
 
 	rdma_for_each_port(ibdev, num)
-		madsim_qp_drain(madsim_port_of(ibdev, num));
+		madsim_qp_drain(madsim_port_of(ibdev, num), ibdev);
 }
 
 static struct ib_client madsim_client = {

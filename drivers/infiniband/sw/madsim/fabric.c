@@ -453,6 +453,8 @@ static void madsim_node_set_power(struct madsim_node *node, bool on)
 	node->powered = on;
 	if (node->dev)
 		node->dev->events = on;
+	if (node->smi_dev)
+		node->smi_dev->events = on;
 	for (i = 1; i <= node->nports; i++)
 		madsim_link_update(&node->ports[i]);
 	spin_unlock_irq(&fabric->lock);

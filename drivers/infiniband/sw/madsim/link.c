@@ -86,6 +86,14 @@ void madsim_port_reset(struct madsim_port *port)
 	}
 }
 
+static void madsim_dev_event(struct madsim_dev *dev, struct ib_event *event)
+{
+	if (!dev || !dev->events)
+		return;
+	event->device = &dev->ibdev;
+	ib_dispatch_event(event);
+}
+
 /**
  * madsim_port_event - tell the kernel what happened to a port
  * @port: an end port
@@ -97,7 +105,6 @@ void madsim_port_reset(struct madsim_port *port)
  */
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event)
 {
-	struct madsim_dev *dev = port->node->dev;
 	struct ib_event ibevent = {
 		.event = event,
 		.element.port_num = port->num,
@@ -105,10 +112,10 @@ void madsim_port_event(struct madsim_port *port, enum ib_event_type event)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (!dev || !dev->events || !madsim_is_end_port(port))
+	if (!madsim_is_end_port(port))
 		return;
-	ibevent.device = &dev->ibdev;
-	ib_dispatch_event(&ibevent);
+	madsim_dev_event(port->node->dev, &ibevent);
+	madsim_dev_event(port->node->smi_dev, &ibevent);
 }
 
 /**

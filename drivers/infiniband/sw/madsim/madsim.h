@@ -18,7 +18,7 @@
  *	configfs.c
  *	debugfs.c, topo.c
  *	fabric.c
- *	dev.c
+ *	dev.c, sub.c
  *	link.c, trap.c, route.c, fault.c, sma.c, qp.c, ud.c,
  *	rc.c, requester.c, responder.c
  *	smp.c, pma.c, cc.c, speed.c, cq.c, rq.c, mr.c, event.c
@@ -498,12 +498,15 @@ struct madsim_switch {
  * @vendor_id:	what NodeInfo says of who made it, 24 bits
  * @device_id:	and of what it is, 16 bits
  * @want_dev:	the node shall be backed by an ib_device
+ * @split:	that has QP1 only, and QP0 is for another one
  * @smp_by_lid:	its agent answers SMPs that come by LID, too
  * @sm_disabled: its end ports with IsSMDisabled
  * @opa:	its ports take 2 KiB MADs
  * @desc:	NodeDescription; fabric->lock
  * @powered:	the node is in the fabric; fabric->lock
  * @dev:	the ib_device; fabric->mutex, and fabric->lock for use in there
+ * @smi_dev:	the one for QP0, if it is another; fabric->lock, for changes with a
+ *		reference to @dev, too
  * @ports:	@nports + 1 ports
  * @sl2vl:	SLtoVLMappingTable by input and output port, a channel adapter's
  *		by output port alone; fabric->lock, as all below
@@ -526,11 +529,13 @@ struct madsim_node {
 	u32 device_id;
 	bool want_dev;
 	bool opa;
+	bool split;
 	bool smp_by_lid;
 	DECLARE_BITMAP(sm_disabled, MADSIM_MAX_PORTS + 1);
 	char desc[MADSIM_NAME_LEN];
 	bool powered;
 	struct madsim_dev *dev;
+	struct madsim_dev *smi_dev;
 	struct madsim_port *ports;
 	u8 *sl2vl;
 	int fail[MADSIM_VERBS];
@@ -591,6 +596,7 @@ struct madsim_fabric {
  * struct madsim_dev - an ib_device and the node behind it
  * @ibdev:	the device
  * @node:	immutable; outlives the device
+ * @smi:	immutable; it is the node's @smi_dev
  * @events:	events may be dispatched; fabric->lock
  * @qps:	queue pairs of clients by number. Who finds one there under fabric->lock
  *		may use it until it lets go of that
@@ -605,6 +611,7 @@ struct madsim_fabric {
 struct madsim_dev {
 	struct ib_device ibdev;
 	struct madsim_node *node;
+	bool smi;
 	bool events;
 	struct xarray qps;
 	u32 next_qpn;
@@ -875,8 +882,13 @@ int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
 /* dev.c: the ib_device of a node */
 int madsim_dev_register(struct madsim_node *node);
 void madsim_dev_unregister(struct madsim_node *node);
+struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi);
+void madsim_dev_free(struct madsim_dev *dev);
 int madsim_dev_init(void);
 void madsim_dev_exit(void);
+
+/* sub.c: one ib_device for QP0, another one for QP1 */
+int madsim_sub_allow(struct madsim_dev *parent);
 
 /* qp.c, ud.c, rc.c: who uses verbs, behind a port. The rest of that is in verbs.h. */
 void madsim_qp_receive(struct madsim_port *port,

@@ -116,13 +116,18 @@ static void madsim_client_del(struct madsim_qp *qp)
 	kfree(qp->taken);
 }
 
-/* Make QP0 or QP1 that of its port */
+/*
+ * Make QP0 or QP1 that of its port. The MAD layer has a QP1 of a device for QP0,
+ * too, which receives nothing.
+ */
 static int madsim_qp_claim(struct madsim_qp *qp, u32 num)
 {
 	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
 	int ret = 0;
 
 	qp->ibqp.qp_num = num;
+	if (num && to_madsim_dev(qp->ibqp.device)->smi)
+		return 0;
 	spin_lock_irq(&fabric->lock);
 	if (qp->port->qp[num])
 		ret = -EBUSY;
@@ -199,7 +204,8 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		madsim_client_del(qp);
 	} else {
 		spin_lock_irq(&fabric->lock);
-		qp->port->qp[ibqp->qp_num] = NULL;
+		if (qp->port->qp[ibqp->qp_num] == qp)
+			qp->port->qp[ibqp->qp_num] = NULL;
 		spin_unlock_irq(&fabric->lock);
 	}
 
@@ -695,6 +701,7 @@ out:
 /**
  * madsim_qp_drain - leave the MAD layer without requests
  * @port: an end port
+ * @ibdev: the device that it leaves
  *
  * Gives it no more, and waits until it has dealt with those that it has.
  *
@@ -706,7 +713,7 @@ out:
  * Context: process context, sleeps; the MAD layer does not leave before this
  * returns.
  */
-void madsim_qp_drain(struct madsim_port *port)
+void madsim_qp_drain(struct madsim_port *port, const struct ib_device *ibdev)
 {
 	struct madsim_fabric *fabric = port->node->fabric;
 	unsigned int i;
@@ -716,6 +723,8 @@ void madsim_qp_drain(struct madsim_port *port)
 
 		spin_lock_irq(&fabric->lock);
 		qp = port->qp[i];
+		if (qp && qp->ibqp.device != ibdev)
+			qp = NULL;
 		if (qp) {
 			spin_lock(&qp->lock);
 			qp->closing = true;

@@ -300,7 +300,7 @@ void madsim_address(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		    u16 pkey_index, struct madsim_packet *pkt);
 bool madsim_qp_admits(const struct madsim_qp *qp,
 		      const struct madsim_packet *pkt);
-void madsim_qp_drain(struct madsim_port *port);
+void madsim_qp_drain(struct madsim_port *port, const struct ib_device *ibdev);
 
 /* ud.c: datagrams of clients */
 extern const struct ib_device_ops madsim_ud_ops;
