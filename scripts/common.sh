@@ -48,16 +48,11 @@ top_git()
 }
 
 # Have one of us use apt at a time: its own locks make the others fail.
-apt_try_lock()
+apt_lock()
 {
 	mkdir -p "$cache"
 	exec 8>"$cache/apt.lock"
-	flock -n 8
-}
-
-apt_lock()
-{
-	apt_try_lock || flock 8
+	flock 8
 }
 
 # An archived or lagging mirror is better than none: apt looks at who signed the

@@ -27,12 +27,13 @@ make_initramfs()
 {
 	local ramfs=$run/ramfs ko n=100 name
 
-	mkdir -p "$ramfs"/{bin,dev,proc,modules,lower,scratch,root}
+	mkdir -p "$ramfs"/{bin,dev,proc,modules,lower,layers,scratch,root}
 	cp "$busybox" "$ramfs/bin/"
 	cp "$top/scripts/guest/inside/init" "$ramfs/init"
 	{
 		printf 'root=%q\n' "$root"
 		printf 'keep=%q\n' "${root:+$top $modules}"
+		printf 'layers=%q\n' "$layers"
 	} >"$ramfs/config"
 	if [ "$modules" ]; then
 		for name in $drivers 9pnet_virtio 9p overlay; do
@@ -65,6 +66,8 @@ make_machine()
 	[ -z "$icount" ] ||
 		cpu=(-accel tcg -icount "shift=0,sleep=off" -smp 1)
 	share root "path=/,security_model=none,readonly=on,multidevs=remap"
+	[ -z "$layers" ] ||
+		share layers "path=$layer_folder,security_model=none,readonly=on,multidevs=remap"
 	share session "path=$run/share,security_model=none"
 	[ -z "$out" ] || share out "path=$out,security_model=none,multidevs=remap"
 	if [ "$link" ]; then

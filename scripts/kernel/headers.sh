@@ -42,7 +42,7 @@ headers_make()
 		return
 	fi
 
-	root=$("$top/scripts/kernel/root")
+	root=$("$top/scripts/root" unstable)
 	(cd "$kernel" && flock "$root" cp -alu --parents usr/src \
 		usr/lib/linux-kbuild-* "$root/")
 	src=/src/$(cksum <<<"$folder" | cut -d' ' -f1)

@@ -14,8 +14,8 @@
 #
 # shellcheck shell=bash disable=SC2154	# top and cache come from common.sh
 
-# shellcheck source=scripts/kernel/unstable.sh
-. "$top/scripts/kernel/unstable.sh"
+# shellcheck source=scripts/kernel/suite.sh
+. "$top/scripts/kernel/suite.sh"
 
 linux=$cache/linux
 
@@ -47,37 +47,23 @@ linux_lock()
 # what is there serves, and 6.12's where there is none.
 linux_newest()
 {
-	local package
+	local suite=unstable package
 
-	if (unstable_update); then
-		package=$(unstable_depends linux-source 'linux-source-.*')
-		[ -z "$package" ] || echo "$package $(unstable_version "$package")"
-	elif [ ! -e "$linux/version" ]; then
-		linux_old_apt apt-cache show --no-all-versions linux-source-6.12 2>/dev/null |
-			sed -n 's/^Version: /linux-source-6.12 /p'
+	if (suite_update unstable); then
+		package=$(suite_depends unstable linux-source 'linux-source-.*')
+	elif [ ! -e "$linux/version" ] && (suite_update bookworm); then
+		suite=bookworm package=linux-source-6.12
 	fi
-}
-
-# linux_old_apt COMMAND ARGUMENT ...: apt-get or apt-cache, of who has 6.12's source
-linux_old_apt()
-{
-	local suite
-
-	suite=$(suite_with linux-source-6.12)
-	if [ "$suite" ]; then
-		suite_apt "$suite" "$@"
-	else
-		"$@"
-	fi
+	[ -z "${package-}" ] || echo "$package $(suite_version $suite "$package")"
 }
 
 # linux_download PACKAGE: into this folder
 linux_download()
 {
-	local from=unstable_apt
+	local suite=unstable
 
-	[ "$1" != linux-source-6.12 ] || from=linux_old_apt
-	$from apt-get -q -o APT::Sandbox::User="$(id -un)" download "$1"
+	[ "$1" != linux-source-6.12 ] || suite=bookworm
+	suite_apt $suite apt-get -q download "$1"
 }
 
 # linux_unpack PACKAGE VERSION: into the tree, complete or not there at all
@@ -166,7 +152,8 @@ linux_kselftest_old()
 		say "taking kselftest from linux-source-6.12"
 		rm -rf "$old.new"
 		mkdir -p "$old.new"
-		(cd "$old.new" && linux_download linux-source-6.12 >log 2>&1) || {
+		(suite_update bookworm) &&
+			(cd "$old.new" && linux_download linux-source-6.12 >log 2>&1) || {
 			apt_said "$old.new/log"
 			die "cannot fetch linux-source-6.12"
 		}

@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Packages of a suite of Debian that this machine does not use itself, or of
-# another architecture: they come from the mirrors that the machine uses, by an
-# apt configuration of our own in the cache. The machine's own is not touched.
-# Sourced after common.sh, never run.
+# Packages of a suite of Debian, as this machine's own or another one: they come from
+# the mirrors that the machine uses, by an apt configuration of our own in the cache.
+# The machine's own is not touched. Sourced after common.sh, never run.
 #
 # A suite is a name, such as unstable or bullseye, and maybe an architecture, as in
 # bookworm/arm64. What belongs to it is in the folder $cache/SUITE.
 #
 # shellcheck shell=bash disable=SC2154	# cache comes from common.sh
+
+# suite_architecture SUITE
+suite_architecture()
+{
+	case $1 in
+	*/*)	echo "${1#*/}" ;;
+	*)	dpkg --print-architecture ;;
+	esac
+}
 
 # suite_apt SUITE COMMAND ARGUMENT ...: apt-get or apt-cache, of this suite
 suite_apt()
@@ -67,14 +75,13 @@ suite_configure()
 {
 	local name=${1%/*} folder=$cache/$1 arch
 
+	arch=$(suite_architecture "$1")
 	command -v apt-get >/dev/null || die "no apt here; this needs Debian"
 	if [ -z "$(suite_mirror Debian)" ]; then
 		[ "$(id -u)" != 0 ] || (apt_lock && apt_update)
 		[ "$(suite_mirror Debian)" ] ||
 			die "apt names no Debian mirror; as root run: apt-get update"
 	fi
-	arch=$(dpkg --print-architecture)
-	[[ $1 != */* ]] || arch=${1#*/}
 
 	mkdir -p "$folder/lists/partial" "$folder/archives/partial"
 	: >"$folder/status"
@@ -102,7 +109,7 @@ suite_configure()
 	END
 }
 
-# suite_fetch SUITE PACKAGE: fetch the package lists. They serve if they know PACKAGE,
+# suite_fetch SUITE: fetch the package lists. They serve if they know anything of Linux,
 # whatever else is missing there; this says what.
 suite_fetch()
 {
@@ -111,7 +118,7 @@ suite_fetch()
 	suite_configure "$1"
 	say "fetching the package lists of Debian $1"
 	patiently "$folder/log" suite_apt "$1" apt-get -q update || true
-	suite_apt "$1" apt-cache show "$2" >/dev/null 2>&1 || status=1
+	suite_apt "$1" apt-cache show linux-libc-dev >/dev/null 2>&1 || status=1
 	apt_said "$folder/log"
 	apt_expired "$folder/lists" "Debian $1"
 	return $status
@@ -124,7 +131,12 @@ suite_tried()
 	[ "${USER_MAD_BUILD_LOCKED-}" ] && [ "$cache/$1/tried" -nt "$top/build/.run" ]
 }
 
-# suite_update SUITE PACKAGE: have the package lists, not older than a day. Those
+# The series of kernels that all of this was last seen to pass with; a newer one of
+# unstable may break what was not made for it.
+# shellcheck disable=SC2034	# scripts/tests/run.py asks for it
+tested_series=7.2
+
+# suite_update SUITE: have the package lists, not older than a day. Those
 # that are there serve when there is no network. Fails if there are none, and says
 # why, once in a run.
 suite_update()
@@ -136,7 +148,7 @@ suite_update()
 	flock 5
 	if [ -z "$(find "$folder/updated" -mmin -1440 2>/dev/null)" ] && ! suite_tried "$1"; then
 		touch "$folder/tried"
-		if suite_fetch "$1" "$2"; then
+		if suite_fetch "$1"; then
 			rm -rf "$folder/said"
 			touch "$folder/updated"
 		elif [ ! -e "$folder/updated" ]; then
@@ -145,35 +157,6 @@ suite_update()
 	fi
 	exec 5>&-
 	[ -e "$folder/updated" ]
-}
-
-# suite_with PACKAGE: which suite has a package of this Debian; nothing if the machine's
-# own apt knows it. A machine that debootstrap made knows no security updates, where new
-# kernels are.
-suite_with()
-{
-	local suite
-
-	! apt-cache show "$1" >/dev/null 2>&1 || return 0
-	# shellcheck source=/dev/null
-	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	! (suite_update "$suite" linux-image-amd64) || echo "$suite"
-}
-
-# suite_root SUITE FOLDER PACKAGES LOG: make a root of it, or say why not
-suite_root()
-{
-	local key
-
-	"$top/scripts/deps" debootstrap
-	key=$(suite_key Debian)
-	rm -rf "$2"
-	patiently "$4" debootstrap ${key:+--keyring="$key"} --variant=minbase \
-		--include="$3" "$1" "$2" "$(suite_mirror Debian)" || {
-		tail -n 5 "$4" >&2
-		return 1
-	}
-	rm -rf "$2"/var/cache/apt/archives/*.deb
 }
 
 # suite_ask SUITE ARGUMENT ...: what apt-cache says, which takes it a second or
@@ -196,4 +179,43 @@ suite_ask()
 suite_depends()
 {
 	suite_ask "$1" depends "$2" | sed -n "s/^ *Depends: \($3\)\$/\1/p" | head -n 1
+}
+
+# suite_version SUITE PACKAGE
+suite_version()
+{
+	suite_ask "$1" show --no-all-versions "$2" | sed -n 's/^Version: //p'
+}
+
+# suite_headers SUITE RELEASE: the packages of a kernel's headers
+suite_headers()
+{
+	echo "linux-headers-$2"
+	suite_depends "$1" "linux-headers-$2" 'linux-headers-.*-common'
+	suite_depends "$1" "linux-headers-$2" 'linux-kbuild-.*'
+}
+
+# suite_unpack SUITE FOLDER PACKAGE ...: fetch these alone, and unpack them there
+suite_unpack()
+{
+	local suite=$1 folder=$2 deb
+	shift 2
+	mkdir -p "$folder/debs"
+	(cd "$folder/debs" && suite_apt "$suite" apt-get -q download "$@") || return 1
+	echo unpacking
+	for deb in "$folder"/debs/*.deb; do
+		dpkg -x "$deb" "$folder" || return 1
+	done
+	rm -rf "$folder/debs"
+}
+
+# suite_relocate FOLDER RELEASE: have these headers as headers/, to be used where they
+# are and by the compiler that is called gcc. All they say of /usr/src is where those
+# common to all flavours are.
+suite_relocate()
+{
+	ln -s "usr/src/linux-headers-$2" "$1/headers" &&
+	sed -i 's|^include /usr/src/|include $(dir $(lastword $(MAKEFILE_LIST)))../|' \
+		"$1/headers/Makefile" &&
+	sed -i 's|gcc-[0-9]*$|gcc|' "$1/headers/.kernelvariables"
 }

@@ -59,7 +59,7 @@ check_sparse()
 {
 	local root
 
-	root=$("$top/scripts/kernel/root")
+	root=$("$top/scripts/root" unstable)
 	echo "$root/lib64/ld-linux-x86-64.so.2" \
 		"--library-path $root/usr/lib/x86_64-linux-gnu $root/usr/bin/sparse"
 }

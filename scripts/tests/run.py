@@ -51,7 +51,7 @@ def newest_kernel():
         return None, None
     release = os.path.basename(folder)
     series = ".".join(release.split(".")[:2])
-    tested = shell(". scripts/common.sh; . scripts/kernel/unstable.sh; echo $tested_series")
+    tested = shell(". scripts/common.sh; . scripts/kernel/suite.sh; echo $tested_series")
     if series == tested:
         return release, None
     return release, (f"Debian unstable has Linux {series} by now; these tests were last "
