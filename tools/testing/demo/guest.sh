@@ -4,7 +4,7 @@
 # A subnet comes to life, over ib_umad and a simulated fabric, with Debian's
 # opensm and infiniband-diags. Run by scripts/demo in a guest:
 #
-#	fabric.sh DIRECTORY	where topology and picture go
+#	guest.sh DIRECTORY	where topology and picture go
 #
 # Every step is checked: what does not come out as told ends the demo.
 
