@@ -490,7 +490,8 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, posting, inlin
          rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_flush, rc_attributes,
          states, uc_data, uc_no_buffer, uc_access]
 
-if len(sys.argv) < 4:
-    print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
-else:
-    next(case for case in CASES if case.__name__ == sys.argv[3])()
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
+    else:
+        next(case for case in CASES if case.__name__ == sys.argv[3])()

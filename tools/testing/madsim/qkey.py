@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Send a datagram with a Q_Key that is not the receiver's, for qkey.sh
+
+qkey.py FROM TO Q_KEY [QPN]: to a queue pair of the device TO, or to the one that has that
+number. Prints the numbers of the two queue pairs.
+"""
+
+import sys
+
+from pyverbs.addr import AH, AHAttr
+from pyverbs.wr import SendWR
+
+from verbs import Side, e
+
+SL = 3
+
+
+def main(qkey, qpn=None):
+    a, b = (Side(device, e.IBV_QPT_UD) for device in sys.argv[1:3])
+    a.connect(b)
+    b.connect(a)
+    b.receive(b.sge(4096))
+    qpn = qpn or b.qp.qp_num
+    wr = SendWR(wr_id=1, num_sge=1, sg=[a.sge(256)], opcode=e.IBV_WR_SEND,
+                send_flags=e.IBV_SEND_SIGNALED)
+    ah = AH(a.pd, attr=AHAttr(dlid=b.lid, sl=SL, port_num=1, is_global=0))
+    wr.set_wr_ud(ah, qpn, qkey)
+    a.qp.post_send(wr)
+    a.completes(e.IBV_WC_SUCCESS)
+    b.silent()
+    print(f"{a.qp.qp_num:#x} {qpn:#x}")
+
+
+main(*(int(argument, 0) for argument in sys.argv[3:]))

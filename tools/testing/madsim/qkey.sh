@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# A wrong Q_Key: it is counted, and the subnet manager is told who, whom and which.
+
+. "$(dirname "$0")/lib.sh"
+
+modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
+	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
+here=$(dirname "$0")
+pyverbs=$("$here/verbs.py" 2>&1) ||
+	{ echo "1..0 # SKIP no pyverbs: ${pyverbs##*$'\n'}"; exit 0; }
+
+plan 8
+
+check "two hosts, with data" load topology=star:2 devices=2 data=1
+sm_start sm madsim0
+check "all ports become active" until_true 30 active 2
+l0=$(lid madsim0) l1=$(lid madsim1)
+
+violations()
+{
+	smpquery -C madsim0 -P 1 portinfo "$l1" 1 | sed -n 's/^QkeyViolations:\.*//p'
+}
+# told KEY QP QP: what opensm makes of the notice
+told()
+{
+	grep "Bad Q_Key:$1 on SL:3 from LID1:$l0 QP1:$2 to LID2:$l1 QP2:$3" "$tmp/sm.log"
+}
+wrong()
+{
+	local qps
+	qps=$("$here/qkey.py" madsim0 madsim1 "$@")
+	# shellcheck disable=SC2086	# two words
+	until_true 10 told "$1" $qps
+}
+check "a program sends to one of another: opensm hears of it" wrong 0x4321
+check "which is counted" says "^1$" violations
+check "a program sends to QP1" wrong 0x4322 1
+check "which is counted, too" says "^2$" violations
+check "the right one is nobody's business" eval '
+	"$here/verbs.py" madsim0 madsim1 ud_pieces
+	says "^2$" violations'
+sm_end sm
+check "unload" unload
+
+finish
