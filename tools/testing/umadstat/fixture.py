@@ -335,7 +335,7 @@ def counters_of_root(root):
         for name in files if folder.endswith("/statistics") else ():
             os.chmod(os.path.join(folder, name), 0o400)
     text = umadstat(root, user=NOBODY)
-    expect_in("the counters may not be read: run as root\n", text)
+    expect_in("some counters may not be read: run as root, in the network namespace of the device\n", text)
     expect("does not tell: counters" in text, False)
 
 
