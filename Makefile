@@ -101,9 +101,12 @@ test:
 test-%:
 	@scripts/run-tests $(subst test-,,$@)$(ARG:%=:%) $(TEST)
 
-.PHONY: demo demo-roce
+.PHONY: demo demo-data demo-roce
 demo:
 	@scripts/demo fabric
+
+demo-data:
+	@scripts/demo data
 
 demo-roce:
 	@scripts/demo roce

@@ -9,28 +9,10 @@
 # Every step is checked: what does not come out as told ends the demo.
 
 set -eu -o pipefail
+. "$(dirname "$0")/lib.sh"
 out=$1
 fabric=fattree:4 devices=4
 last=madsim$((devices - 1))
-
-say()
-{
-	echo
-	echo "$*"
-}
-
-fail()
-{
-	echo "FAILED: $*" >&2
-	exit 1
-}
-
-# show COMMAND ...: run it, indented under its name; fails with it
-show()
-{
-	echo "   \$ $*"
-	"$@" 2>&1 | sed 's/^/   /' || fail "$*"
-}
 
 port_file()
 {
@@ -46,23 +28,6 @@ lid()
 is_sm()
 {
 	smpquery -C $last -P 1 portinfo "$1" | grep -A 1 CapMask | grep -q IsSM
-}
-
-# wait_for WHAT COMMAND ...: at most a minute, with a sign of life each second
-wait_for()
-{
-	local what=$1 i
-	shift
-	printf '   waiting until %s ' "$what"
-	for ((i = 0; i < 300; i++)); do
-		if "$@" >/dev/null 2>&1; then
-			echo " yes"
-			return
-		fi
-		[ $((i % 5)) != 0 ] || printf .
-		sleep 0.2
-	done
-	fail "never: $what"
 }
 
 all_active()

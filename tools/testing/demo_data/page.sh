@@ -1,0 +1,12 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# In a guest: run the commands of the page for newcomers: page.sh FILE
+
+set -eu
+insmod "$MADSIM_MODULE" topology=none
+mount -t configfs none /sys/kernel/config 2>/dev/null || true
+export PATH=$PWD/tools/infiniband/madsim-load:$PATH
+cd /root
+sh -ex "$1"
+[ -z "$(ip netns list)" ] && [ ! -d /sys/module/ib_madsim ]
