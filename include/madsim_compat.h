@@ -52,4 +52,72 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #define system_dfl_wq system_unbound_wq
 #endif
 
+/*
+ * ib_cm and the SA client of Linux, up to 7.2 at least, expect a port 1. A switch has
+ * port 0 only. The series has patches for both in front of madsim. Whoever builds for
+ * a kernel with these defines MADSIM_CORE_KNOWS_SWITCHES.
+ */
+#ifndef MADSIM_CORE_KNOWS_SWITCHES
+#include <linux/module.h>
+
+/*
+ * ib_cm reaches out of its arrays, and udev may load it at any time. So nobody gets
+ * such a device without having asked for it.
+ */
+extern bool madsim_switch_devices;
+
+/* At the one place in the module that has this */
+#undef MODULE_LICENSE
+#define MODULE_LICENSE(license_) \
+	MODULE_INFO(license, license_); \
+	bool madsim_switch_devices; \
+	module_param_named(switch_devices, madsim_switch_devices, bool, 0644); \
+	MODULE_PARM_DESC(switch_devices, \
+			 "let switches be RDMA devices, which ib_cm of many kernels dies of (default N)")
+
+/*
+ * The SA client asks for the capabilities of port 1 when a device comes and when it
+ * goes. What lies behind port_data may have changed in between, and then it frees a
+ * timer that is running. So have port_data allocated as for a channel adapter: that
+ * has room for a port 1, which can do nothing. The core does not set port 0 up then,
+ * so this does.
+ */
+static inline int madsim_alloc_switch_ports(struct ib_device *ibdev)
+{
+	struct ib_port_data *port;
+	int ret;
+
+	ibdev->is_switch = false;
+	ret = ib_device_set_netdev(ibdev, NULL, 1);
+	ibdev->is_switch = true;
+	if (ret)
+		return ret;
+
+	port = &ibdev->port_data[0];
+	port->ib_dev = ibdev;
+	spin_lock_init(&port->pkey_list_lock);
+	INIT_LIST_HEAD(&port->pkey_list);
+	spin_lock_init(&port->netdev_lock);
+	INIT_HLIST_NODE(&port->ndev_hash_link);
+	return 0;
+}
+
+static inline int madsim_register_device(struct ib_device *ibdev, const char *name,
+					 struct device *dma_device)
+{
+	int ret;
+
+	if (ibdev->is_switch) {
+		if (!READ_ONCE(madsim_switch_devices))
+			return -EOPNOTSUPP;
+		ret = madsim_alloc_switch_ports(ibdev);
+		if (ret)
+			return ret;
+	}
+	return ib_register_device(ibdev, name, dma_device);
+}
+
+#define ib_register_device madsim_register_device
+#endif
+
 #endif /* MADSIM_COMPAT_H */

@@ -2,8 +2,7 @@
 /*
  * Kernels older than the one the series is made for, and what tells a module of
  * the external build from the kernel's. That build includes this before
- * everything else; the series leaves it out, and scripts/series/stable takes what
- * its kernel needs.
+ * everything else; the series leaves it out.
  *
  * Distributions take functions over into kernels that are older than these.
  * Below the version that brought one, ours has a name of its own, which does

@@ -169,7 +169,7 @@ def load_switch():
     """Make a switch an RDMA device, by ib_madsim, and take it away again."""
     run("modprobe", "configfs")
     run("insmod", os.environ.get("MADSIM_MODULE", "ib_madsim.ko"),
-        "topology=star:1", "devices=2", "switch_devices=Y")
+        "topology=star:1", "devices=2")
     if len(glob.glob("/sys/class/infiniband/madsim*/ports/0")) != 1:
         raise CannotRun("ib_madsim made no switch")
     run("rmmod", "ib_madsim")

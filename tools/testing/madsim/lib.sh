@@ -52,11 +52,14 @@ skip()
 	echo "ok $tap_count $1 # SKIP $2"
 }
 
-# ib_cm of Linux up to 7.2 at least crashes when it meets a switch. It may be
-# built in, so ask for one of its functions.
-no_ib_cm()
+# switches: whether a switch may be an RDMA device; print the parameter that it takes.
+# The module for kernels whose ib_cm crashes when it meets a switch has such a
+# parameter. ib_cm may be built in, so ask for one of its functions.
+switches()
 {
-	! grep -q ' cm_add_one' /proc/kallsyms
+	modinfo -F parm "${MADSIM_MODULE:-ib_madsim}" | grep -q '^switch_devices:' || return 0
+	! grep -q ' cm_add_one' /proc/kallsyms || return 1
+	echo switch_devices=Y
 }
 
 # says PATTERN COMMAND ...: the command succeeds and a line of what it says fits

@@ -14,9 +14,9 @@ thorough)	cycles=1000 ;;
 esac
 
 # The switch is a device as well, where that can be
-count=4 switch=
-if no_ib_cm; then
-	count=5 switch=switch_devices=Y
+count=4
+if switch=$(switches); then
+	count=5
 fi
 # shellcheck disable=SC2086	# may be nothing
 load topology=star devices=$count $switch || bail "cannot load ib_madsim"

@@ -369,44 +369,6 @@ static const struct ib_device_ops madsim_dev_ops = {
 	.query_port = madsim_query_port,
 };
 
-/*
- * ib_cm of Linux, up to 7.2 at least, reaches out of its arrays when it meets a
- * device that has no port 1, and udev may load it at any time. So nobody gets
- * such a device without having asked for it.
- */
-static bool madsim_switch_devices;
-module_param_named(switch_devices, madsim_switch_devices, bool, 0644);
-MODULE_PARM_DESC(switch_devices,
-		 "let switches be RDMA devices, which ib_cm of many kernels dies of (default N)");
-
-/*
- * The SA client of Linux, up to 7.2 at least, asks for the capabilities of
- * port 1 when a device comes and when it goes. A switch has port 0 only. What
- * lies behind port_data may have changed in between, and then the SA client
- * frees a timer that is running. So have port_data allocated as for a channel
- * adapter: that has room for a port 1, which can do nothing. The core does not
- * set port 0 up then, so this does.
- */
-static int madsim_dev_alloc_switch_ports(struct ib_device *ibdev)
-{
-	struct ib_port_data *port;
-	int ret;
-
-	ibdev->is_switch = false;
-	ret = ib_device_set_netdev(ibdev, NULL, 1);
-	ibdev->is_switch = true;
-	if (ret)
-		return ret;
-
-	port = &ibdev->port_data[0];
-	port->ib_dev = ibdev;
-	spin_lock_init(&port->pkey_list_lock);
-	INIT_LIST_HEAD(&port->pkey_list);
-	spin_lock_init(&port->netdev_lock);
-	INIT_HLIST_NODE(&port->ndev_hash_link);
-	return 0;
-}
-
 /* Of two operations of the same name the one that is set first counts */
 static void madsim_dev_set_data(struct madsim_dev *dev)
 {
@@ -464,6 +426,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	xa_init(&dev->aliases);
 	INIT_LIST_HEAD(&dev->members);
 	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
+	dev->ibdev.is_switch = !!node->sw;
 	dev->ibdev.phys_port_cnt = node->nports;
 	dev->ibdev.num_comp_vectors = 1;
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
@@ -483,8 +446,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
  * Context: process context; fabric->mutex is held.
  * Return: 0, or
  *  * -EINVAL: a channel adapter has too many ports
- *  * -EOPNOTSUPP: a switch must not be a device, or this kernel knows no devices
- *    for QP0 alone
+ *  * -EOPNOTSUPP: this kernel knows no devices for QP0 alone
  *  * what madsim_dev_alloc() or ib_register_device() said
  */
 int madsim_dev_register(struct madsim_node *node)
@@ -496,16 +458,12 @@ int madsim_dev_register(struct madsim_node *node)
 
 	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
 		return -EINVAL;
-	if (node->sw && !READ_ONCE(madsim_switch_devices))
-		return -EOPNOTSUPP;
 
 	dev = madsim_dev_alloc(node, false);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	if (node->split)
 		ret = madsim_sub_allow(dev);
-	if (!ret && node->sw)
-		ret = madsim_dev_alloc_switch_ports(&dev->ibdev);
 	if (ret)
 		goto err_free;
 

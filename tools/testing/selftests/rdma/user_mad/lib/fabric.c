@@ -2,12 +2,15 @@
 #include "fabric.h"
 
 /*
- * ib_cm of Linux up to 7.2 at least crashes when it meets a switch. It may be
- * built in, so ask for one of its functions.
+ * ib_madsim for kernels whose ib_cm crashes when it meets a switch has a parameter
+ * that allows switches.
  */
+#define SWITCH_DEVICES	"/sys/module/ib_madsim/parameters/switch_devices"
+
+/* ib_cm may be built in, so ask for one of its functions */
 bool umad_switch_is_safe(void)
 {
-	return !umad_kernel_has("cm_add_one");
+	return access(SWITCH_DEVICES, F_OK) || !umad_kernel_has("cm_add_one");
 }
 
 bool umad_have_fabrics(void)
@@ -111,8 +114,8 @@ int _umad_fabric_start(struct umad_fabric *fabric)
 	if (_umad_fabric_stop() || mkdir(UMAD_FABRIC, 0755))
 		return -1;
 
-	if (fabric->switch_device &&
-	    umad_sysfs_write("/sys/module/ib_madsim/parameters/switch_devices", "Y"))
+	if (fabric->switch_device && !access(SWITCH_DEVICES, F_OK) &&
+	    umad_sysfs_write(SWITCH_DEVICES, "Y"))
 		return -1;
 
 	fabric->spare = fabric->hosts + 1;
