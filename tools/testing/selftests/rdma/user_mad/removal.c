@@ -230,11 +230,9 @@ TEST_F(removal, ends_what_is_outstanding)
 	}
 	remove_device(self);
 	umad_err_read(EIO, &self->file);
-	if (!umad_reference()) {
-		EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-agents"));
-		EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-outstanding"));
-		EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-unread"));
-	}
+	umad_expect_fdinfo(0, &self->file, "umad-agents");
+	umad_expect_fdinfo(0, &self->file, "umad-outstanding");
+	umad_expect_fdinfo(0, &self->file, "umad-unread");
 }
 
 /* Timeout records that nobody has read go with the descriptor */

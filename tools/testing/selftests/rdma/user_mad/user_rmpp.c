@@ -551,8 +551,7 @@ TEST_F(user_rmpp, duplicates)
 
 	/* All of them go with the agent */
 	umad_unregister(&self->user, self->uid);
-	if (!umad_reference())
-		EXPECT_EQ(0, umad_fdinfo(&self->user, "umad-outstanding"));
+	umad_expect_fdinfo(0, &self->user, "umad-outstanding");
 }
 
 TEST_HARNESS_MAIN

@@ -347,6 +347,16 @@ int _umad_make_blocking(const struct umad_file *file);
 	ASSERT_EQ(0, _umad_make_blocking(file))
 
 long umad_fdinfo(const struct umad_file *file, const char *name);
+
+/* Of a driver that tells */
+#define umad_expect_fdinfo(value, file, name) do {			\
+	long __said = umad_fdinfo(file, name);				\
+									\
+	if (__said != -1)						\
+		EXPECT_EQ(value, __said)				\
+			TH_LOG("%s", name);				\
+} while (0)
+
 bool umad_fdinfo_reaches(const struct umad_file *file, const char *name,
 			 long least, int ms);
 
