@@ -28,4 +28,4 @@ for host in H1 H2; do
 		done
 	done
 done
-"$program" -c "$(dirname "$0")/corpus" -f $debugfs/preset/faults -u H2 "$@" "${chardevs[@]}"
+"$program" -c "$(dirname "$0")/corpus" -f $configfs/preset/faults -u H2 "$@" "${chardevs[@]}"

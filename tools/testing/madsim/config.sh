@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 54
+plan 53
 
 load topology=none || bail "cannot load ib_madsim"
 fabric=$configfs/test
@@ -101,7 +101,7 @@ check "the node has what was configured" eval '
 	says ":0002:c902:0000:1230$" cat $dev/ports/1/gids/0
 	says "the other one" smpquery -C $(cat $fabric/a/dev_name) -P 1 -D nodedesc 0,1,2'
 check "live again: EALREADY" refuses "already in progress" put $fabric/live 1
-check "while it lives, nothing changes: EBUSY" eval '
+check "a node with power cannot be changed: EBUSY" eval '
 	refuses "busy" put $fabric/a/ports 2
 	refuses "busy" put $fabric/a/type switch
 	refuses "busy" put $fabric/a/guid 5
@@ -111,9 +111,7 @@ check "while it lives, nothing changes: EBUSY" eval '
 	refuses "busy" put $fabric/a/device_id 5
 	refuses "busy" put $fabric/a/description x
 	refuses "busy" put $fabric/a/device 0
-	refuses "busy" put $fabric/a/opa 1
-	refuses "busy" mkdir $fabric/new'
-check "a live node cannot be removed: EBUSY" refuses "busy" rmdir $fabric/a
+	refuses "busy" put $fabric/a/opa 1'
 check "nor the module" refuses "in use" rmmod ib_madsim
 check "cables can be moved" eval '
 	put $fabric/unlink "b 1"
@@ -186,9 +184,8 @@ same_guid()
 check "two with the same GUID among them cannot live: EEXIST" same_guid
 
 # Some write to live while nodes are made and removed. A device, because its end
-# takes time, and long names, which configfs has to allocate, make them meet. Who
-# comes too late or too early is told so, and by no other error than these. The
-# writers pause: with one CPU nobody else would find the fabric without life.
+# takes time, and long names, which configfs has to allocate, make them meet. A
+# writer that comes too late is told so, and by no other error than that.
 come_and_go()
 {
 	local nodes=() writers=() made lived i
@@ -210,17 +207,16 @@ come_and_go()
 	done
 	for ((i = made = lived = 0; i < 200 && (made < 40 || lived < 40); i++)); do
 		mkdir -v "${nodes[@]}" >>"$tmp/made"
-		rmdir "${nodes[@]}" >/dev/null
+		rmdir "${nodes[@]}"
 		made=$(wc -l <"$tmp/made") lived=$(wc -l <"$tmp/lived")
 	done 2>"$tmp/maker"
 	rm "$tmp/goes_on"
 	wait "${writers[@]}"
-	rmdir "${nodes[@]}" 2>/dev/null
 	set -e
 
 	echo "made $made nodes, lived $lived times"
-	fails grep -Ev "resource busy|already in progress" "$tmp/writers"
-	fails grep -Ev "resource busy|File exists|No such file" "$tmp/maker"
+	fails grep -v "already in progress" "$tmp/writers"
+	fails grep . "$tmp/maker"
 	[ "$made" -ge 40 ]
 	[ "$lived" -ge 40 ]
 	rmdir $fabric/stays $fabric

@@ -17,7 +17,7 @@ done
 plan 43
 
 fabric=$configfs/test
-faults=$debugfs/test/faults
+faults=$configfs/test/faults
 hosts="h2 h3 h4"
 declare -A dev
 

@@ -6,10 +6,10 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 24
+plan 27
 
 load topology=star || bail "cannot load ib_madsim"
-faults=$debugfs/preset/faults
+faults=$configfs/preset/faults
 
 # ask COUNT: so many requests from H1 to H2, and how many were answered
 ask()
@@ -161,6 +161,40 @@ no_sense()
 }
 check "what makes no sense: EINVAL" no_sense
 check "no such node: ENOENT" refuses "No such file" put $faults "H9 1 drop nth 1"
+# write_at_once BYTES: so many of a command that is repeated
+write_at_once()
+{
+	yes "H1 1 drop nth 3" | head -c "$1" | dd of=$faults bs=8192 iflag=fullblock
+}
+check "a write of 4095 bytes: EFBIG, and nothing of it is obeyed" eval '
+	refuses "too large" write_at_once 4096
+	refuses "too large" write_at_once 4095
+	fails grep "^H1 1 drop" $faults
+	write_at_once 4080
+	says "^H1 1 drop nth 3" cat $faults
+	put $faults "H1 1 clear"'
 check "unload" unload
+
+# 150 ports with two lines each are more than the file has room for
+long_list()
+{
+	local i all="" list
+	for i in {1..150}; do
+		all+="S1 $i drop nth 1000"$'\n'
+		[ $((i % 50)) != 0 ] || { put $faults "$all"; all=; }
+	done
+	list=$(cat $faults)
+	says "^\.\.\.$" tail -n 1 <<<"$list"
+	[ ${#list} -gt 3900 ]
+	[ ${#list} -lt 4096 ]
+	fails grep -vE "^S1 [0-9]+ (seed 1|drop nth 1000 injected 0)$|^\.\.\.$" <<<"$list"
+	for i in {1..60}; do
+		grep -q "^S1 $i drop nth 1000 injected 0$" <<<"$list"
+	done
+}
+check "a list that is too long ends with a line that says so" eval '
+	load topology=star:150
+	long_list'
+check "unload the large star" unload
 
 finish

@@ -77,7 +77,7 @@ check "which others do, behind it" says "^Node Description:\.*carol" \
 check "its other agents do, too" says "^PortXmitPkts:" perfquery $on -x "$sw" 1
 check "opensm's log has no error" sm_log_clean sm
 check "a link that is lost goes where opensm has said" eval '
-	put $debugfs/lab/faults "bob 1 link down"
+	put $configfs/lab/faults "bob 1 link down"
 	says "^PhysLinkState:\.*Polling" smpquery $on -D portinfo 0,1 2'
 sm_end sm
 check "the end of it" remove_lab

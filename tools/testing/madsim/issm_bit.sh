@@ -63,11 +63,11 @@ check "its death clears it" until_true 5 fails is_sm madsim0
 sleep 600 <"$dev" &
 holder=$!
 until_true 5 is_sm madsim0
-check "the device goes away" put $debugfs/preset/faults "H1 unplug"
+check "the device goes away" put $configfs/preset/faults "H1 unplug"
 kill -KILL $holder
 wait $holder 2>/dev/null
 check "and comes back without the bit" eval '
-	put $debugfs/preset/faults "H1 plug"
+	put $configfs/preset/faults "H1 plug"
 	fails is_sm $(device H1)'
 check "unload" unload
 

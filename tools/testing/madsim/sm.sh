@@ -7,7 +7,7 @@
 
 plan 20
 
-faults=$debugfs/preset/faults
+faults=$configfs/preset/faults
 hosts()
 {
 	[ "$(saquery -C madsim0 -P 1 NR | grep -c 'NodeDescription.*H')" = "$1" ]

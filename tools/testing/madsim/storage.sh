@@ -17,7 +17,7 @@ done
 plan 11
 
 target=/sys/kernel/config/nvmet
-faults=$debugfs/preset/faults
+faults=$configfs/preset/faults
 loop=
 
 leave()

@@ -8,7 +8,7 @@
 
 guide=$here/../../../Documentation/infiniband/user_mad.rst
 events=/sys/kernel/tracing/events/ib_umad
-faults=$debugfs/preset/faults
+faults=$configfs/preset/faults
 data=/tmp/umad.dat
 
 plan 6

@@ -76,7 +76,7 @@ step()
 		fails rdma dev show alicesmi
 		says "bob" smpquery -C "$bob" nodedesc "$(lid "$bob")" ;;
 	11)	rdma dev add alicesmi type SMI parent "$gsi"
-		put $debugfs/lab/faults "alice unplug"
+		put $configfs/lab/faults "alice unplug"
 		fails rdma dev show alicesmi ;;
 	esac
 }

@@ -204,7 +204,7 @@ check "sysfs and /proc of another place" eval '
 	ln -s /proc $tmp/host/proc
 	says "^  opensm\[$sm\]" "$umadstat" --root "$tmp/host" -p $port'
 
-put "$debugfs/preset/faults" "H2 unplug"
+put "$configfs/preset/faults" "H2 unplug"
 gone()
 {
 	says "^$asked, which is gone: ibping\[$server\] fd [0-9]" "$umadstat"

@@ -19,7 +19,7 @@ cases=$("$here/verbs.py" 2>&1) ||
 plan $((29 + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
-faults=$debugfs/test/faults
+faults=$configfs/test/faults
 
 # both COMMAND ARGUMENT ...: as a server on one host, and as a client on the other
 both()

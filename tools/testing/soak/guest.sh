@@ -26,7 +26,7 @@ for program in "$soak" "$programs/stress"; do
 done
 
 load topology=star:6 devices=6 || bail "cannot load ib_madsim"
-faults=$debugfs/preset/faults
+faults=$configfs/preset/faults
 for host in 1 2 3 4 5 6; do
 	dev[host]=$(device H$host)
 done

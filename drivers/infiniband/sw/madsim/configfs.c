@@ -2,8 +2,8 @@
 /*
  * Fabrics that user space builds: /sys/kernel/config/madsim/<fabric>/<node>/.
  *
- * A fabric is configured first and then brought to life. While it is live its
- * nodes can neither be changed nor removed, but cables can be put and taken.
+ * A node is configured while it has no power, and gets that when its fabric comes
+ * to life, or later by a command. Nodes and cables may come and go at any time.
  */
 
 #include <linux/configfs.h>
@@ -77,8 +77,8 @@ static ssize_t madsim_node_ports_store(struct config_item *item,
 	return ret ?: count;
 }
 
-static ssize_t madsim_flag_store(struct madsim_fabric *fabric, bool *flag,
-				 const char *page, size_t count)
+static ssize_t madsim_node_set_flag(struct madsim_node *node, bool *flag,
+				    const char *page, size_t count)
 {
 	bool value;
 	int ret;
@@ -87,12 +87,12 @@ static ssize_t madsim_flag_store(struct madsim_fabric *fabric, bool *flag,
 	if (ret)
 		return ret;
 
-	mutex_lock(&fabric->mutex);
-	if (fabric->live)
+	mutex_lock(&node->fabric->mutex);
+	if (node->powered)
 		ret = -EBUSY;
 	else
 		*flag = value;
-	mutex_unlock(&fabric->mutex);
+	mutex_unlock(&node->fabric->mutex);
 	return ret ?: count;
 }
 
@@ -106,7 +106,7 @@ static ssize_t madsim_node_device_store(struct config_item *item,
 {
 	struct madsim_node *node = to_madsim_node(item);
 
-	return madsim_flag_store(node->fabric, &node->want_dev, page, count);
+	return madsim_node_set_flag(node, &node->want_dev, page, count);
 }
 
 static ssize_t madsim_node_opa_show(struct config_item *item, char *page)
@@ -119,7 +119,7 @@ static ssize_t madsim_node_opa_store(struct config_item *item, const char *page,
 {
 	struct madsim_node *node = to_madsim_node(item);
 
-	return madsim_flag_store(node->fabric, &node->opa, page, count);
+	return madsim_node_set_flag(node, &node->opa, page, count);
 }
 
 static ssize_t madsim_node_separate_smi_show(struct config_item *item,
@@ -133,7 +133,7 @@ static ssize_t madsim_node_separate_smi_store(struct config_item *item,
 {
 	struct madsim_node *node = to_madsim_node(item);
 
-	return madsim_flag_store(node->fabric, &node->split, page, count);
+	return madsim_node_set_flag(node, &node->split, page, count);
 }
 
 static ssize_t madsim_node_smp_by_lid_show(struct config_item *item, char *page)
@@ -146,7 +146,7 @@ static ssize_t madsim_node_smp_by_lid_store(struct config_item *item,
 {
 	struct madsim_node *node = to_madsim_node(item);
 
-	return madsim_flag_store(node->fabric, &node->smp_by_lid, page, count);
+	return madsim_node_set_flag(node, &node->smp_by_lid, page, count);
 }
 
 static ssize_t madsim_node_sm_disabled_show(struct config_item *item,
@@ -174,7 +174,7 @@ static ssize_t madsim_node_sm_disabled_store(struct config_item *item,
 		return ret;
 
 	mutex_lock(&node->fabric->mutex);
-	if (node->fabric->live)
+	if (node->powered)
 		ret = -EBUSY;
 	else
 		bitmap_copy(node->sm_disabled, ports, MADSIM_MAX_PORTS + 1);
@@ -195,7 +195,7 @@ static ssize_t madsim_node_set_guid(struct madsim_node *node, u64 *field,
 		return -EINVAL;
 
 	mutex_lock(&node->fabric->mutex);
-	if (node->fabric->live)
+	if (node->powered)
 		ret = -EBUSY;
 	else
 		*field = guid;
@@ -263,7 +263,7 @@ static ssize_t madsim_node_set_id(struct madsim_node *node, u32 *field, u32 max,
 		return -ERANGE;
 
 	mutex_lock(&node->fabric->mutex);
-	if (node->fabric->live)
+	if (node->powered)
 		ret = -EBUSY;
 	else
 		*field = id;
@@ -323,7 +323,7 @@ static ssize_t madsim_node_description_store(struct config_item *item,
 		return -ENAMETOOLONG;
 
 	mutex_lock(&node->fabric->mutex);
-	if (node->fabric->live) {
+	if (node->powered) {
 		ret = -EBUSY;
 	} else {
 		spin_lock_irq(&node->fabric->lock);
@@ -395,75 +395,6 @@ static const struct config_item_type madsim_node_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-static struct configfs_subsystem madsim_subsys;
-
-/* Let go of the nodes before @end, of all if it is NULL */
-static void madsim_fabric_unpin(struct madsim_fabric *fabric,
-				struct madsim_node *end)
-{
-	struct madsim_node *node;
-
-	list_for_each_entry(node, &fabric->nodes, list) {
-		if (node == end)
-			break;
-		configfs_undepend_item(&node->group.cg_item);
-	}
-}
-
-/* A live fabric keeps the directories of its nodes: rmdir says EBUSY */
-static int madsim_fabric_pin(struct madsim_fabric *fabric)
-{
-	struct madsim_node *node;
-
-	list_for_each_entry(node, &fabric->nodes, list) {
-		/* Its mkdir has not ended yet, or its rmdir has begun */
-		if (configfs_depend_item_unlocked(&madsim_subsys,
-						  &node->group.cg_item)) {
-			madsim_fabric_unpin(fabric, node);
-			return -EBUSY;
-		}
-	}
-	return 0;
-}
-
-static int madsim_fabric_go_live(struct madsim_fabric *fabric)
-{
-	int ret;
-
-	/*
-	 * mkdir puts a node on our list first and into configfs's tree then;
-	 * rmdir takes it out of the tree first. In between there is a node on
-	 * the list that the pin would look for in the tree and not find.
-	 * configfs holds su_mutex until both are done.
-	 */
-	mutex_lock(&madsim_subsys.su_mutex);
-	mutex_lock(&fabric->mutex);
-	ret = fabric->live ? -EALREADY : madsim_fabric_pin(fabric);
-	mutex_unlock(&madsim_subsys.su_mutex);
-	if (!ret) {
-		ret = madsim_fabric_start(fabric);
-		if (ret)
-			madsim_fabric_unpin(fabric, NULL);
-	}
-	mutex_unlock(&fabric->mutex);
-	return ret;
-}
-
-static int madsim_fabric_end_life(struct madsim_fabric *fabric)
-{
-	int ret = 0;
-
-	mutex_lock(&fabric->mutex);
-	if (fabric->live) {
-		madsim_fabric_stop(fabric);
-		madsim_fabric_unpin(fabric, NULL);
-	} else {
-		ret = -EALREADY;
-	}
-	mutex_unlock(&fabric->mutex);
-	return ret;
-}
-
 static ssize_t madsim_fabric_live_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->live);
@@ -480,8 +411,28 @@ static ssize_t madsim_fabric_live_store(struct config_item *item,
 	if (ret)
 		return ret;
 
-	ret = live ? madsim_fabric_go_live(fabric) :
-		     madsim_fabric_end_life(fabric);
+	mutex_lock(&fabric->mutex);
+	ret = live ? madsim_fabric_start(fabric) : madsim_fabric_stop(fabric);
+	mutex_unlock(&fabric->mutex);
+	return ret ?: count;
+}
+
+static ssize_t madsim_fabric_set_flag(struct madsim_fabric *fabric, bool *flag,
+				      const char *page, size_t count)
+{
+	bool value;
+	int ret;
+
+	ret = kstrtobool(page, &value);
+	if (ret)
+		return ret;
+
+	mutex_lock(&fabric->mutex);
+	if (fabric->live)
+		ret = -EBUSY;
+	else
+		*flag = value;
+	mutex_unlock(&fabric->mutex);
 	return ret ?: count;
 }
 
@@ -495,7 +446,7 @@ static ssize_t madsim_fabric_data_store(struct config_item *item,
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 
-	return madsim_flag_store(fabric, &fabric->data, page, count);
+	return madsim_fabric_set_flag(fabric, &fabric->data, page, count);
 }
 
 static ssize_t madsim_fabric_duplicate_guids_show(struct config_item *item,
@@ -510,7 +461,7 @@ static ssize_t madsim_fabric_duplicate_guids_store(struct config_item *item,
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 
-	return madsim_flag_store(fabric, &fabric->duplicates, page, count);
+	return madsim_fabric_set_flag(fabric, &fabric->duplicates, page, count);
 }
 
 static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
@@ -596,9 +547,24 @@ static ssize_t madsim_fabric_unlink_store(struct config_item *item,
 	return madsim_fabric_cable(item, page, count, false);
 }
 
+static ssize_t madsim_fabric_faults_show(struct config_item *item, char *page)
+{
+	return madsim_command_list(to_madsim_fabric(item), page);
+}
+
+static ssize_t madsim_fabric_faults_store(struct config_item *item,
+					  const char *page, size_t count)
+{
+	/* configfs cuts what is longer, amid a command */
+	if (count >= MADSIM_FILE_SIZE - 1)
+		return -EFBIG;
+	return madsim_command(to_madsim_fabric(item), page) ?: count;
+}
+
 CONFIGFS_ATTR(madsim_fabric_, live);
 CONFIGFS_ATTR(madsim_fabric_, data);
 CONFIGFS_ATTR(madsim_fabric_, duplicate_guids);
+CONFIGFS_ATTR(madsim_fabric_, faults);
 CONFIGFS_ATTR_WO(madsim_fabric_, link);
 CONFIGFS_ATTR_WO(madsim_fabric_, unlink);
 
@@ -606,6 +572,7 @@ static struct configfs_attribute *madsim_fabric_attrs[] = {
 	&madsim_fabric_attr_live,
 	&madsim_fabric_attr_data,
 	&madsim_fabric_attr_duplicate_guids,
+	&madsim_fabric_attr_faults,
 	&madsim_fabric_attr_link,
 	&madsim_fabric_attr_unlink,
 	NULL
@@ -640,7 +607,6 @@ static struct config_group *madsim_fabric_make_node(struct config_group *group,
 	return &node->group;
 }
 
-/* configfs has made sure that the fabric is not live */
 static void madsim_fabric_drop_node(struct config_group *group,
 				    struct config_item *item)
 {
@@ -676,6 +642,14 @@ static const struct config_item_type madsim_fabric_type = {
 	.ct_owner = THIS_MODULE,
 };
 
+/* What user space finds of a fabric */
+static void madsim_fabric_offer(struct madsim_fabric *fabric)
+{
+	madsim_debugfs_add(fabric);
+	config_group_init_type_name(&fabric->group, fabric->name,
+				    &madsim_fabric_type);
+}
+
 static struct config_group *madsim_make_fabric(struct config_group *group,
 					       const char *name)
 {
@@ -688,8 +662,7 @@ static struct config_group *madsim_make_fabric(struct config_group *group,
 	if (IS_ERR(fabric))
 		return ERR_CAST(fabric);
 
-	madsim_debugfs_add(fabric);
-	config_group_init_type_name(&fabric->group, name, &madsim_fabric_type);
+	madsim_fabric_offer(fabric);
 	return &fabric->group;
 }
 
@@ -713,24 +686,40 @@ static struct configfs_subsystem madsim_subsys = {
 
 /**
  * madsim_configfs_init - offer fabrics to user space
+ * @preset: one that is there from the beginning, or NULL. It is not for rmdir
  *
  * Context: process context.
- * Return: 0 or what configfs_register_subsystem() said.
+ * Return: 0, or what configfs_register_subsystem() said; @preset is destroyed then.
  */
-int madsim_configfs_init(void)
+int madsim_configfs_init(struct madsim_fabric *preset)
 {
-	config_group_init(&madsim_subsys.su_group);
+	struct config_group *root = &madsim_subsys.su_group;
+	int ret;
+
+	config_group_init(root);
 	mutex_init(&madsim_subsys.su_mutex);
-	return configfs_register_subsystem(&madsim_subsys);
+	if (preset) {
+		madsim_fabric_offer(preset);
+		configfs_add_default_group(&preset->group, root);
+	}
+	ret = configfs_register_subsystem(&madsim_subsys);
+	if (ret) {
+		configfs_remove_default_groups(root);
+		mutex_destroy(&madsim_subsys.su_mutex);
+	}
+	return ret;
 }
 
 /**
  * madsim_configfs_exit - undo madsim_configfs_init()
+ *
+ * The fabric that was there from the beginning is destroyed.
  *
  * Context: process context; no fabric that user space made is left.
  */
 void madsim_configfs_exit(void)
 {
 	configfs_unregister_subsystem(&madsim_subsys);
+	configfs_remove_default_groups(&madsim_subsys.su_group);
 	mutex_destroy(&madsim_subsys.su_mutex);
 }

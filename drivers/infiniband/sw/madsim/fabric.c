@@ -2,8 +2,9 @@
 /*
  * Fabrics and their nodes: making them, and bringing them to life.
  *
- * Everything is allocated while a fabric is configured; going live registers
- * the ib_devices and trains the links.
+ * Everything that a node needs is allocated while it has no power. With power its
+ * ib_device is registered, and its links train. A fabric that is live may gain and
+ * lose nodes: a new one has no power yet, one that goes loses it first.
  */
 
 #include <linux/mm.h>
@@ -15,6 +16,7 @@
 /* Locally administered EUI-64s: fabric, node, and room for the ports */
 #define MADSIM_GUID(fabric, node) \
 	(0x0253494d00000000ULL | (u64)(fabric) << 24 | (u64)(node) << 8)
+#define MADSIM_NODE_NUMBERS	XA_LIMIT(1, U16_MAX)
 
 /* Protects the list, and with it the names and indices of all fabrics */
 static DEFINE_MUTEX(madsim_fabrics_mutex);
@@ -90,6 +92,8 @@ struct madsim_fabric *madsim_fabric_create(const char *name)
 	spin_lock_init(&fabric->lock);
 	INIT_LIST_HEAD(&fabric->nodes);
 	fabric->by_name = RB_ROOT;
+	fabric->by_guid = RB_ROOT;
+	xa_init_flags(&fabric->numbers, XA_FLAGS_ALLOC);
 	INIT_LIST_HEAD(&fabric->mcast);
 	madsim_trap_init(fabric);
 	madsim_fault_init(fabric);
@@ -108,7 +112,7 @@ err_free:
 
 /**
  * madsim_fabric_destroy - free a fabric and the nodes that are left in it
- * @fabric: not live, and nobody else uses it
+ * @fabric: nobody else uses it
  *
  * Context: process context, no lock held.
  */
@@ -116,14 +120,17 @@ void madsim_fabric_destroy(struct madsim_fabric *fabric)
 {
 	struct madsim_node *node, *next;
 
-	WARN_ON(fabric->live);
 	madsim_fabric_del(fabric);
 	mutex_lock(&fabric->mutex);
+	if (fabric->live)
+		madsim_fabric_stop(fabric);
 	list_for_each_entry_safe(node, next, &fabric->nodes, list) {
 		madsim_node_remove(node);
 		madsim_node_free(node);
+		cond_resched();
 	}
 	mutex_unlock(&fabric->mutex);
+	xa_destroy(&fabric->numbers);
 	mutex_destroy(&fabric->mutex);
 	kfree(fabric);
 }
@@ -135,6 +142,7 @@ static void madsim_ports_free(struct madsim_port *ports, u8 nports)
 	if (!ports)
 		return;
 	for (i = 0; i <= nports; i++) {
+		WARN_ON(!list_empty(&ports[i].trap_link));
 		kfree(ports[i].fault);
 		kfree(ports[i].notice);
 		kfree(ports[i].cc);
@@ -210,6 +218,19 @@ static size_t madsim_sl2vl_size(bool is_switch, u8 nports)
 	return (is_switch ? nports + 1 : 1) * (nports + 1) * MADSIM_SLS / 2;
 }
 
+/* A fabric has got this many end ports more */
+static void madsim_count_ends(struct madsim_fabric *fabric, int more)
+{
+	spin_lock_irq(&fabric->lock);
+	fabric->end_ports += more;
+	spin_unlock_irq(&fabric->lock);
+}
+
+static int madsim_ends(const struct madsim_node *node)
+{
+	return node->sw ? 1 : node->nports;
+}
+
 static int madsim_node_alloc(struct madsim_node *node, bool is_switch,
 			     u8 nports)
 {
@@ -224,12 +245,14 @@ static int madsim_node_alloc(struct madsim_node *node, bool is_switch,
 	if (!ports || !sl2vl || (is_switch && !sw))
 		goto err_free;
 
+	madsim_count_ends(node->fabric, -madsim_ends(node));
 	madsim_ports_free(node->ports, node->nports);
 	madsim_switch_free(node->sw);
 	kvfree(node->sl2vl);
 	node->ports = ports;
 	node->nports = nports;
 	node->sw = sw;
+	madsim_count_ends(node->fabric, madsim_ends(node));
 	node->sl2vl = sl2vl;
 	return 0;
 
@@ -253,17 +276,17 @@ static bool madsim_name_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /**
- * madsim_node_create - add a node to a fabric
- * @fabric: not live
+ * madsim_node_create - add a node to a fabric, without power
+ * @fabric: the fabric
  * @name: no other node of the fabric has it
  * @is_switch: its type
  * @nports: number of ports
  *
  * Context: process context; fabric->mutex is held.
  * Return: the node, which is freed with the fabric, or an ERR_PTR():
- *  * -EBUSY: the fabric is live
  *  * -EEXIST: the name is taken
  *  * -ENAMETOOLONG: it is
+ *  * -ENOSPC: there are too many nodes
  *  * -ENOMEM
  */
 struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
@@ -275,8 +298,6 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 
 	lockdep_assert_held(&fabric->mutex);
 
-	if (fabric->live)
-		return ERR_PTR(-EBUSY);
 	if (strlen(name) >= sizeof(node->name))
 		return ERR_PTR(-ENAMETOOLONG);
 	if (madsim_node_find(fabric, name))
@@ -289,24 +310,37 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	node->fabric = fabric;
 	strscpy(node->name, name, sizeof(node->name));
 	strscpy(node->desc, name, sizeof(node->desc));
-	node->guid = MADSIM_GUID(fabric->index, ++fabric->node_count);
 	node->vendor_id = MADSIM_VENDOR_ID;
 	node->device_id = MADSIM_DEVICE_ID;
 	node->smp_by_lid = true;
 
-	ret = madsim_node_alloc(node, is_switch, nports);
-	if (ret) {
-		kfree(node);
-		return ERR_PTR(ret);
+	/* In a circle: who has seen a node that is gone takes no other for it */
+	ret = xa_alloc_cyclic(&fabric->numbers, &node->number, node,
+			      MADSIM_NODE_NUMBERS, &fabric->next_number,
+			      GFP_KERNEL);
+	if (ret < 0) {
+		ret = ret == -EBUSY ? -ENOSPC : ret;
+		goto err_free;
 	}
+	node->guid = MADSIM_GUID(fabric->index, node->number);
+
+	ret = madsim_node_alloc(node, is_switch, nports);
+	if (ret)
+		goto err_number;
 	list_add_tail(&node->list, &fabric->nodes);
 	rb_add(&node->by_name, &fabric->by_name, madsim_name_less);
 	return node;
+
+err_number:
+	xa_erase(&fabric->numbers, node->number);
+err_free:
+	kfree(node);
+	return ERR_PTR(ret);
 }
 
 /**
  * madsim_node_remove - take a node with its links out of a fabric
- * @node: of a fabric that is not live
+ * @node: loses its power, if it has any
  *
  * Context: process context; fabric->mutex is held.
  */
@@ -316,13 +350,15 @@ void madsim_node_remove(struct madsim_node *node)
 
 	lockdep_assert_held(&node->fabric->mutex);
 
-	WARN_ON(node->dev);
+	madsim_node_unplug(node);
 	for (i = 1; i <= node->nports; i++) {
 		if (node->ports[i].peer)
 			madsim_unlink(node, i);
 	}
 	list_del(&node->list);
+	madsim_count_ends(node->fabric, -madsim_ends(node));
 	rb_erase(&node->by_name, &node->fabric->by_name);
+	xa_erase(&node->fabric->numbers, node->number);
 }
 
 /**
@@ -365,7 +401,7 @@ static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
 
 	lockdep_assert_held(&node->fabric->mutex);
 
-	if (node->fabric->live)
+	if (node->powered)
 		return -EBUSY;
 	if (is_switch == !!node->sw && nports == node->nports)
 		return 0;
@@ -384,7 +420,7 @@ static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
  * Context: process context; fabric->mutex is held.
  * Return: 0, or
  *  * -EINVAL: no switch has so many
- *  * -EBUSY: the fabric is live, or the node is linked
+ *  * -EBUSY: the node has power, or is linked
  *  * -ENOMEM
  */
 int madsim_node_set_ports(struct madsim_node *node, u8 nports)
@@ -401,7 +437,7 @@ int madsim_node_set_ports(struct madsim_node *node, u8 nports)
  *
  * Context: process context; fabric->mutex is held.
  * Return: 0, or
- *  * -EBUSY: the fabric is live, or the node is linked
+ *  * -EBUSY: the node has power, or is linked
  *  * -ENOMEM
  */
 int madsim_node_set_type(struct madsim_node *node, bool is_switch)
@@ -428,13 +464,20 @@ static void madsim_switch_reset(struct madsim_switch *sw, bool enhanced)
 	memset(sw->mft, 0, MADSIM_MFT_SIZE * sw->mft_words * sizeof(*sw->mft));
 }
 
+/*
+ * Bring a node into the state after power-on. It has neither power nor an
+ * ib_device, so nothing looks at its tables. Others look at its ports.
+ */
 static void madsim_node_reset(struct madsim_node *node)
 {
 	bool is_switch = node->sw;
 	unsigned int i;
 
-	for (i = !is_switch; i <= node->nports; i++)
+	for (i = !is_switch; i <= node->nports; i++) {
+		spin_lock_irq(&node->fabric->lock);
 		madsim_port_reset(&node->ports[i]);
+		spin_unlock_irq(&node->fabric->lock);
+	}
 
 	/* Every SL to the VL of its number, modulo 8 */
 	for (i = 0; i < madsim_sl2vl_size(is_switch, node->nports); i++)
@@ -460,6 +503,19 @@ static void madsim_node_set_power(struct madsim_node *node, bool on)
 	spin_unlock_irq(&fabric->lock);
 }
 
+static int madsim_guid_cmp(struct rb_node *a, const struct rb_node *b)
+{
+	u64 ga = rb_entry(a, struct madsim_node, by_guid)->guid;
+	u64 gb = rb_entry(b, struct madsim_node, by_guid)->guid;
+
+	return ga < gb ? -1 : ga > gb;
+}
+
+static bool madsim_guid_less(struct rb_node *a, const struct rb_node *b)
+{
+	return madsim_guid_cmp(a, (struct rb_node *)b) < 0;
+}
+
 /**
  * madsim_node_plug - power a node, and register its ib_device if it has one
  * @node: without power
@@ -467,28 +523,39 @@ static void madsim_node_set_power(struct madsim_node *node, bool on)
  * It comes up with the state after power-on; links train.
  *
  * Context: process context; fabric->mutex is held.
- * Return: 0, -EALREADY if it has power, or what madsim_dev_register() said.
+ * Return: 0, or
+ *  * -EALREADY: it has power
+ *  * -EEXIST: so has another node with its GUID, and must not
+ *  * what madsim_dev_register() said
  */
 int madsim_node_plug(struct madsim_node *node)
 {
+	struct madsim_fabric *fabric = node->fabric;
 	int ret;
 
-	lockdep_assert_held(&node->fabric->mutex);
+	lockdep_assert_held(&fabric->mutex);
 
 	if (node->powered)
 		return -EALREADY;
+	if (fabric->duplicates)
+		rb_add(&node->by_guid, &fabric->by_guid, madsim_guid_less);
+	else if (rb_find_add(&node->by_guid, &fabric->by_guid, madsim_guid_cmp))
+		return -EEXIST;
 
-	spin_lock_irq(&node->fabric->lock);
 	madsim_node_reset(node);
-	spin_unlock_irq(&node->fabric->lock);
-
 	if (node->want_dev) {
 		ret = madsim_dev_register(node);
 		if (ret)
-			return ret;
+			goto err_reset;
 	}
 	madsim_node_set_power(node, true);
 	return 0;
+
+err_reset:
+	/* Forget the notices that clients of the device have caused */
+	madsim_node_reset(node);
+	rb_erase(&node->by_guid, &fabric->by_guid);
+	return ret;
 }
 
 /**
@@ -513,31 +580,9 @@ int madsim_node_unplug(struct madsim_node *node)
 		madsim_dev_unregister(node);
 
 	/* Forget the notices that the device's last users have caused */
-	spin_lock_irq(&node->fabric->lock);
 	madsim_node_reset(node);
-	spin_unlock_irq(&node->fabric->lock);
+	rb_erase(&node->by_guid, &node->fabric->by_guid);
 	return 0;
-}
-
-static int madsim_guid_cmp(struct rb_node *a, const struct rb_node *b)
-{
-	u64 ga = rb_entry(a, struct madsim_node, by_guid)->guid;
-	u64 gb = rb_entry(b, struct madsim_node, by_guid)->guid;
-
-	return ga < gb ? -1 : ga > gb;
-}
-
-/* Subnet managers take nodes with one GUID for one node */
-static bool madsim_guids_unique(struct madsim_fabric *fabric)
-{
-	struct rb_root guids = RB_ROOT;
-	struct madsim_node *node;
-
-	list_for_each_entry(node, &fabric->nodes, list) {
-		if (rb_find_add(&node->by_guid, &guids, madsim_guid_cmp))
-			return false;
-	}
-	return true;
 }
 
 /**
@@ -546,8 +591,8 @@ static bool madsim_guids_unique(struct madsim_fabric *fabric)
  *
  * Context: process context; fabric->mutex is held.
  * Return: 0, or, with the fabric as it was,
+ *  * -EALREADY: it is live
  *  * -ENOENT: it has no node
- *  * -EEXIST: two nodes have the same GUID, and must not
  *  * what madsim_node_plug() said
  */
 int madsim_fabric_start(struct madsim_fabric *fabric)
@@ -557,16 +602,17 @@ int madsim_fabric_start(struct madsim_fabric *fabric)
 
 	lockdep_assert_held(&fabric->mutex);
 
+	if (fabric->live)
+		return -EALREADY;
 	if (list_empty(&fabric->nodes))
 		return -ENOENT;
-	if (!fabric->duplicates && !madsim_guids_unique(fabric))
-		return -EEXIST;
 
 	fabric->live = true;
 	list_for_each_entry(node, &fabric->nodes, list) {
 		ret = madsim_node_plug(node);
 		if (ret)
 			goto err_stop;
+		cond_resched();
 	}
 	return 0;
 
@@ -577,19 +623,26 @@ err_stop:
 
 /**
  * madsim_fabric_stop - end a fabric's life
- * @fabric: live
+ * @fabric: the fabric
  *
  * Context: process context; fabric->mutex is held.
+ * Return: 0, or -EALREADY if it is not live.
  */
-void madsim_fabric_stop(struct madsim_fabric *fabric)
+int madsim_fabric_stop(struct madsim_fabric *fabric)
 {
 	struct madsim_node *node;
 
 	lockdep_assert_held(&fabric->mutex);
 
-	list_for_each_entry(node, &fabric->nodes, list)
+	if (!fabric->live)
+		return -EALREADY;
+
+	list_for_each_entry(node, &fabric->nodes, list) {
 		madsim_node_unplug(node);
+		cond_resched();
+	}
 	fabric->live = false;
 	cancel_delayed_work_sync(&fabric->trap_work);
 	madsim_fault_flush(fabric);
+	return 0;
 }

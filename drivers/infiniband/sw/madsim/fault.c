@@ -20,7 +20,7 @@
 /**
  * struct madsim_held - a packet that waits on a link
  * @list:	on fabric->held
- * @out:	the port it has left by
+ * @out:	the port it has left by; goes when the cable does
  * @due:	when it goes on, in jiffies
  * @reordered:	goes on as soon as another one has passed
  * @pkt:	the packet, cut after its data
@@ -88,6 +88,28 @@ void madsim_fault_init(struct madsim_fabric *fabric)
 {
 	INIT_LIST_HEAD(&fabric->held);
 	INIT_DELAYED_WORK(&fabric->held_work, madsim_held_work);
+}
+
+/**
+ * madsim_fault_forget - forget the packets that are held on a link
+ * @out: the port that they have left by
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_fault_forget(struct madsim_port *out)
+{
+	struct madsim_fabric *fabric = out->node->fabric;
+	struct madsim_held *held, *next;
+
+	lockdep_assert_held(&fabric->lock);
+
+	list_for_each_entry_safe(held, next, &fabric->held, list) {
+		if (held->out != out)
+			continue;
+		list_del(&held->list);
+		fabric->held_count--;
+		kfree(held);
+	}
 }
 
 /**

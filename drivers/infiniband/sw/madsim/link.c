@@ -334,7 +334,7 @@ int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
 }
 
 /**
- * madsim_unlink - take a cable away
+ * madsim_unlink - take a cable away, and the packets that are on it
  * @node: the node at one end
  * @num: the number of its port
  *
@@ -359,6 +359,8 @@ int madsim_unlink(struct madsim_node *node, u32 num)
 	spin_lock_irq(&node->fabric->lock);
 	port->peer = NULL;
 	peer->peer = NULL;
+	madsim_fault_forget(port);
+	madsim_fault_forget(peer);
 	if (node->fabric->live) {
 		madsim_link_update(port);
 		madsim_link_update(peer);

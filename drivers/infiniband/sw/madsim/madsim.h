@@ -16,7 +16,7 @@
  *
  *	main.c
  *	configfs.c
- *	debugfs.c, topo.c
+ *	command.c, debugfs.c, topo.c
  *	fabric.c
  *	dev.c, sub.c
  *	link.c, trap.c, route.c, fault.c, sma.c, qp.c, ud.c,
@@ -52,6 +52,7 @@
 #define MADSIM_MAX_CA_PORTS	2	/* of a node with an ib_device */
 #define MADSIM_MAX_PORTS	254	/* of a switch; 255 is "none" in LFTs */
 #define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
+#define MADSIM_FILE_SIZE	4096	/* of what configfs writes or reads at most */
 
 /* If a node is not told; an OUI with the bit of local administration */
 #define MADSIM_VENDOR_ID	0x025349
@@ -486,11 +487,12 @@ struct madsim_switch {
  * @fabric:	immutable
  * @list:	on fabric->nodes; fabric->mutex
  * @by_name:	in fabric->by_name; fabric->mutex
- * @by_guid:	in a tree of those who look for duplicates; fabric->mutex
+ * @by_guid:	in fabric->by_guid while it has power; fabric->mutex
  * @group:	its directory in configfs, if made there
  * @name:	immutable; how users and topologies call it
+ * @number:	in fabric->numbers; immutable
  * @sw:		NULL if it is a channel adapter; fabric->mutex, constant while
- *		the fabric is live, as are the others up to @opa
+ *		the node has power, as are the others up to @opa
  * @nports:	number of ports without a switch's port 0
  * @guid:	node GUID
  * @sys_guid:	system image GUID, 0 if it is @guid
@@ -503,7 +505,8 @@ struct madsim_switch {
  * @sm_disabled: its end ports with IsSMDisabled
  * @opa:	its ports take 2 KiB MADs
  * @desc:	NodeDescription; fabric->lock
- * @powered:	the node is in the fabric; fabric->lock
+ * @powered:	the node is in the fabric; fabric->lock, changed under
+ *		fabric->mutex as well
  * @dev:	the ib_device; fabric->mutex, and fabric->lock for use in there
  * @smi_dev:	the one for QP0, if it is another; fabric->lock, for changes with a
  *		reference to @dev, too
@@ -520,6 +523,7 @@ struct madsim_node {
 	struct rb_node by_guid;
 	struct config_group group;
 	char name[MADSIM_NAME_LEN];
+	u32 number;
 	struct madsim_switch *sw;
 	u8 nports;
 	u64 guid;
@@ -545,7 +549,7 @@ struct madsim_node {
 /**
  * struct madsim_fabric - a subnet
  * @list:	on the list of all fabrics
- * @group:	its directory in configfs, if made there
+ * @group:	its directory in configfs
  * @name:	immutable
  * @index:	immutable; makes GUIDs unique
  * @mutex:	serialises all configuration: nodes, links, live, plug
@@ -553,11 +557,14 @@ struct madsim_node {
  * @data:	its devices have more than QP0 and QP1; @mutex, constant while the
  *		fabric is live
  * @duplicates:	nodes may have the same GUID; likewise
- * @nodes:	all nodes; @mutex for changes, which do not happen while live
+ * @nodes:	all nodes; @mutex
  * @by_name:	the same nodes; @mutex
- * @node_count:	how many were ever made, for GUIDs
+ * @by_guid:	those with power; @mutex
+ * @numbers:	all nodes by what makes their GUIDs unique; @mutex
+ * @next_number: where the search for the next number begins; @mutex
  * @debugfs:	its directory
  * @lock:	protects everything that a MAD can meet on its way
+ * @end_ports:	how many there are; changed under @mutex and @lock
  * @tx:		the packet that travels, and comes back as its response; @lock
  * @copy:	a replica of a multicast packet; @lock
  * @mcast:	ports that a multicast packet still has to leave through; @lock
@@ -578,10 +585,13 @@ struct madsim_fabric {
 	bool duplicates;
 	struct list_head nodes;
 	struct rb_root by_name;
-	u32 node_count;
+	struct rb_root by_guid;
+	struct xarray numbers;
+	u32 next_number;
 	struct dentry *debugfs;
 
 	spinlock_t lock;	/* the model, taken with interrupts off */
+	u32 end_ports;
 	struct madsim_packet tx;
 	struct madsim_packet copy;
 	struct list_head mcast;
@@ -850,7 +860,7 @@ static inline void madsim_copy_mad(void *to, const void *from, u32 len)
 struct madsim_fabric *madsim_fabric_create(const char *name);
 void madsim_fabric_destroy(struct madsim_fabric *fabric);
 int madsim_fabric_start(struct madsim_fabric *fabric);
-void madsim_fabric_stop(struct madsim_fabric *fabric);
+int madsim_fabric_stop(struct madsim_fabric *fabric);
 struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 				       const char *name, bool is_switch,
 				       u8 nports);
@@ -951,6 +961,7 @@ void madsim_trap_repress(struct madsim_port *port,
 void madsim_fault_init(struct madsim_fabric *fabric);
 bool madsim_fault_drops(struct madsim_port *port);
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt);
+void madsim_fault_forget(struct madsim_port *out);
 void madsim_fault_flush(struct madsim_fabric *fabric);
 int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
 			  u32 nth, u32 permille);
@@ -962,14 +973,18 @@ void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
 			   int err);
 int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb);
 
-/* debugfs.c: what is seen and done at run time */
+/* command.c: what is done at run time */
+int madsim_command(struct madsim_fabric *fabric, const char *page);
+ssize_t madsim_command_list(struct madsim_fabric *fabric, char *page);
+
+/* debugfs.c: what is seen at run time */
 void madsim_debugfs_init(void);
 void madsim_debugfs_exit(void);
 void madsim_debugfs_add(struct madsim_fabric *fabric);
 void madsim_debugfs_del(struct madsim_fabric *fabric);
 
 /* configfs.c: fabrics that user space builds */
-int madsim_configfs_init(void);
+int madsim_configfs_init(struct madsim_fabric *preset);
 void madsim_configfs_exit(void);
 
 #endif /* MADSIM_H */

@@ -22,20 +22,18 @@ module_param(data, bool, 0444);
 MODULE_PARM_DESC(data,
 		 "let that fabric carry data, such as of IPoIB and verbs (default N)");
 
-/* The fabric of the module parameters, NULL if there is none */
-static struct madsim_fabric *madsim_preset;
-
-static int __init madsim_preset_init(void)
+/* The fabric of the module parameters, NULL if there shall be none */
+static struct madsim_fabric * __init madsim_preset(void)
 {
 	struct madsim_fabric *fabric;
 	int ret;
 
 	if (!strcmp(topology, "none"))
-		return 0;
+		return NULL;
 
 	fabric = madsim_fabric_create("preset");
 	if (IS_ERR(fabric))
-		return PTR_ERR(fabric);
+		return fabric;
 
 	fabric->data = data;
 	ret = madsim_topo_build(fabric, topology, devices);
@@ -47,29 +45,16 @@ static int __init madsim_preset_init(void)
 	mutex_unlock(&fabric->mutex);
 	if (ret)
 		goto err_destroy;
-
-	madsim_debugfs_add(fabric);
-	madsim_preset = fabric;
-	return 0;
+	return fabric;
 
 err_destroy:
 	madsim_fabric_destroy(fabric);
-	return ret;
-}
-
-static void madsim_preset_exit(void)
-{
-	if (!madsim_preset)
-		return;
-	madsim_debugfs_del(madsim_preset);
-	mutex_lock(&madsim_preset->mutex);
-	madsim_fabric_stop(madsim_preset);
-	mutex_unlock(&madsim_preset->mutex);
-	madsim_fabric_destroy(madsim_preset);
+	return ERR_PTR(ret);
 }
 
 static int __init madsim_init(void)
 {
+	struct madsim_fabric *preset;
 	int ret;
 
 	madsim_debugfs_init();
@@ -78,18 +63,18 @@ static int __init madsim_init(void)
 	if (ret)
 		goto err_debugfs;
 
-	ret = madsim_preset_init();
+	preset = madsim_preset();
+	if (IS_ERR(preset)) {
+		ret = PTR_ERR(preset);
+		goto err_dev;
+	}
+
+	ret = madsim_configfs_init(preset);
 	if (ret)
 		goto err_dev;
 
-	ret = madsim_configfs_init();
-	if (ret)
-		goto err_preset;
-
 	return 0;
 
-err_preset:
-	madsim_preset_exit();
 err_dev:
 	madsim_dev_exit();
 err_debugfs:
@@ -99,9 +84,8 @@ err_debugfs:
 
 static void __exit madsim_exit(void)
 {
-	/* Fabrics made in configfs pin the module, none is left here */
+	/* What was made in configfs pins the module, none of that is left here */
 	madsim_configfs_exit();
-	madsim_preset_exit();
 	madsim_dev_exit();
 	madsim_debugfs_exit();
 }

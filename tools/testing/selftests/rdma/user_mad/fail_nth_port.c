@@ -201,6 +201,33 @@ TEST_FAIL_NTH(fabric, live, 20)
 	ASSERT_EQ(0, umad_fabric_port("h1", 1, &port));
 }
 
+/* A node that is new while the fabric lives, up to its power */
+TEST_FAIL_NTH(fabric, node, 15)
+{
+	static const char node[] = UMAD_FABRIC "/new";
+	struct umad_port port;
+	__u64 start, end;
+	int err;
+
+	if (fault->nth == 1) {
+		if (fault_find("ib_madsim", NULL, &start, &end))
+			SKIP(return, "ib_madsim is not a module");
+		ASSERT_EQ(0, fault_within(start, end));
+		ASSERT_EQ(0, fault_put_all("stacktrace-depth", "10"));
+	}
+	err = fault_in(fault, mkdir(node, 0755)) ? errno : 0;
+	fault_expect(fault, err, 0);
+	if (err || !fault->struck) {
+		EXPECT_EQ(err ? -1 : 0, rmdir(node));
+		ASSERT_EQ(0, mkdir(node, 0755));
+		ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/new/device", "1"));
+		err = fault_in(fault, _umad_fabric_fault("new plug")) ? errno : 0;
+		fault_expect(fault, err, 0);
+		EXPECT_EQ(!err, !umad_fabric_port("new", 1, &port));
+	}
+	ASSERT_EQ(0, rmdir(node));
+}
+
 /* The module itself */
 
 FIXTURE(module)

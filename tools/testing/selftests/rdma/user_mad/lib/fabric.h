@@ -21,7 +21,7 @@
 #define UMAD_FABRIC_ROOT	"/sys/kernel/config/madsim"
 #define UMAD_FABRIC_NAME	"umad"
 #define UMAD_FABRIC		UMAD_FABRIC_ROOT "/" UMAD_FABRIC_NAME
-#define UMAD_FABRIC_FAULTS	"/sys/kernel/debug/madsim/" UMAD_FABRIC_NAME "/faults"
+#define UMAD_FABRIC_FAULTS	UMAD_FABRIC "/faults"
 #define UMAD_FABRIC_HOSTS	8
 
 enum umad_port_state {
