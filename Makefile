@@ -122,15 +122,18 @@ coverage:
 deb rpm:
 	@scripts/packages/$@
 
-.PHONY: series series-madsim series-fixes
+.PHONY: series series-madsim series-fixes series-check
 series:
-	@scripts/series/write umad
+	@scripts/series/write umad $(LINUX)
 
 series-madsim:
-	@scripts/series/write madsim
+	@scripts/series/write madsim $(LINUX)
 
 series-fixes:
 	@scripts/series/fixes $(LINUX)
+
+series-check:
+	@scripts/run-tests fixes series:whole
 
 .PHONY: clean
 clean:
