@@ -185,7 +185,6 @@ say "7. The cable is pulled that connects leaf1 with $(sed -n 2p <<<"$way")"
 spine=$(sed -n 2p <<<"$way")
 port=$((6 + ${spine#spine}))
 faults=/sys/kernel/config/madsim/cluster/faults
-[ -e $faults ] || faults=/sys/kernel/debug/madsim/cluster/faults
 show sh -c "echo leaf1 $port link down >$faults"
 other_way()
 {
