@@ -116,18 +116,13 @@ static void madsim_client_del(struct madsim_qp *qp)
 	kfree(qp->taken);
 }
 
-/*
- * Make QP0 or QP1 that of its port. The MAD layer has a QP1 of a device for QP0,
- * too, which receives nothing.
- */
+/* Make QP0 or QP1 that of its port */
 static int madsim_qp_claim(struct madsim_qp *qp, u32 num)
 {
 	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
 	int ret = 0;
 
 	qp->ibqp.qp_num = num;
-	if (num && to_madsim_dev(qp->ibqp.device)->smi)
-		return 0;
 	spin_lock_irq(&fabric->lock);
 	if (qp->port->qp[num])
 		ret = -EBUSY;
@@ -204,8 +199,7 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		madsim_client_del(qp);
 	} else {
 		spin_lock_irq(&fabric->lock);
-		if (qp->port->qp[ibqp->qp_num] == qp)
-			qp->port->qp[ibqp->qp_num] = NULL;
+		qp->port->qp[ibqp->qp_num] = NULL;
 		spin_unlock_irq(&fabric->lock);
 	}
 

@@ -193,6 +193,39 @@ TEST_F(port_info, enforcement_is_for_switches)
 	EXPECT_EQ(0, pi[43] & 0x0f);
 }
 
+/* 0 leaves some components as they are, and 255 is everything that the port can do */
+TEST_F(port_info, no_change)
+{
+	static const struct field keep[] = {
+		{ "LinkWidthEnabled",		29, 0xff, 0, false, true },
+		{ "LinkDownDefaultState",	33, 0x0f, 0, false, true },
+		{ "NeighborMTU",		36, 0xf0, 0, false, true },
+		{ "OperationalVLs",		43, 0xf0, 0, false, true },
+	};
+	__u8 before[PORT_INFO_SIZE], pi[PORT_INFO_SIZE];
+	unsigned int i;
+
+	ASSERT_EQ(0, get(self, &outer, before));
+	for (i = 0; i < ARRAY_SIZE(keep); i++) {
+		memcpy(pi, before, sizeof(pi));
+		no_change(pi);
+		pi[keep[i].byte] &= ~keep[i].mask;
+		ASSERT_EQ(0, set(self, &outer, pi));
+		EXPECT_EQ(0, memcmp(before, pi, sizeof(pi)))
+			TH_LOG("%s", keep[i].name);
+	}
+
+	memcpy(pi, before, sizeof(pi));
+	no_change(pi);
+	pi[29] = 0x01;
+	ASSERT_EQ(0, set(self, &outer, pi));
+	EXPECT_EQ(0x01, pi[29]);
+	no_change(pi);
+	pi[29] = 0xff;
+	ASSERT_EQ(0, set(self, &outer, pi));
+	EXPECT_EQ(before[30], pi[29]);
+}
+
 /* A value that there is not is refused, and nothing of that Set counts */
 TEST_F(port_info, refused_values)
 {
@@ -340,7 +373,8 @@ TEST_F(port_info, reregister)
 /* LocalPortNum is where the request came in, whatever port it is about */
 TEST_F(port_info, local_port)
 {
-	__u8 pi[PORT_INFO_SIZE];
+	__u8 pi[PORT_INFO_SIZE], node[64] = {};
+	struct umad_sm other;
 
 	ASSERT_EQ(0, get(self, &inner, pi));
 	EXPECT_EQ(1, pi[LOCAL_PORT]);
@@ -355,6 +389,14 @@ TEST_F(port_info, local_port)
 	umad_smp_get(&self->sm, &self->second, SMP_PORT_INFO, 0, pi);
 	EXPECT_EQ(1, pi[LOCAL_PORT]);
 	EXPECT_EQ(self->fabric.host[1].lid, pi[17]);
+
+	/* NodeInfo has it, too */
+	umad_sm_open(&self->fabric.host[1], &other);
+	umad_smp_get(&other, &umad_to_next, SMP_PORT_INFO, 1, pi);
+	EXPECT_EQ(2, pi[LOCAL_PORT]);
+	umad_smp_get(&other, &umad_to_next, SMP_NODE_INFO, 0, node);
+	EXPECT_EQ(2, node[36]);
+	umad_sm_close(&other);
 }
 
 TEST_HARNESS_MAIN

@@ -654,4 +654,32 @@ TEST_F(model, answers_from_the_lid_that_was_asked)
 	}
 }
 
+/* The way back has the port of each node that the request came in by */
+TEST_F(model, return_path)
+{
+	struct umad_msg msg;
+
+	msg = umad_smp_msg(&self->sm, &self->path, 0, MAD_GET, SMP_NODE_DESC, 0, NULL);
+	ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg));
+	EXPECT_EQ(1, umad_smp_of(&msg)->return_path[1]);
+	EXPECT_EQ(1, umad_smp_of(&msg)->return_path[2]);
+}
+
+/* A directed route that goes on by LID ends at a switch with that LID, and at no host */
+TEST_F(model, route_to_a_lid)
+{
+	struct umad_msg msg;
+
+	msg = umad_smp_msg(&self->sm, &umad_to_next, 0, MAD_GET, SMP_NODE_DESC, 0, NULL);
+	umad_smp_of(&msg)->dr_dlid = htobe16(self->fabric.sw.lid);
+	ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg))
+		TH_LOG("%s", strerror(errno));
+	EXPECT_STREQ("s1", (char *)umad_smp_of(&msg)->data);
+
+	msg = umad_smp_msg(&self->sm, &self->path, 0, MAD_GET, SMP_NODE_DESC, 0, NULL);
+	umad_smp_of(&msg)->dr_dlid = htobe16(MODEL_LID);
+	msg.hdr.timeout_ms = UMAD_QUIET_MS;
+	EXPECT_EQ(-1, umad_smp_exchange(&self->sm, &msg));
+}
+
 TEST_HARNESS_MAIN

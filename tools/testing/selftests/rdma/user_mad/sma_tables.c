@@ -4,9 +4,12 @@
  * read from there, and from nowhere else.
  */
 
+#include <sys/stat.h>
+
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
+#define STATUS_BAD_VERSION	0x0004
 #define STATUS_INVALID		0x001c
 
 #define SMP_SL_TO_VL		0x17
@@ -258,6 +261,97 @@ TEST_F(sma_tables, switch_info)
 		EXPECT_EQ(0, memcmp(before, data, SIZE))
 			TH_LOG("byte %d", i);
 	}
+}
+
+/* Nobody knows another version of the class */
+TEST_F(sma_tables, class_version)
+{
+	struct umad_msg msg;
+	__u8 version;
+
+	for (version = 0; version < 4; version++) {
+		msg = umad_smp_msg(&self->sm, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
+		umad_smp_of(&msg)->class_version = version;
+		EXPECT_EQ(version == 1 ? 0 : STATUS_BAD_VERSION,
+			  umad_smp_exchange(&self->sm, &msg))
+			TH_LOG("version %d", version);
+	}
+}
+
+#define BIG		UMAD_FABRIC "/big"
+#define BIG_PORTS	40
+#define MFT_WORDS	3	/* of 16 ports each */
+
+/* A switch with so many ports that an entry of its multicast table has several words */
+FIXTURE(big)
+{
+	struct umad_fabric fabric;
+	struct umad_sm sm;
+	struct umad_path path;
+};
+
+FIXTURE_SETUP(big)
+{
+	char link[32];
+
+	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
+	umad_fabric_start(&self->fabric);
+	snprintf(link, sizeof(link), "big %d s1 %d", BIG_PORTS, self->fabric.spare);
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "0"));
+	ASSERT_EQ(0, mkdir(BIG, 0755));
+	ASSERT_EQ(0, umad_sysfs_write(BIG "/type", "switch"));
+	ASSERT_EQ(0, umad_sysfs_write(BIG "/ports", "40"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", link));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "1"));
+	ASSERT_EQ(0, umad_fabric_port("h1", 1, &self->fabric.host[0]));
+	umad_sm_open(&self->fabric.host[0], &self->sm);
+	self->path = (struct umad_path){ 2, { 1, self->fabric.spare } };
+}
+
+FIXTURE_TEARDOWN(big)
+{
+	umad_sm_close(&self->sm);
+	umad_fabric_stop();
+}
+
+TEST_F(big, multicast_words)
+{
+	__u8 want[MFT_WORDS][SIZE], data[SIZE];
+	unsigned int i, j;
+
+	memset(want, 0, sizeof(want));
+	for (i = 0; i < MFT_WORDS; i++) {
+		fill(want[i], i + 1, SIZE);
+		memcpy(data, want[i], SIZE);
+		umad_smp_set(&self->sm, &self->path, SMP_MCAST_FWD, i << 28 | 5, data);
+		for (j = 0; j < MFT_WORDS; j++) {
+			memset(data, 0xff, SIZE);
+			umad_smp_get(&self->sm, &self->path, SMP_MCAST_FWD, j << 28 | 5, data);
+			EXPECT_EQ(0, memcmp(want[j], data, SIZE))
+				TH_LOG("word %d after %d", j, i);
+		}
+	}
+	EXPECT_EQ(STATUS_INVALID, umad_smp(&self->sm, &self->path, 0, MAD_GET, SMP_MCAST_FWD,
+					   MFT_WORDS << 28, data));
+}
+
+/* ... and whose last port has tables as the first one has */
+TEST_F(big, last_port)
+{
+	__u8 want[SIZE], data[SIZE];
+
+	fill(want, 1, SL2VL_SIZE);
+	memcpy(data, want, SIZE);
+	umad_smp_set(&self->sm, &self->path, SMP_SL_TO_VL, BIG_PORTS << 8 | BIG_PORTS, data);
+	memset(data, 0, SIZE);
+	umad_smp_get(&self->sm, &self->path, SMP_SL_TO_VL, BIG_PORTS << 8 | BIG_PORTS, data);
+	EXPECT_EQ(0, memcmp(want, data, SIZE));
+	fill(want, 2, SIZE);
+	memcpy(data, want, SIZE);
+	umad_smp_set(&self->sm, &self->path, SMP_PKEY_TABLE, BIG_PORTS << 16, data);
+	memset(data, 0, SIZE);
+	umad_smp_get(&self->sm, &self->path, SMP_PKEY_TABLE, BIG_PORTS << 16, data);
+	EXPECT_EQ(0, memcmp(want, data, SIZE));
 }
 
 TEST_HARNESS_MAIN
