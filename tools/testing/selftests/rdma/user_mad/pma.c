@@ -20,6 +20,9 @@
 #define PMA_DATA		64	/* where the attribute begins in the MAD */
 #define PMA_SIZE		(MAD_SIZE - PMA_DATA)
 #define ALL_PORTS		255
+#define STATUS_BAD_VERSION	0x0004
+#define STATUS_UNSUPPORTED	0x000c
+#define STATUS_INVALID		0x001c
 #define NOWHERE			6	/* a LID that nobody has */
 
 /* A counter: the byte it begins in, its bits, and its bit of CounterSelect */
@@ -513,6 +516,47 @@ TEST_F(pma, promises)
 	ASSERT_EQ(0, pma(self, self->fabric.sw.lid, MAD_GET, PMA_CLASS_PORT_INFO, data));
 	EXPECT_EQ(1 << 8 | 1 << 9 | 1 << 12 | 1 << 15, data[2] << 8 | data[3]);
 	EXPECT_EQ(1 << 1, (data[4] << 24 | data[5] << 16 | data[6] << 8 | data[7]) >> 5);
+}
+
+/* Ports that there are not, what cannot be set, and another version of the class */
+TEST_F(pma, refused)
+{
+	__u16 host = self->fabric.host[1].lid, sw = self->fabric.sw.lid;
+	__u8 data[PMA_SIZE] = {};
+	struct umad_msg msg;
+
+	EXPECT_EQ(STATUS_INVALID, pma(self, host, MAD_GET, PMA_PORT_COUNTERS, data));
+	data[1] = 2;
+	EXPECT_EQ(STATUS_INVALID, pma(self, host, MAD_GET, PMA_PORT_COUNTERS, data));
+	data[1] = self->fabric.spare + 1;
+	EXPECT_EQ(STATUS_INVALID, pma(self, sw, MAD_SET, PMA_PORT_COUNTERS, data));
+	data[1] = 0;
+	EXPECT_EQ(0, pma(self, sw, MAD_GET, PMA_PORT_COUNTERS, data));
+	EXPECT_EQ(STATUS_UNSUPPORTED, pma(self, sw, MAD_SET, PMA_CLASS_PORT_INFO, data));
+	EXPECT_EQ(STATUS_UNSUPPORTED, pma(self, sw, MAD_GET, 0x10, data));
+
+	msg = pma_msg(self, sw, MAD_GET, PMA_CLASS_PORT_INFO, data);
+	msg.mad.class_version = 2;
+	umad_write(&self->file, &msg);
+	umad_read(&self->file, &msg);
+	EXPECT_EQ(0, msg.hdr.status);
+	EXPECT_EQ(STATUS_BAD_VERSION, be16toh(msg.mad.status));
+}
+
+/* Nothing of what a request has where the response has nothing comes back */
+TEST_F(pma, nothing_of_the_request)
+{
+	__u8 data[PMA_SIZE];
+	unsigned int i;
+
+	memset(data, 0xa5, sizeof(data));
+	data[1] = 1;
+	ASSERT_EQ(0, pma(self, self->fabric.sw.lid, MAD_GET, PMA_PORT_COUNTERS, data));
+	EXPECT_EQ(0, data[0]);
+	EXPECT_EQ(1, data[1]);
+	for (i = 44; i < sizeof(data); i++)
+		EXPECT_EQ(0, data[i])
+			TH_LOG("byte %d", i);
 }
 
 TEST_HARNESS_MAIN
