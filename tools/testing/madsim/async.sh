@@ -44,7 +44,7 @@ check "a P_Key" until_true 20 told PKEY_CHANGE
 sm_end second
 
 seen
-put "$debugfs/preset/faults" "H2 1 link down"
+put "$configfs/preset/faults" "H2 1 link down"
 check "a link goes down" until_true 10 told PORT_ERR
 kill $watch
 wait $watch 2>/dev/null

@@ -401,8 +401,13 @@ TEST_F(sma, fdr10)
 	ASSERT_EQ(0, recable("qdr"));
 	ASSERT_EQ(0, umad_smp(&self->sm, &self->second, 0, MAD_GET, SMP_EXT_PORT_INFO, 1, epi));
 	EXPECT_EQ(0, epi[7] | epi[11] | epi[15]);
+	epi[3] = 1;
+	epi[11] = 1;
+	EXPECT_EQ(STATUS_INVALID, umad_smp(&self->sm, &self->second, 0, MAD_SET,
+					   SMP_EXT_PORT_INFO, 1, epi));
 
 	ASSERT_EQ(0, recable("fdr10"));
+	memset(epi, 0, sizeof(epi));
 	ASSERT_EQ(0, umad_smp(&self->sm, &self->second, 0, MAD_GET, SMP_EXT_PORT_INFO, 1, epi));
 	EXPECT_EQ(1, epi[7]);
 	EXPECT_EQ(1, epi[11]);
