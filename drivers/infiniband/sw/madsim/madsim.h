@@ -80,18 +80,7 @@
 #define MADSIM_QPN_MASK		0xffffff
 #define MADSIM_PSN_MASK		0xffffff
 
-/* Bounds of what clients may have, of each device */
 #define MADSIM_MTU		4096
-#define MADSIM_MAX_MESSAGE	BIT(31)
-#define MADSIM_MAX_WR		8192	/* the MAD layer's largest queue */
-#define MADSIM_MAX_SGE		32
-#define MADSIM_MAX_INLINE	512
-#define MADSIM_MAX_CQE		BIT(18)
-#define MADSIM_MAX_QP		4096	/* of clients */
-#define MADSIM_MAX_RD_ATOMIC	16	/* is what clients may ask for; one goes */
-#define MADSIM_MAX_MEMBERS	1024	/* of them in multicast groups */
-#define MADSIM_MAX_MR		BIT(16)
-#define MADSIM_MAX_MR_PAGES	512	/* of a region that the kernel maps */
 
 struct madsim_fabric;
 struct madsim_node;
