@@ -379,6 +379,12 @@ TEST_F(pma, details_of_discards_and_receive_errors)
 	EXPECT_EQ(1, counter(self, lid, 2, XMIT_DISCARDS));
 	EXPECT_EQ(1, counter(self, lid, 2, INACTIVE));
 
+	/* ARMED is for what comes in */
+	ASSERT_EQ(0, umad_sm_set_port(&self->sm, &umad_to_next, 2, 0, 0, 0, PORT_ARMED));
+	pma_lost(self, host);
+	EXPECT_EQ(2, counter(self, lid, 2, INACTIVE));
+	EXPECT_EQ(0, counter_set(self, lid, 2, XMIT_DISCARDS, 1));
+
 	/* The switch sends, and the host is not ready */
 	ASSERT_EQ(0, activate_switch(self));
 	pma_lost(self, host);
@@ -557,6 +563,35 @@ TEST_F(pma, nothing_of_the_request)
 	for (i = 44; i < sizeof(data); i++)
 		EXPECT_EQ(0, data[i])
 			TH_LOG("byte %d", i);
+}
+
+/* The LID leads to the switch, and the GRH has to be for it, too */
+TEST_F(pma, grh_of_somebody_else)
+{
+	__u8 node[64] = {}, data[PMA_SIZE] = {};
+	struct umad_msg msg;
+	int i;
+
+	umad_smp_get(&self->sm, &umad_to_next, SMP_NODE_INFO, 0, node);
+	for (i = 0; i < 3; i++) {
+		msg = pma_msg(self, self->fabric.sw.lid, MAD_GET, PMA_CLASS_PORT_INFO, data);
+		msg.hdr.grh_present = 1;
+		memcpy(msg.hdr.gid, self->fabric.host[0].gid, 8);
+		memcpy(msg.hdr.gid + 8, node + 20, 8);
+		/* Another prefix, and another GUID */
+		if (i)
+			msg.hdr.gid[i == 1 ? 7 : 15] ^= 1;
+		msg.hdr.timeout_ms = i ? UMAD_QUIET_MS : UMAD_SOON_MS;
+		umad_write(&self->file, &msg);
+		if (i) {
+			umad_read_timeout(&self->file, &msg);
+			continue;
+		}
+		umad_read(&self->file, &msg);
+		EXPECT_EQ(0, msg.hdr.status);
+		EXPECT_EQ(1, msg.hdr.grh_present);
+		EXPECT_EQ(0, memcmp(node + 20, msg.hdr.gid + 8, 8));
+	}
 }
 
 TEST_HARNESS_MAIN

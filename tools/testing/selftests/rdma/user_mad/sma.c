@@ -595,6 +595,22 @@ TEST_F(sma, repress_is_for_one_notice)
 	umad_close(&traps);
 }
 
+/* QP0 takes nothing with a GRH */
+TEST_F(sma, smps_have_no_grh)
+{
+	struct umad_msg msg;
+	int grh;
+
+	for (grh = 0; grh < 2; grh++) {
+		msg = umad_smp_msg(&self->sm, NULL, self->fabric.sw.lid, MAD_GET, SMP_NODE_DESC, 0,
+				   NULL);
+		msg.hdr.grh_present = grh;
+		memcpy(msg.hdr.gid, self->fabric.host[0].gid, 16);
+		msg.hdr.timeout_ms = grh ? UMAD_QUIET_MS : UMAD_SOON_MS;
+		EXPECT_EQ(grh ? -1 : 0, umad_smp_exchange(&self->sm, &msg));
+	}
+}
+
 #define MODEL			UMAD_FABRIC "/m1"
 #define MODEL_LID		0x40
 #define MODEL_LMC		3
