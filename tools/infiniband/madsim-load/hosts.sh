@@ -27,7 +27,8 @@ empty_hosts()
 	for host in $2; do
 		for pid in $(ip netns pids "$host" 2>/dev/null); do
 			[ -n "$1" ] ||
-				die "$(cat "/proc/$pid/comm") (process $pid) runs in $host; end it, or say -f"
+				die "$(cat "/proc/$pid/comm") (process $pid) runs in $host;" \
+					"end it, or say -f"
 			kill -KILL "$pid" 2>/dev/null || :
 		done
 	done
@@ -76,7 +77,8 @@ check_hosts()
 	for host in $devices; do
 		! is_one_of "$host" "$kept" || continue
 		[ ! -e "/run/netns/$host" ] || die "there is a network namespace $host already"
-		[ ! -e "$netns/$host/hosts" ] || head -n 1 "$netns/$host/hosts" | grep -q "^$mark " ||
+		[ ! -e "$netns/$host/hosts" ] ||
+			head -n 1 "$netns/$host/hosts" | grep -q "^$mark " ||
 			die "there is a file $netns/$host/hosts already"
 	done
 	modprobe -q ib_ipoib || [ -d /sys/module/ib_ipoib ] || die "this kernel has no ib_ipoib"

@@ -27,7 +27,8 @@ check "make a fabric" make_lab
 missing()
 {
 	if ! put $lab/live 1 2>"$tmp/live"; then
-		grep -q "not supported" "$tmp/live" && echo "this kernel has no devices for QP0 alone"
+		grep -q "not supported" "$tmp/live" &&
+			echo "this kernel has no devices for QP0 alone"
 	elif ! rdma dev help 2>&1 | grep -q " type "; then
 		echo "rdma of iproute2 makes no devices here"
 	elif ! grep -qs umad_get_smi_gsi_pairs /usr/lib/*/libibumad.so.3; then
