@@ -13,8 +13,14 @@
 #error "ib_madsim needs Linux 6.1 or newer"
 #endif
 
+#include <linux/overflow.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
+
+/* Later updates of 6.1 have it */
+#ifndef struct_size_t
+#define struct_size_t(type, member, count) struct_size((type *)NULL, member, count)
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
