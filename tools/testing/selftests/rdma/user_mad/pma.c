@@ -48,6 +48,9 @@ enum {
 	OVERRUNS,
 	XMIT_DATA = 12,
 	XMIT_PKTS = 14,
+	EXT_RCV_DATA = 19,
+	EXT_XMIT_MCAST = 24,
+	EXT_RCV_MCAST,
 	EXT_SYMBOL_ERRORS = 26,
 	EXT_LINK_DOWNED = 28,
 	MALFORMED = 41,
@@ -591,6 +594,57 @@ TEST_F(pma, grh_of_somebody_else)
 		EXPECT_EQ(0, msg.hdr.status);
 		EXPECT_EQ(1, msg.hdr.grh_present);
 		EXPECT_EQ(0, memcmp(node + 20, msg.hdr.gid + 8, 8));
+	}
+}
+
+/* Multicasts are counted as such, by who sends and by who receives */
+TEST_F(pma, multicasts)
+{
+	static const int which[] = { EXT_XMIT_MCAST, EXT_RCV_MCAST };
+	__u16 lid = self->fabric.sw.lid, own = self->fabric.host[0].lid;
+	__u64 before[ARRAY_SIZE(which)], now;
+	const __u8 data[PMA_SIZE] = {};
+	struct umad_msg msg;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(which); i++)
+		before[i] = counter(self, i ? lid : own, 1, which[i]);
+	msg = pma_msg(self, 0xc010, MAD_GET, PMA_CLASS_PORT_INFO, data);
+	msg.hdr.qpn = htobe32(0xffffff);
+	msg.hdr.grh_present = 1;
+	memset(msg.hdr.gid, 0, 16);
+	msg.hdr.gid[0] = 0xff;
+	msg.hdr.timeout_ms = UMAD_QUIET_MS;
+	umad_write(&self->file, &msg);
+	umad_read_timeout(&self->file, &msg);
+	for (i = 0; i < ARRAY_SIZE(which); i++) {
+		now = counter(self, i ? lid : own, 1, which[i]);
+		EXPECT_EQ(before[i] + 1, now)
+			TH_LOG("counter %d", which[i]);
+	}
+}
+
+/* A packet is longer by the 40 bytes of its GRH */
+TEST_F(pma, grh_counts)
+{
+	__u16 lid = self->fabric.sw.lid;
+	__u8 node[64] = {}, data[PMA_SIZE] = {};
+	__u64 before, after;
+	struct umad_msg msg;
+	int grh;
+
+	umad_smp_get(&self->sm, &umad_to_next, SMP_NODE_INFO, 0, node);
+	for (grh = 0; grh < 2; grh++) {
+		before = counter(self, lid, 1, EXT_RCV_DATA);
+		msg = pma_msg(self, lid, MAD_GET, PMA_CLASS_PORT_INFO, data);
+		msg.hdr.grh_present = grh;
+		memcpy(msg.hdr.gid, self->fabric.host[0].gid, 8);
+		memcpy(msg.hdr.gid + 8, node + 20, 8);
+		umad_write(&self->file, &msg);
+		umad_read(&self->file, &msg);
+		after = counter(self, lid, 1, EXT_RCV_DATA);
+		/* Words, with the second of the requests for the counter */
+		EXPECT_EQ(72 + 72 + (grh ? 10 : 0), after - before);
 	}
 }
 
