@@ -46,7 +46,7 @@ check "the other GUIDs follow from it, unless they are told" eval '
 	says "^0x0002c90200009990$" cat $fabric/a/sys_image_guid
 	says "^0x0002c90200001230$" cat $fabric/a/port_guid'
 check "vendor and device" eval '
-	says "^0x025349$" cat $fabric/a/vendor_id
+	says "^0x065349$" cat $fabric/a/vendor_id
 	says "^0x4d53$" cat $fabric/a/device_id
 	put $fabric/a/vendor_id 0x2c9
 	put $fabric/a/device_id 4123

@@ -13,9 +13,12 @@
 
 #include "madsim.h"
 
-/* Locally administered EUI-64s: fabric, node, and room for the ports */
+/*
+ * Locally administered EUI-64s: fabric, node, and room for the ports. As a service ID,
+ * which clients make of a GUID, 0x02 in front would be one that the CM assigns.
+ */
 #define MADSIM_GUID(fabric, node) \
-	(0x0253494d00000000ULL | (u64)(fabric) << 24 | (u64)(node) << 8)
+	(0x0653494d00000000ULL | (u64)(fabric) << 24 | (u64)(node) << 8)
 #define MADSIM_NODE_NUMBERS	XA_LIMIT(1, U16_MAX)
 
 /* Protects the list, and with it the names and indices of all fabrics */

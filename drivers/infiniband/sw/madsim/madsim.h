@@ -55,7 +55,7 @@
 #define MADSIM_FILE_SIZE	4096	/* of what configfs writes or reads at most */
 
 /* If a node is not told; an OUI with the bit of local administration */
-#define MADSIM_VENDOR_ID	0x025349
+#define MADSIM_VENDOR_ID	0x065349
 #define MADSIM_DEVICE_ID	0x4d53
 
 #define MADSIM_WIDTH		IB_WIDTH_4X	/* of a link, if not told */
