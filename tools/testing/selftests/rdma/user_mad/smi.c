@@ -612,6 +612,7 @@ TEST_F(smi, trap_128)
 	EXPECT_EQ(2, notice.producer[2]);
 	EXPECT_EQ(128, be16toh(notice.number));
 	EXPECT_EQ(sw_lid, be16toh(notice.issuer_lid));
+	EXPECT_EQ(sw_lid, notice.details[0] << 8 | notice.details[1]);
 
 	umad_read(&self->file, &again);
 	EXPECT_EQ(0, memcmp(&first.mad, &again.mad, MAD_SIZE));
@@ -620,14 +621,14 @@ TEST_F(smi, trap_128)
 	EXPECT_FALSE(umad_readable(&self->file, TRAP_INTERVAL_MS));
 }
 
-/* A host tells of its IsSM bit */
+/* A host tells of its IsSM bit, and of its description */
 TEST_F(smi, trap_144)
 {
 	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
 	__u16 lid = self->fabric.host[1].lid;
 	struct umad_msg got;
 	struct notice notice;
-	char dev[64];
+	char dev[64], path[128];
 	int issm;
 
 	umad_register(&self->file, &reg);
@@ -644,6 +645,8 @@ TEST_F(smi, trap_144)
 	EXPECT_EQ(lid, notice.details[2] << 8 | notice.details[3]);
 	/* NewCapabilityMask */
 	EXPECT_EQ(PORT_CAP_IS_SM, notice.details[9] & PORT_CAP_IS_SM);
+	/* LocalChanges, and which */
+	EXPECT_EQ(0, notice.details[5] | notice.details[11]);
 	smi_repress(self, lid, 144);
 
 	close(issm);
@@ -651,6 +654,16 @@ TEST_F(smi, trap_144)
 	memcpy(&notice, umad_smp_of(&got)->data, sizeof(notice));
 	EXPECT_EQ(144, notice_number(&got));
 	EXPECT_EQ(0, notice.details[9] & PORT_CAP_IS_SM);
+	smi_repress(self, lid, 144);
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/node_desc",
+		 self->fabric.host[1].ibdev);
+	ASSERT_EQ(0, umad_sysfs_write(path, "another"));
+	umad_read(&self->file, &got);
+	memcpy(&notice, umad_smp_of(&got)->data, sizeof(notice));
+	EXPECT_EQ(144, notice_number(&got));
+	EXPECT_EQ(1, notice.details[5]);
+	EXPECT_EQ(1, notice.details[11]);
 	smi_repress(self, lid, 144);
 }
 
