@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST	(1 << 15)
+#define MOST	32768
 
 static long mine[MOST], sum[MOST];
 
