@@ -13,9 +13,6 @@
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
 
-/* Of one multicast packet: an end to loops in multicast tables */
-#define MADSIM_MAX_COPIES	4096
-
 /* Bytes of the headers between BTH and what a packet carries */
 static u32 madsim_extended_headers(const struct madsim_packet *pkt)
 {
@@ -475,24 +472,33 @@ static struct madsim_port *madsim_enter(struct madsim_port *in,
 	return NULL;
 }
 
+/* A packet that has been on its way for too long ends at @out */
+static void madsim_expire(struct madsim_port *out)
+{
+	madsim_count_error(out, MADSIM_XMIT_DISCARDS,
+			   MADSIM_LIFETIME_DISCARDS);
+}
+
 /*
  * Let the copies of a multicast packet go, along the tree that the tables
- * describe. The tree is the subnet manager's work; if it is none, the bound
- * ends the storm. A unicast packet has no copies.
+ * describe. A tree has fewer links than ends. It is the subnet manager's work;
+ * if it is none, the bound ends the storm. A unicast packet has no copies.
  */
 static void madsim_flood(struct madsim_fabric *fabric,
 			 const struct madsim_packet *pkt)
 {
 	struct madsim_packet *copy = &fabric->copy;
-	unsigned int budget = MADSIM_MAX_COPIES;
+	unsigned int budget = fabric->end_ports;
 	struct madsim_port *out, *in;
 
 	while ((out = list_first_entry_or_null(&fabric->mcast,
 					       struct madsim_port,
 					       mcast_link))) {
 		list_del_init(&out->mcast_link);
-		if (!budget)
+		if (!budget) {
+			madsim_expire(out);
 			continue;
+		}
 		budget--;
 
 		/* Faults and agents may change what they see */
@@ -511,8 +517,12 @@ static void madsim_move(struct madsim_port *in, struct madsim_packet *pkt)
 	struct madsim_port *out;
 	unsigned int hops;
 
-	for (hops = 0; in && hops < MADSIM_MAX_HOPS; hops++) {
+	for (hops = 0; in; hops++) {
 		out = madsim_enter(in, pkt);
+		if (out && hops == MADSIM_MAX_HOPS) {
+			madsim_expire(out);
+			break;
+		}
 		in = out ? madsim_cross(out, pkt) : NULL;
 	}
 	madsim_flood(fabric, pkt);

@@ -58,6 +58,7 @@ enum {
 	VL_MAPPING,
 	LOOPING,
 	INACTIVE,
+	LIFETIME = INACTIVE + 2,
 };
 
 #define PC(offset, bits, select) { PMA_PORT_COUNTERS, offset, bits, select }
@@ -395,6 +396,59 @@ TEST_F(pma, details_of_discards_and_receive_errors)
 	EXPECT_EQ(1, counter(self, host, 1, RCV_ERRORS));
 	EXPECT_EQ(1, counter(self, host, 1, MALFORMED));
 	EXPECT_EQ(1, counter(self, lid, 2, XMIT_DISCARDS));
+}
+
+/*
+ * The third host leaves its port of the switch, and a cable from that one to the spare
+ * one makes a loop.
+ */
+static int make_loop(FIXTURE_DATA(pma) *self)
+{
+	int port, ret;
+
+	if (umad_sysfs_write(UMAD_FABRIC "/unlink", "h3 1") ||
+	    umad_sysfs_write(UMAD_FABRIC "/link", "s1 3 s1 4"))
+		return -errno;
+	for (port = 3; port <= 4; port++) {
+		ret = umad_sm_set_port(&self->sm, &umad_to_next, port, 0, 0, 0, PORT_ARMED);
+		if (ret)
+			return ret;
+	}
+	for (port = 3; port <= 4; port++) {
+		ret = umad_sm_set_port(&self->sm, &umad_to_next, port, 0, 0, 0, PORT_ACTIVE);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Unicast or multicast, what runs in a circle ends at a port, and that one counts it */
+TEST_F(pma, circles_end)
+{
+	__u16 lid = self->fabric.sw.lid, gone = self->fabric.host[2].lid, mlid = 0xc000;
+	__be16 mft[32] = { htobe16(1 << 3 | 1 << 4) };
+	__u8 lft[64] = {};
+	__u64 sent;
+
+	ASSERT_EQ(0, make_loop(self));
+	umad_smp_get(&self->sm, &umad_to_next, SMP_LINEAR_FWD, 0, lft);
+	lft[gone] = 3;
+	umad_smp_set(&self->sm, &umad_to_next, SMP_LINEAR_FWD, 0, lft);
+	sent = counter(self, lid, 3, XMIT_PKTS);
+	/* In at 4, out by 3 */
+	pma_lost(self, gone);
+	EXPECT_EQ(0, counter(self, lid, 4, LIFETIME));
+	EXPECT_EQ(1, counter(self, lid, 3, LIFETIME));
+	EXPECT_EQ(1, counter(self, lid, 3, XMIT_DISCARDS));
+	EXPECT_LT(sent + 64, counter(self, lid, 3, XMIT_PKTS));
+
+	/* Both ways round. There are as many copies as there are ends: four */
+	umad_smp_set(&self->sm, &umad_to_next, SMP_MCAST_FWD, 0, mft);
+	sent = counter(self, lid, 3, XMIT_PKTS) + counter(self, lid, 4, XMIT_PKTS);
+	pma_lost(self, mlid);
+	EXPECT_EQ(sent + 4, counter(self, lid, 3, XMIT_PKTS) + counter(self, lid, 4, XMIT_PKTS));
+	EXPECT_EQ(1, counter(self, lid, 4, LIFETIME));
+	EXPECT_EQ(2, counter(self, lid, 3, LIFETIME));
 }
 
 /* Power takes counters along */
