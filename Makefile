@@ -27,8 +27,8 @@ modules: check-kdir
 	@# forget the links to what is no longer there.
 	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
 	@find $(src) -xtype l -delete
-	$(if $(call since,6.11),,@ln -sf $(CURDIR)/include/madsim_no_sub.c \
-		$(src)/drivers/infiniband/sw/madsim/sub.c)
+	$(if $(call since,6.11),,@[ ! -d $(src)/drivers/infiniband/sw/madsim ] || ln -sf \
+		$(CURDIR)/include/madsim_no_sub.c $(src)/drivers/infiniband/sw/madsim/sub.c)
 	@# Each module by itself: when one cannot be built, the other is there.
 	@# What a failing one says is said again for the line that tells why.
 	@rm -f $(OUT)/failed $(OUT)/log
@@ -101,15 +101,12 @@ test:
 test-%:
 	@scripts/run-tests $(subst test-,,$@)$(ARG:%=:%) $(TEST)
 
-.PHONY: demo demo-data demo-roce
+.PHONY: demo
 demo:
 	@scripts/demo fabric
 
-demo-data:
-	@scripts/demo data
-
-demo-roce:
-	@scripts/demo roce
+demo-%:
+	@scripts/demo $*
 
 .PHONY: bench coverage
 bench:
