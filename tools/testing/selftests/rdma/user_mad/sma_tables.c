@@ -123,6 +123,32 @@ TEST_F(sma_tables, each_table_is_set_by_itself)
 	}
 }
 
+/* All of them are as they were at first when the power has come back */
+TEST_F(sma_tables, power)
+{
+	__u8 first[ARRAY_SIZE(places)][SIZE] = {}, data[SIZE];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		ASSERT_EQ(0, table(self, places[i].host, MAD_GET, places[i].attr, places[i].mod,
+				   first[i]));
+		fill(data, i, places[i].len);
+		ASSERT_EQ(0, table(self, places[i].host, MAD_SET, places[i].attr, places[i].mod,
+				   data));
+	}
+	umad_fabric_fault("s1 unplug");
+	umad_fabric_fault("s1 plug");
+	umad_fabric_fault("h2 unplug");
+	umad_fabric_fault("h2 plug");
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		memset(data, 0, SIZE);
+		ASSERT_EQ(0, table(self, places[i].host, MAD_GET, places[i].attr, places[i].mod,
+				   data));
+		EXPECT_EQ(0, memcmp(first[i], data, SIZE))
+			TH_LOG("attribute 0x%x of 0x%x", places[i].attr, places[i].mod);
+	}
+}
+
 /* Ports, blocks and positions that there are not */
 TEST_F(sma_tables, nowhere)
 {
