@@ -14,8 +14,8 @@ kunit_suites()
 		"$top"/drivers/infiniband/*/*/*_kunit.c
 }
 
-# test_kind TEST: prints whose program it is: kunit, madsim or selftests; fails if
-# there is no such program
+# test_kind TEST: prints whose program it is: kunit, madsim, scenarios or selftests;
+# fails if there is no such program
 test_kind()
 {
 	local program=${1%%.*}
@@ -26,6 +26,8 @@ test_kind()
 		echo kunit
 	elif [ -e "$madsim_tests/$program.sh" ]; then
 		echo madsim
+	elif [ -e "$madsim_tests/scenarios/$program.sh" ]; then
+		echo scenarios
 	elif [ -e "$selftests/${program%_32}.c" ] || [ -e "$selftests/$program.sh" ]; then
 		echo selftests
 	else
@@ -38,7 +40,8 @@ test_programs()
 {
 	local name
 
-	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/*.sh $(kunit_suites); do
+	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/{,scenarios/}*.sh \
+			$(kunit_suites); do
 		name=${name##*/}
 		name=${name%.*}
 		echo "$(test_kind "$name") $name"
