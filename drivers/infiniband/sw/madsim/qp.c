@@ -68,6 +68,20 @@ static int madsim_client_alias(struct madsim_dev *dev, struct madsim_qp *qp)
 	return ret;
 }
 
+/* Let nobody find it any more */
+static void madsim_client_del(struct madsim_qp *qp)
+{
+	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
+
+	xa_erase(&dev->qps, qp->ibqp.qp_num);
+	/* Who has found it before that has this */
+	spin_lock_irq(&dev->node->fabric->lock);
+	spin_unlock_irq(&dev->node->fabric->lock);
+	if (qp->rc)
+		madsim_rc_del(qp);
+	kfree(qp->taken);
+}
+
 /* Give a client's queue pair what it has beyond QP0 and QP1, and a number */
 static int madsim_client_add(struct madsim_qp *qp, bool user)
 {
@@ -89,31 +103,15 @@ static int madsim_client_add(struct madsim_qp *qp, bool user)
 		goto err_rc;
 	ret = user ? madsim_client_alias(dev, qp) : 0;
 	if (ret)
-		goto err_num;
-	return 0;
+		madsim_client_del(qp);
+	return ret;
 
-err_num:
-	xa_erase(&dev->qps, qp->ibqp.qp_num);
 err_rc:
 	if (qp->rc)
 		madsim_rc_del(qp);
 err_taken:
 	kfree(qp->taken);
 	return ret == -EBUSY ? -ENOSPC : ret;
-}
-
-/* Let nobody find it any more */
-static void madsim_client_del(struct madsim_qp *qp)
-{
-	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
-
-	xa_erase(&dev->qps, qp->ibqp.qp_num);
-	/* Who has found it before that has this */
-	spin_lock_irq(&dev->node->fabric->lock);
-	spin_unlock_irq(&dev->node->fabric->lock);
-	if (qp->rc)
-		madsim_rc_del(qp);
-	kfree(qp->taken);
 }
 
 /* Make QP0 or QP1 that of its port */
@@ -156,8 +154,8 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		      attr->qp_type == IB_QPT_RC || attr->qp_type == IB_QPT_UC;
 	int ret;
 
-	/* The core lets programs ask for QP0 and QP1, too */
-	if (client ? !madsim_has_data(node) : !mad || udata)
+	/* For a program, the core refuses all others itself */
+	if (client ? !madsim_has_data(node) : !mad)
 		return -EOPNOTSUPP;
 	if (attr->create_flags)
 		return -EOPNOTSUPP;

@@ -206,7 +206,7 @@ static int madsim_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	struct madsim_member *member;
 	int ret = 0;
 
-	member = kzalloc_obj(*member);
+	member = kzalloc_obj(*member, GFP_KERNEL_ACCOUNT);
 	if (!member)
 		return -ENOMEM;
 	member->qp = qp;
