@@ -6,7 +6,11 @@ verbs.py DEVICE DEVICE CASE, for verbs.sh. Without CASE, the names of all.
 """
 
 import errno
+import fcntl
+import os
+import struct
 import sys
+import time
 from types import SimpleNamespace
 
 from pyverbs.addr import AH, AHAttr
@@ -428,6 +432,69 @@ def rc_stranger():
     a.completes(0)
 
 
+def rc_timer():
+    """a timer of an earlier life is no reason to give up"""
+    a, b = pair(e.IBV_QPT_RC, timeout=16, retry_cnt=1)
+    b.qp.close()
+    a.send(a.sge(64))
+    a.qp.modify(QPAttr(qp_state=e.IBV_QPS_RESET), e.IBV_QP_STATE)
+    # Waits for ever, and would not try again
+    a.attr.timeout = a.attr.retry_cnt = 0
+    a.qp.to_init(a.attr)
+    a.qp.to_rtr(a.attr)
+    a.qp.to_rts(a.attr)
+    a.send(a.sge(64))
+    time.sleep(2)
+    a.silent()
+    assert a.state() == e.IBV_QPS_RTS
+
+
+def set_mft(mlid, mask):
+    """Have the switch next to us send a group by these ports"""
+    umad = next(file.name for file in os.scandir("/sys/class/infiniband_mad")
+                if file.name.startswith("umad") and
+                open(file.path + "/ibdev").read().strip() == sys.argv[1])
+    table = [0] * 32
+    block, at = divmod(mlid - 0xc000, len(table))
+    table[at] = mask
+    header = struct.pack("=5I8x", 0, 0, 1000, 3, 0) + b"\xff\xff" + bytes(34)
+    # A Set of MulticastForwardingTable by a directed route of one hop
+    smp = struct.pack(">BBBBHBBQHHIQHH28x32H", 1, 0x81, 1, 2, 0, 0, 1, 0x1234, 0x1b, 0,
+                      block, 0, 0xffff, 0xffff, *table) + b"\0\1" + bytes(126)
+    fd = os.open("/dev/infiniband/" + umad, os.O_RDWR)
+    fcntl.ioctl(fd, 0x1b03)                     # IB_USER_MAD_ENABLE_PKEY
+    fcntl.ioctl(fd, 0xc01c1b01, bytes(28))      # IB_USER_MAD_REGISTER_AGENT
+    os.write(fd, header + smp)
+    response = os.read(fd, len(header) + len(smp))
+    os.close(fd)
+    assert response[4:8] == bytes(4), "no response"
+    assert response[68:70] == b"\x80\0", response[64:].hex()
+
+
+def rc_group():
+    """the LID of a multicast group reaches no connected queue pair"""
+    set_mft(0xc3ff, 6)
+    a = Side(sys.argv[1], e.IBV_QPT_RC, timeout=8, retry_cnt=1)
+    b = Side(sys.argv[2], e.IBV_QPT_RC)
+    b.connect(a)
+    b.lid = 0xc3ff
+    a.connect(b)
+    b.receive(b.sge(64))
+    a.send(a.sge(64))
+    a.completes(e.IBV_WC_RETRY_EXC_ERR)
+    b.silent()
+    set_mft(0xc3ff, 0)
+
+
+def uc_long():
+    """who posts gigabytes does not send all of that itself"""
+    a, b = pair(e.IBV_QPT_UC, size=1 << 24, path_mtu=e.IBV_MTU_256)
+    for _ in range(8):
+        a.send(*[a.sge(1 << 24)] * 4, opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey + 1,
+               addr=b.mr.buf)
+    assert a.cq.poll(8)[0] < 8
+
+
 def rc_flush():
     """what is posted comes back, in order"""
     a, b = pair(e.IBV_QPT_RC)
@@ -487,8 +554,8 @@ def uc_access():
 
 CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, posting, inline,
          limits, srq_shared, cq_overflow, rc_data, rc_empty, rc_access, rc_deregistered,
-         rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_flush, rc_attributes,
-         states, uc_data, uc_no_buffer, uc_access]
+         rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_timer, rc_group, rc_flush,
+         rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:

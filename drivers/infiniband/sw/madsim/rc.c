@@ -73,6 +73,9 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
+	/* Groups are for datagrams. A response would come from nobody's LID */
+	if (madsim_lid_is_multicast(pkt->dlid))
+		return false;
 	qp = dev ? xa_load(&dev->qps, pkt->dst_qpn) : NULL;
 	if (!qp || !qp->rc || qp->port != port ||
 	    qp->rc->attr.dest_qp_num != pkt->src_qpn ||

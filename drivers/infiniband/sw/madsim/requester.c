@@ -7,18 +7,20 @@
  * timer is armed only if it is not. An RDMA READ goes as one request for each MTU, so
  * that each packet has one response.
  *
- * What is posted is sent by a worker, or by the program that posts. Either lets go of
- * fabric->lock between two packets.
+ * What is posted is sent by a worker, or, as far as it is soon done, by the program
+ * that posts. Either lets go of fabric->lock between two packets.
  */
 
 #include <linux/minmax.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "verbs.h"
 
 /* RNR retries that never end */
 #define MADSIM_RNR_FOREVER	7
+
+/* Packets that who posts sends itself; a few milliseconds */
+#define MADSIM_MAX_RUN		4096
 
 /**
  * struct madsim_swqe - a send that was posted to a connected queue pair
@@ -265,8 +267,11 @@ static bool madsim_rc_step(struct madsim_qp *qp)
 	return !rc->waiting;
 }
 
-/* Send what was posted. Who calls sees to it that the queue pair is not destroyed */
-static void madsim_rc_run(struct madsim_qp *qp)
+/*
+ * Send what was posted, up to so many packets. The rest is the worker's. Who calls
+ * sees to it that the queue pair is not destroyed.
+ */
+static void madsim_rc_run(struct madsim_qp *qp, unsigned int packets)
 {
 	struct madsim_fabric *fabric = madsim_rc_fabric(qp);
 	bool more;
@@ -276,16 +281,15 @@ static void madsim_rc_run(struct madsim_qp *qp)
 		more = madsim_rc_step(qp);
 		spin_unlock_irq(&fabric->lock);
 		cond_resched();
-	} while (more && !fatal_signal_pending(current));
+	} while (more && --packets);
 
-	/* Others may share the queue pair with a program that is killed */
 	if (more)
 		queue_work(system_dfl_wq, &qp->rc->work);
 }
 
 static void madsim_rc_work(struct work_struct *work)
 {
-	madsim_rc_run(container_of(work, struct madsim_rc, work)->qp);
+	madsim_rc_run(container_of(work, struct madsim_rc, work)->qp, UINT_MAX);
 }
 
 /* No response in time, or the responder should be ready by now */
@@ -297,8 +301,10 @@ static void madsim_rc_timer(struct work_struct *work)
 	struct madsim_fabric *fabric = madsim_rc_fabric(qp);
 
 	spin_lock_irq(&fabric->lock);
-	if (rc->waiting && time_before(jiffies, rc->deadline)) {
-		/* That was for an earlier packet */
+	if (rc->waiting && !rc->rnr && !rc->attr.timeout) {
+		/* That was for an earlier packet. This one may take for ever */
+	} else if (rc->waiting && time_before(jiffies, rc->deadline)) {
+		/* So was that */
 		madsim_rc_arm(rc, rc->deadline - jiffies);
 	} else if (rc->waiting && !rc->rnr && !rc->retries) {
 		spin_lock(&qp->lock);
@@ -310,7 +316,7 @@ static void madsim_rc_timer(struct work_struct *work)
 		rc->waiting = false;
 	}
 	spin_unlock_irq(&fabric->lock);
-	madsim_rc_run(qp);
+	madsim_rc_run(qp, UINT_MAX);
 }
 
 static void madsim_rc_not_ready(struct madsim_qp *qp, u8 syndrome)
@@ -487,14 +493,15 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
  * madsim_rc_kick - have what was posted sent
  * @qp: a connected queue pair
  *
- * A program sends itself. What posts in the kernel may hold locks.
+ * A program sends itself, but for what would take long: its device cannot go while
+ * it does. What posts in the kernel may hold locks.
  *
  * Context: any; process context for those of programs.
  */
 void madsim_rc_kick(struct madsim_qp *qp)
 {
 	if (qp->alias)
-		madsim_rc_run(qp);
+		madsim_rc_run(qp, MADSIM_MAX_RUN);
 	else
 		queue_work(system_dfl_wq, &qp->rc->work);
 }
