@@ -8,13 +8,14 @@ verbs.py DEVICE DEVICE CASE, for verbs.sh. Without CASE, the names of all.
 import errno
 import fcntl
 import os
+import select
 import struct
 import sys
 import time
 from types import SimpleNamespace
 
 from pyverbs.addr import AH, AHAttr
-from pyverbs.cq import CQ
+from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
 from pyverbs.mr import MR
 from pyverbs.pd import PD
@@ -40,14 +41,21 @@ ALL = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE |
 
 
 class Side:
-    """A queue pair of a device, with a region of memory"""
+    """A queue pair of a device, with a region of memory. It may share the completion
+    queue of another one"""
 
     def __init__(self, device, qp_type, size=16384, access=ALL, srq=False, cqe=64,
-                 inline=0, **attributes):
-        self.ctx = Context(name=device)
+                 inline=0, events=False, share=None, **attributes):
+        self.ctx = share.ctx if share else Context(name=device)
         self.lid = self.ctx.query_port(1).lid
-        self.pd = PD(self.ctx)
-        self.cq = CQ(self.ctx, cqe, None, None, 0)
+        self.pd = share.pd if share else PD(self.ctx)
+        self.channel = None
+        if events:
+            # pyverbs does not tell the descriptor, which is the first one that is free
+            self.fd = os.dup(0)
+            os.close(self.fd)
+            self.channel = CompChannel(self.ctx)
+        self.cq = share.cq if share else CQ(self.ctx, cqe, None, self.channel, 0)
         self.mr = MR(self.pd, size, access)
         self.srq = None
         if srq:
@@ -84,12 +92,14 @@ class Side:
         (self.srq or self.qp).post_recv(wr)
 
     def send(self, *sges, to=None, opcode=e.IBV_WR_SEND, flags=e.IBV_SEND_SIGNALED,
-             rkey=None, addr=None):
+             rkey=None, addr=None, imm=0, pd=None, atomic=None):
         wr = SendWR(wr_id=2, num_sge=len(sges), sg=list(sges), opcode=opcode,
-                    send_flags=flags)
+                    send_flags=flags, imm_data=imm)
         if self.type == e.IBV_QPT_UD:
-            self.ah = AH(self.pd, attr=AHAttr(dlid=to.lid, port_num=1, is_global=0))
+            self.ah = AH(pd or self.pd, attr=AHAttr(dlid=to.lid, port_num=1, is_global=0))
             wr.set_wr_ud(self.ah, to.qp.qp_num, QKEY)
+        elif atomic:
+            wr.set_wr_atomic(rkey, addr, *atomic)
         elif rkey is not None:
             wr.set_wr_rdma(rkey, addr)
         self.qp.post_send(wr)
@@ -106,6 +116,16 @@ class Side:
 
     def silent(self):
         assert self.cq.poll(1)[0] == 0
+
+    def told(self):
+        """Whether there was an event of the completion queue, which is taken"""
+        if not select.select([self.fd], [], [], 0)[0]:
+            return False
+        self.channel.get_cq_event(self.cq)
+        return True
+
+    def turn(self, state):
+        self.qp.modify(QPAttr(qp_state=state), e.IBV_QP_STATE)
 
     def state(self):
         return self.qp.query(e.IBV_QP_STATE)[0].qp_state
@@ -190,6 +210,39 @@ def ud_buffers():
         assert b.state() == e.IBV_QPS_ERR
 
 
+def ud_qkey():
+    """a Q_Key that is not the receiver's"""
+    a, b = pair(e.IBV_QPT_UD, there={"qkey": QKEY + 1})
+    b.receive(b.sge(4096))
+    a.send(a.sge(8), to=b)
+    a.completes(0)
+    b.silent()
+
+
+def ud_foreign_address():
+    """an address of another domain"""
+    a, b = pair(e.IBV_QPT_UD)
+    b.receive(b.sge(4096))
+    other = PD(a.ctx)
+    a.send(a.sge(8), to=b, pd=other)
+    a.completes(e.IBV_WC_LOC_QP_OP_ERR)
+    b.silent()
+    a.ah.close()
+
+
+def types():
+    """queue pairs of one type do not hear those of another"""
+    for qp_type in e.IBV_QPT_UD, e.IBV_QPT_UC:
+        a, b = Side(sys.argv[1], qp_type), Side(sys.argv[2], e.IBV_QPT_RC)
+        a.connect(b)
+        b.connect(a)
+        b.receive(b.sge(4096))
+        a.send(a.sge(8), to=b)
+        a.completes(0)
+        b.silent()
+        assert b.state() == e.IBV_QPS_RTS
+
+
 def posting():
     """too many pieces, too many buffers, wrong states"""
     a = Side(sys.argv[1], e.IBV_QPT_RC)
@@ -267,8 +320,10 @@ def srq_shared():
         b.receive(b.sge(64), wr_id=number)
     b.srq.modify(SrqAttr(srq_limit=2), e.IBV_SRQ_LIMIT)
     a.send(a.sge(8))
+    a.completes(0)
+    assert b.srq.query().srq_limit == 2
     a.send(a.sge(8))
-    a.completes(0, 0)
+    a.completes(0)
     assert [wc.wr_id for wc in b.completions(2)] == [0, 1]
     event = b.ctx.get_async_event()
     while event.event_type == e.IBV_EVENT_COMM_EST:
@@ -279,6 +334,57 @@ def srq_shared():
     assert b.srq.query().srq_limit == 0
     refused(errno.EINVAL, b.srq.modify, SrqAttr(srq_limit=9), e.IBV_SRQ_LIMIT)
     refused(errno.EOPNOTSUPP, b.srq.modify, SrqAttr(max_wr=4), e.IBV_SRQ_MAX_WR)
+
+
+def srq_last():
+    """who fails takes no more of what is shared, and says so"""
+    a = Side(sys.argv[1], e.IBV_QPT_RC, srq=True)
+    a.receive(a.sge(64))
+    a.qp.to_init(a.attr)
+    a.turn(e.IBV_QPS_ERR)
+    event = a.ctx.get_async_event()
+    assert event.event_type == e.IBV_EVENT_QP_LAST_WQE_REACHED
+    event.ack()
+    a.silent()
+
+
+def cq_events():
+    """which completions are told of, once"""
+    a, b = pair(e.IBV_QPT_RC, there={"events": True})
+    solicited = e.IBV_SEND_SIGNALED | e.IBV_SEND_SOLICITED
+    for _ in range(8):
+        b.receive(b.sge(64))
+
+    def after(flags):
+        a.send(a.sge(8), flags=flags)
+        a.completes(0)
+        return b.told()
+
+    assert not after(solicited)
+    b.cq.req_notify(True)
+    assert not after(e.IBV_SEND_SIGNALED)
+    assert after(solicited)
+    assert not after(solicited)
+    b.cq.req_notify(False)
+    assert after(e.IBV_SEND_SIGNALED)
+    b.cq.req_notify(True)
+    b.turn(e.IBV_QPS_ERR)
+    assert b.told()
+
+
+def cq_purged():
+    """what a queue pair that is gone has completed goes with it, and nothing else"""
+    a = Side(sys.argv[1], e.IBV_QPT_UD)
+    b = Side(None, e.IBV_QPT_UD, share=a)
+    for side in a, b, a, b:
+        if side.state() == e.IBV_QPS_RESET:
+            side.connect(side)
+        side.receive(side.sge(4096))
+        side.send(side.sge(8), to=side)
+    a.qp.close()
+    done = b.completions(4)
+    assert {wc.qp_num for wc in done} == {b.qp.qp_num}
+    b.silent()
 
 
 def cq_overflow():
@@ -293,8 +399,8 @@ def cq_overflow():
     a.completes(0)
 
 
-def data(qp_type):
-    a, b = pair(qp_type)
+def data(qp_type, **attributes):
+    a, b = pair(qp_type, **attributes)
     text = bytes(range(251)) * 20
     a.mr.write(text, len(text), 5)
     pieces = a.sge(1023, 5), a.sge(2, 1028), a.sge(len(text) - 1025, 1030)
@@ -320,6 +426,98 @@ def data(qp_type):
 def rc_data():
     """SEND, WRITE and READ of several packets, at odd addresses"""
     data(e.IBV_QPT_RC)
+
+
+def rc_psn_wraps():
+    """the number of a packet begins again at 0"""
+    data(e.IBV_QPT_RC, sq_psn=0xfffffe, rq_psn=0xfffffe, path_mtu=e.IBV_MTU_256)
+
+
+def rc_wrong_psn():
+    """both have another number in mind"""
+    a, b = pair(e.IBV_QPT_RC, sq_psn=5)
+    b.receive(b.sge(64))
+    a.send(a.sge(8))
+    a.completes(e.IBV_WC_RETRY_EXC_ERR)
+    b.silent()
+
+
+def rc_wrong_mtu():
+    """more is read than the other end's path takes"""
+    a, b = pair(e.IBV_QPT_RC, there={"path_mtu": e.IBV_MTU_256})
+    a.send(a.sge(257), opcode=e.IBV_WR_RDMA_READ, rkey=b.mr.rkey, addr=b.mr.buf)
+    a.completes(e.IBV_WC_REM_INV_REQ_ERR)
+
+
+def atomic(a, b, opcode, compare, swap=0, at=8, length=8):
+    a.send(a.sge(length), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf + at,
+           atomic=(compare, swap))
+
+
+def rc_atomic():
+    """each atomic operation, done once, and what it returns"""
+    add, swap = e.IBV_WR_ATOMIC_FETCH_AND_ADD, e.IBV_WR_ATOMIC_CMP_AND_SWP
+    a, b = pair(e.IBV_QPT_RC)
+    b.mr.write(struct.pack("=Q", 40), 8, 8)
+    for arguments, old, new in ((add, 2), 40, 42), ((swap, 41, 7), 42, 42), \
+            ((swap, 42, 7), 42, 7), ((add, 2 ** 64 - 8), 7, 2 ** 64 - 1):
+        atomic(a, b, *arguments)
+        a.completes(0)
+        assert struct.unpack("=Q", a.mr.read(8, 0)) == (old,)
+        assert struct.unpack("=Q", b.mr.read(8, 8)) == (new,)
+    for there, at, length, status in (
+            ({}, 4, 8, e.IBV_WC_REM_INV_REQ_ERR), ({}, 8, 4, e.IBV_WC_LOC_LEN_ERR),
+            ({"qp_access_flags": ALL & ~e.IBV_ACCESS_REMOTE_ATOMIC}, 8, 8,
+             e.IBV_WC_REM_ACCESS_ERR),
+            ({"access": ALL & ~e.IBV_ACCESS_REMOTE_ATOMIC}, 8, 8,
+             e.IBV_WC_REM_ACCESS_ERR)):
+        a, b = pair(e.IBV_QPT_RC, there=there)
+        atomic(a, b, add, 1, at=at, length=length)
+        a.completes(status)
+        assert b.mr.read(16, 0) == bytes(16)
+
+
+def rc_imm():
+    """immediate data, with a SEND and with a WRITE, which takes a buffer for it"""
+    a, b = pair(e.IBV_QPT_RC, rnr_retry=0)
+    a.mr.write(b"y" * 3000, 3000)
+    for opcode, received in (e.IBV_WR_SEND_WITH_IMM, e.IBV_WC_RECV), \
+            (e.IBV_WR_RDMA_WRITE_WITH_IMM, e.IBV_WC_RECV_RDMA_WITH_IMM):
+        b.receive(b.sge(4096, 8192), wr_id=9)
+        a.send(a.sge(3000), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf, imm=0x1020304)
+        a.completes(0)
+        wc, = b.completions(1)
+        assert (wc.opcode, wc.wr_id, wc.byte_len) == (received, 9, 3000)
+        assert (wc.wc_flags & e.IBV_WC_WITH_IMM, wc.imm_data) == (e.IBV_WC_WITH_IMM, 0x1020304)
+    assert b.mr.read(3000, 0) == b"y" * 3000
+    a.send(a.sge(8), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf)
+    a.completes(e.IBV_WC_RNR_RETRY_EXC_ERR)
+
+
+def rc_drained():
+    """SQD: what is posted waits"""
+    a, b = pair(e.IBV_QPT_RC)
+    a.turn(e.IBV_QPS_SQD)
+    event = a.ctx.get_async_event()
+    assert event.event_type == e.IBV_EVENT_SQ_DRAINED
+    event.ack()
+    a.send(a.sge(8), opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey, addr=b.mr.buf)
+    a.silent()
+    a.turn(e.IBV_QPS_RTS)
+    a.completes(0)
+
+
+def rc_reset():
+    """a queue pair that was reset has no buffer any more, and no send"""
+    a, b = pair(e.IBV_QPT_RC, rnr_retry=0)
+    b.turn(e.IBV_QPS_SQD)
+    b.receive(b.sge(64))
+    b.send(b.sge(8), opcode=e.IBV_WR_RDMA_WRITE, rkey=a.mr.rkey, addr=a.mr.buf)
+    b.turn(e.IBV_QPS_RESET)
+    b.connect(a)
+    b.silent()
+    a.send(a.sge(8))
+    a.completes(e.IBV_WC_RNR_RETRY_EXC_ERR)
 
 
 def states():
@@ -437,7 +635,7 @@ def rc_timer():
     a, b = pair(e.IBV_QPT_RC, timeout=16, retry_cnt=1)
     b.qp.close()
     a.send(a.sge(64))
-    a.qp.modify(QPAttr(qp_state=e.IBV_QPS_RESET), e.IBV_QP_STATE)
+    a.turn(e.IBV_QPS_RESET)
     # Waits for ever, and would not try again
     a.attr.timeout = a.attr.retry_cnt = 0
     a.qp.to_init(a.attr)
@@ -500,7 +698,7 @@ def rc_flush():
     a, b = pair(e.IBV_QPT_RC)
     for number in range(4):
         a.receive(a.sge(8), wr_id=number)
-    a.qp.modify(QPAttr(qp_state=e.IBV_QPS_ERR), e.IBV_QP_STATE)
+    a.turn(e.IBV_QPS_ERR)
     a.send(a.sge(8))
     done = a.completions(5)
     assert [wc.wr_id for wc in done] == [0, 1, 2, 3, 2]
@@ -552,8 +750,10 @@ def uc_access():
     assert b.state() == e.IBV_QPS_RTS
 
 
-CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, posting, inline,
-         limits, srq_shared, cq_overflow, rc_data, rc_empty, rc_access, rc_deregistered,
+CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
+         ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last, cq_events,
+         cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn, rc_wrong_mtu,
+         rc_atomic, rc_imm, rc_drained, rc_reset, rc_empty, rc_access, rc_deregistered,
          rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_timer, rc_group, rc_flush,
          rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
 

@@ -16,7 +16,7 @@ here=$(dirname "$0")
 cases=$("$here/verbs.py" 2>&1) ||
 	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
 
-plan $((29 + $(wc -l <<<"$cases")))
+plan $((30 + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 faults=$configfs/test/faults
@@ -212,8 +212,10 @@ for rule in "drop permille 30" "duplicate permille 100" "delay permille 20" \
 		"reorder permille 50"; do
 	check "RC with $rule" with_fault "h1 1 $rule" pingpong rc -c -s 8192
 done
-check "each packet twice, of each operation" with_fault "h1 1 duplicate nth 1" \
-	timeout 300 "$here/verbs.py" madsim0 madsim1 rc_data
+for name in rc_data rc_atomic; do
+	check "each packet twice, $name" with_fault "h1 1 duplicate nth 1" \
+		timeout 300 "$here/verbs.py" madsim0 madsim1 $name
+done
 check "kill programs that send and receive" killed
 check "a link goes down" no_peer
 check "unplug a host of which a program is sending" eval '
