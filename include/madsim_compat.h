@@ -79,7 +79,7 @@ extern bool madsim_switch_devices;
 	bool madsim_switch_devices; \
 	module_param_named(switch_devices, madsim_switch_devices, bool, 0644); \
 	MODULE_PARM_DESC(switch_devices, \
-			 "let switches be RDMA devices, which ib_cm of many kernels dies of (default N)")
+			 "let switches be RDMA devices; ib_cm of many kernels dies of it (N)")
 
 /*
  * The SA client asks for the capabilities of port 1 when a device comes and when it

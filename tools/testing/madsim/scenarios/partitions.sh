@@ -69,7 +69,8 @@ paths()
 wanted()
 {
 	local pair
-	for pair in "1 2" "1 3" "2 3" "3 4" "5 6" "5 7" "1 8" "2 8" "3 8" "4 8" "5 8" "6 8" "7 8"; do
+	for pair in "1 2" "1 3" "2 3" "3 4" "5 6" "5 7" \
+			"1 8" "2 8" "3 8" "4 8" "5 8" "6 8" "7 8"; do
 		echo "H${pair% *} H${pair#* }"
 		echo "H${pair#* } H${pair% *}"
 	done | sort

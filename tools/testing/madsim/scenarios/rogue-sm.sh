@@ -42,7 +42,8 @@ check "all ports have the M_Key" eval '
 	done'
 cp "$tmp/net" "$tmp/first"
 SM_MORE="sm_priority 15" sm_start rogue madsim2
-check "the stranger looks around" until_true 30 grep -q "Entering .*MASTER\|SUBNET UP\|ERR" "$tmp/rogue.log"
+check "the stranger looks around" until_true 30 \
+	grep -q "Entering .*MASTER\|SUBNET UP\|ERR" "$tmp/rogue.log"
 check "the ports tell the master (trap 256)" until_true 30 grep -q "num:256" "$tmp/sm.log"
 check "and count it" until_true 10 says "^MkeyViolations:\.*[1-9]" \
 	smpquery $key -C madsim3 -P 1 portinfo "${lids[1]}" 1

@@ -45,8 +45,8 @@ fat_tree()
 }
 
 # routed ENGINE FABRIC HOSTS PROMISE JUDGE ...: what walk.awk says of the tables of a
-# fabric that had none before, of the ways between hosts. What the engine calls itself is in the log: it has not
-# made room for another one.
+# fabric that had none before, of the ways between hosts. What the engine calls itself is
+# in the log: it has not made room for another one.
 routed()
 {
 	local engine=$1 device
@@ -58,7 +58,8 @@ routed()
 	until_true 60 walk "$device" "[0-9]+ LIDs, $(($3 * $3)) ways" -v hosts=1
 	until_true 10 grep "[ :]$engine tables configured" "$tmp/sm.log"
 	sls "$device" >"$tmp/sls"
-	"${@:5}" awk -v hosts=1 -v "$4=1" -f "$here/scenarios/walk.awk" "$tmp/net" "$tmp/lfts" "$tmp/sls"
+	"${@:5}" awk -v hosts=1 -v "$4=1" -f "$here/scenarios/walk.awk" \
+		"$tmp/net" "$tmp/lfts" "$tmp/sls"
 }
 
 # planted COMMAND ...: it sees one entry that is missing, one that ends too early, and one

@@ -26,7 +26,8 @@ master()
 }
 lids()
 {
-	ibnetdiscover -C madsim2 -P 1 | sed -nE 's/^(\[1\]\(|Switch.*")(.*)lid ([0-9]+) lmc.*/\2\3/p' | sort
+	ibnetdiscover -C madsim2 -P 1 |
+		sed -nE 's/^(\[1\]\(|Switch.*")(.*)lid ([0-9]+) lmc.*/\2\3/p' | sort
 }
 same_lids()
 {

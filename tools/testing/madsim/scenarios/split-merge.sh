@@ -33,7 +33,8 @@ masters()
 {
 	local node
 	for node in H11 H12 H21 H22; do
-		sminfo -C "$(device $node)" -P 1 | sed -n 's/.*sm guid \(0x[0-9a-f]*\),.*SMINFO_MASTER.*/\1/p'
+		sminfo -C "$(device $node)" -P 1 |
+			sed -n 's/.*sm guid \(0x[0-9a-f]*\),.*SMINFO_MASTER.*/\1/p'
 	done
 }
 # has_masters COUNT: each has one, and so many altogether
