@@ -14,6 +14,7 @@
 #	ports SAMPLES			with 64 devices
 #	opensm				bringing up 1,344 nodes
 #	ibsim				the same over ibsim
+#	data SAMPLES			messages and TCP, over madsim and Soft-RoCE
 #	cpus COUNT			no clock that counts instructions
 
 set -eu
@@ -86,6 +87,51 @@ baseline()
 	esac
 }
 
+# wait_for COMMAND ...: until it succeeds
+wait_for()
+{
+	local tries=600
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || die "gave up waiting for: $*"
+		sleep 0.1
+	done
+}
+
+# Soft-RoCE as cheap as it gets: jumbo frames, and the other end is its own
+roce()
+{
+	modprobe -a dummy rdma_rxe
+	ip link add roce type dummy
+	ip link set roce mtu 9000 up
+	rdma link add rxe0 type rxe netdev roce
+	wait_for grep -q fe80 /sys/class/infiniband/rxe0/ports/1/gids/0
+}
+
+# A namespace for each end of a connection by TCP: IPoIB, and the kind of network
+# device that Soft-RoCE has. The subnet manager keeps its host.
+hosts()
+{
+	local host
+	modprobe -a ib_ipoib veth
+	rdma system set netns exclusive
+	for host in 1 2; do
+		ip netns add ib$host
+		rdma dev set madsim$host netns ib$host
+		wait_for ip -n ib$host link show ib0
+		ip -n ib$host addr add 10.0.0.$host/24 dev ib0
+		ip -n ib$host link set ib0 up
+		ip netns add eth$host
+	done
+	ip link add eth0 netns eth1 mtu 9000 type veth peer eth0 netns eth2 mtu 9000
+	for host in 1 2; do
+		ip -n eth$host addr add 10.0.1.$host/24 dev eth0
+		ip -n eth$host link set eth0 up
+	done
+	wait_for ip netns exec ib1 busybox ping -c 1 -W 1 10.0.0.2
+	wait_for ip netns exec eth1 busybox ping -c 1 -W 1 10.0.1.2
+}
+
 build=$1 command=$2
 shift 2
 case $command in
@@ -122,6 +168,23 @@ ibsim)
 	ibsim -s -n -N 2048 -S 512 -P 16384 /run/topology >/run/ibsim.out 2>&1 &
 	sleep 4
 	sweep ibsim_subnet_manager ;;
+data)
+	samples=$1
+	modprobe ib_uverbs
+	insmod "$build/kernel/copy_cost.ko"
+	insmod "$MADSIM_MODULE" topology=star:3 devices=3 data=1
+	opensm -B -g "0x$(cut -d: -f5-8 /sys/class/infiniband/madsim0/ports/1/gids/0 | tr -d :)" \
+		-f /run/opensm.log >/run/opensm.out 2>&1
+	roce
+	wait_for grep -q ACTIVE /sys/class/infiniband/madsim2/ports/1/state
+	sleep 4
+	cat /sys/kernel/debug/copy_cost
+	"$build/verbs_bench" verbs "$samples" madsim madsim1 madsim2
+	"$build/verbs_bench" verbs "$samples" rxe rxe0 rxe0
+	rdma link delete rxe0
+	hosts
+	"$build/verbs_bench" tcp "$samples" madsim ib2 ib1 10.0.0.2
+	"$build/verbs_bench" tcp "$samples" rxe eth2 eth1 10.0.1.2 ;;
 cpus)
 	fabric topology=star:8 devices=8
 	exec "$build/umad_bench" cpus ;;
