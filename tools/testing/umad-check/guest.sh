@@ -4,16 +4,100 @@
 # umad-check in a guest with Soft-RoCE, as scripts/guest/inside/rdma sets it up, and a
 # simulated cable with opensm at one end, as if these were the host's adapters:
 #
-#	guest.sh FOLDER OTHER
+#	guest.sh FOLDER OTHER BUGS TEST ...
 #
 # FOLDER is what the Makefile of tools/infiniband/umad-check makes. OTHER is an
-# ib_umad module to exchange the loaded one with.
+# ib_umad module to exchange the loaded one with. BUGS is one that has bugs, which each
+# TEST, PROGRAM.TEST, has to find.
 
 umad_check=$1/umad-check
 other=$2
-. "$(dirname "$0")/lib.sh"
+bugs=$3
+finders=("${@:4}")
+. "$(dirname "$0")/../madsim/lib.sh"
 
-plan 33
+module=/sys/module/ib_umad
+
+# quick OPTION ...: without a report to keep
+quick()
+{
+	"$umad_check" -o "$tmp/quick" "$@"
+}
+
+# page PATTERN ...: what the last umad-check printed has such lines
+page()
+{
+	local pattern
+	for pattern; do
+		grep -Eq -- "$pattern" "$tmp/page" || {
+			cat "$tmp/page" "$tmp/progress"
+			sed -n '/what failed/,/^===/p' "$tmp/report"
+			echo "no line like $pattern"
+			return 1
+		}
+	done
+}
+
+# checks STATUS OPTION ...: it ends so; page() tells what it printed
+checks()
+{
+	local want=$1 status=0
+	shift
+	"$umad_check" -o "$tmp/report" "$@" >"$tmp/page" 2>"$tmp/progress" || status=$?
+	[ $status = "$want" ] || { page "status $want, not $status"; return 1; }
+}
+
+build_id()
+{
+	od -An -v -tx1 $module/notes/.note.gnu.build-id 2>/dev/null | tr -d ' \n'
+}
+
+# What an exchange has to leave as it was
+state()
+{
+	build_id
+	echo
+	grep -s . $module/parameters/* || true
+}
+
+open_devices()
+{
+	find /proc/[0-9]*/fd -lname '/dev/infiniband/*' 2>/dev/null
+}
+
+# as_before: the module, and nobody left who has it open
+as_before()
+{
+	diff "$tmp/before" <(state) && fails open_devices_of_any
+}
+
+open_devices_of_any()
+{
+	open_devices | grep .
+}
+
+# Have modprobe know the module that is loaded, as after an installation: ours has
+# come by insmod. What else the guest needs is loaded by now.
+install_module()
+{
+	local target
+
+	target=/lib/modules/$(uname -r)
+
+	rm -f /etc/modprobe.d/guest-umad.conf
+	[ "${UMAD_MODULE-}" ] || return 0
+	mkdir "$tmp/modules"
+	modprobe -n --show-depends ib_umad | awk '{ print $2 }' | grep -v ib_umad |
+		xargs cp -t "$tmp/modules"
+	cp "$UMAD_MODULE" "$tmp/modules/"
+	rm "$target"
+	mkdir "$target"
+	cp "$tmp/modules"/* "$target/"
+	touch "$target/modules.order" "$target/modules.builtin" "$target/modules.builtin.modinfo"
+	depmod
+}
+
+plan 34
 
 load topology=pair || bail "cannot load ib_madsim"
 sm_start sm madsim0
@@ -107,6 +191,21 @@ broken()
 	as_before
 }
 check "one that does not load" broken
+
+# Of each TEST one variant at least, and no other program
+finds_bugs()
+{
+	local test
+	checks 1 -p rxe0 -t poll -t agent -t send --switch-module "$bugs"
+	as_before
+	sed -n '/what failed/,/^===.*all$/{/^[ =]/d; s/^\([a-z]*\)\..*\./\1./p}' "$tmp/report" |
+		sort -u | tee "$tmp/failed"
+	for test in "${finders[@]}"; do
+		grep -qx "$test" "$tmp/failed"
+	done
+	fails grep -v '^agent\.\|^send\.' "$tmp/failed"
+}
+check "bugs are found, and nothing else" finds_bugs
 
 # interrupted SIGNAL TARGET: while tests run on another module
 interrupted()
