@@ -81,7 +81,8 @@ class Run:
 
     @property
     def log(self):
-        return os.path.basename(self.name).replace(":", "-")
+        # An argument may be a long list, and a file name has 255 bytes at most
+        return os.path.basename(self.name).replace(":", "-")[:100]
 
 
 def suites():
