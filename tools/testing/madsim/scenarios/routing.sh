@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 15
+plan 16
 
 # A ring of six switches with a host each: the shortest ways are a credit loop
 ring()
@@ -38,6 +38,7 @@ ring_fabric()
 {
 	load topology=none
 	"$madsim_load" -n ring -d 2 "$tmp/ring"
+	cat $configfs/ring/S0/guid >"$tmp/roots"
 }
 fat_tree()
 {
@@ -46,7 +47,7 @@ fat_tree()
 
 # routed ENGINE FABRIC HOSTS PROMISE JUDGE ...: what walk.awk says of the tables of a
 # fabric that had none before, of the ways between hosts. What the engine calls itself is
-# in the log: it has not made room for another one.
+# in the log: it has not made room for another one. roots may be a file for root_guid_file.
 routed()
 {
 	local engine=$1 device
@@ -54,6 +55,7 @@ routed()
 	trap 'set +e; sm_end sm; "$madsim_load" -r ring 2>/dev/null; unload' EXIT
 	device=$(devices | head -n 1)
 	SM_MORE="routing_engine $engine
+	${roots:+root_guid_file $roots}
 	log_flags 0x07" sm_start sm "$device"
 	until_true 60 walk "$device" "[0-9]+ LIDs, $(($3 * $3)) ways" -v hosts=1
 	until_true 10 grep "[ :]$engine tables configured" "$tmp/sm.log"
@@ -89,6 +91,9 @@ for engine in dfsssp lash; do
 	check "$engine: no credit loop in a ring" \
 		routed $engine ring_fabric 6 acyclic says ways
 done
+# A ring has no top that updn could find by itself
+roots=$tmp/roots check "updn: no credit loop in a ring with a root" \
+	routed updn ring_fabric 6 acyclic says ways
 check "minhop: there is one, which shows that it would be seen" \
 	routed minhop ring_fabric 6 acyclic refuses "a credit loop"
 check "a table with a wrong entry would be seen, too" \
