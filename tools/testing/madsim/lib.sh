@@ -227,9 +227,8 @@ sm_end()
 {
 	local pid
 	pid=$(cat "$tmp/$1.pid")
-	kill "-${2:-TERM}" "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-	return 0
+	kill "-${2:-TERM}" "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
 }
 
 sm_log_clean()
