@@ -22,30 +22,25 @@ until_true()
 	done
 }
 
-# load_umad WHICH: the umad module called "ours" (build/RELEASE/ib_umad.ko),
-# "reference" (the distribution's) or "fixed" (that with our fixes, of
-# scripts/kernel/fixed), "none", not even one that loads itself, or "builtin". Only the
-# one that was asked for comes in, whoever asks the kernel. "fixed-core" is fixed with
-# such an ib_core, where none is loaded yet.
+# load_umad WHICH: the umad module called "ours" (build/RELEASE/ib_umad.ko) or
+# "reference" (the kernel's), "none", not even one that loads itself, or "builtin". Only
+# the one that was asked for comes in, whoever asks the kernel.
 load_umad()
 {
 	local ko=$top/build/$(uname -r)/ib_umad.ko
 
-	[[ $1 != fixed* ]] || ko=${ko%/*}/fixed/ib_umad.ko
-
 	[ "$1" = reference ] ||
 		echo "install ib_umad /bin/false" >/etc/modprobe.d/guest-umad.conf
 	case $1 in
-	ours|fixed|fixed-core)
+	ours)
 		[ -f "$ko" ] || die "$ko is not built; run make for this kernel"
-		[ "$1" != fixed-core ] || insmod "${ko%/*}/ib_core.ko"
 		modprobe ib_core
 		insmod "$ko"
 		# For who asks modinfo, which knows the distribution's file only
 		export UMAD_MODULE=$ko ;;
 	reference)	modprobe ib_umad ;;
 	none|builtin)	;;
-	*)		die "'$1': not one of ours, reference, fixed, fixed-core, none, builtin" ;;
+	*)		die "'$1': not one of ours, reference, none, builtin" ;;
 	esac
 }
 
