@@ -14,8 +14,8 @@ kunit_suites()
 		"$top"/drivers/infiniband/*/*/*_kunit.c
 }
 
-# test_kind TEST: prints whose program it is: kunit, madsim, scenarios or selftests;
-# fails if there is no such program
+# test_kind TEST: prints whose program it is: kunit, madsim, scenarios, ulps or
+# selftests; fails if there is no such program
 test_kind()
 {
 	local program=${1%%.*}
@@ -28,6 +28,8 @@ test_kind()
 		echo madsim
 	elif [ -e "$madsim_tests/scenarios/$program.sh" ]; then
 		echo scenarios
+	elif [ -e "$madsim_tests/ulps/$program.sh" ]; then
+		echo ulps
 	elif [ -e "$selftests/${program%_32}.c" ] || [ -e "$selftests/$program.sh" ]; then
 		echo selftests
 	else
@@ -40,7 +42,7 @@ test_programs()
 {
 	local name
 
-	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/{,scenarios/}*.sh \
+	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/{,scenarios/,ulps/}*.sh \
 			$(kunit_suites); do
 		name=${name##*/}
 		name=${name%.*}

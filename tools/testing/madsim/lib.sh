@@ -238,6 +238,51 @@ sm_log_clean()
 	fi
 }
 
+# Addresses for the interfaces of two devices. Each reaches the other one by its own, and
+# not by the loopback interface: some of the kernel's clients and servers are for the first
+# network namespace only, and so both ends are in one.
+two_ends()
+{
+	local setting which
+	for setting in accept_local=1 rp_filter=0 arp_ignore=1; do
+		for which in all ib0 ib1; do
+			put "/proc/sys/net/ipv4/conf/$which/${setting%=*}" "${setting#*=}"
+		done
+	done
+	ip addr add 10.0.0.1/24 dev ib0
+	ip addr add 10.0.0.2/24 dev ib1
+	ip link set ib0 up
+	ip link set ib1 up
+	# Rules stay when devices go, and so those of a test before
+	if ! ip rule | grep -q "lookup 101"; then
+		ip rule add pref 10 iif lo to 10.0.0.2 lookup 100
+		ip rule add pref 11 iif lo to 10.0.0.1 lookup 101
+		ip rule add pref 100 lookup local
+		ip rule del pref 0
+	fi
+	ip route add 10.0.0.2 dev ib0 src 10.0.0.1 table 100
+	ip route add 10.0.0.1 dev ib1 src 10.0.0.2 table 101
+	until_true 30 busybox ping -q -c 1 -W 1 10.0.0.2
+}
+
+# same SIZE: what was written to the file system at $tmp/disk is what is read, and not from
+# the page cache. mount_disk mounts it
+same()
+{
+	head -c "$1" /dev/urandom >"$tmp/written"
+	cp "$tmp/written" "$tmp/disk/file"
+	umount "$tmp/disk"
+	put /proc/sys/vm/drop_caches 3
+	mount_disk
+	cmp "$tmp/written" "$tmp/disk/file"
+}
+
+# How many words madsim0 has sent
+sent()
+{
+	cat /sys/class/infiniband/madsim0/ports/1/counters/port_xmit_data
+}
+
 # Undoes what there is to undo, and keeps the status of who ends
 at_end()
 {

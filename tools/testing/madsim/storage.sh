@@ -32,28 +32,6 @@ leave()
 }
 trap leave EXIT
 
-# Each to the other by its own interface, and not by the loopback one
-addresses()
-{
-	local setting
-	for setting in accept_local=1 rp_filter=0 arp_ignore=1; do
-		for which in all ib0 ib1; do
-			put "/proc/sys/net/ipv4/conf/$which/${setting%=*}" "${setting#*=}"
-		done
-	done
-	ip addr add 10.0.0.1/24 dev ib0
-	ip addr add 10.0.0.2/24 dev ib1
-	ip link set ib0 up
-	ip link set ib1 up
-	ip rule add pref 10 iif lo to 10.0.0.2 lookup 100
-	ip rule add pref 11 iif lo to 10.0.0.1 lookup 101
-	ip rule add pref 100 lookup local
-	ip rule del pref 0
-	ip route add 10.0.0.2 dev ib0 src 10.0.0.1 table 100
-	ip route add 10.0.0.1 dev ib1 src 10.0.0.2 table 101
-	until_true 30 busybox ping -q -c 1 -W 1 10.0.0.2
-}
-
 serve()
 {
 	truncate -s 64M "$tmp/image"
@@ -77,6 +55,11 @@ disk()
 	ls -d /sys/class/nvme/nvme*/nvme*n1 2>/dev/null | sed 's|.*/|/dev/|; s/c[0-9]*n/n/'
 }
 
+mount_disk()
+{
+	mount "$(disk)" "$tmp/disk"
+}
+
 connect()
 {
 	put /dev/nvme-fabrics \
@@ -92,32 +75,16 @@ disconnect()
 	done
 }
 
-# same SIZE: what was written is what is read, from the disk and not from the page cache
-same()
-{
-	head -c "$1" /dev/urandom >"$tmp/written"
-	cp "$tmp/written" "$tmp/disk/file"
-	umount "$tmp/disk"
-	put /proc/sys/vm/drop_caches 3
-	mount "$(disk)" "$tmp/disk"
-	cmp "$tmp/written" "$tmp/disk/file"
-}
-
-sent()
-{
-	cat /sys/class/infiniband/madsim0/ports/1/counters/port_xmit_data
-}
-
 load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
 sm_start first madsim0
 check "a subnet manager" until_true 30 active 2
-check "addresses" addresses
+check "addresses" two_ends
 check "a target" serve
 check "connect" connect
 check "make a file system" eval '
 	mkfs.ext4 -q "$(disk)"
 	mkdir "$tmp/disk"
-	mount "$(disk)" "$tmp/disk"'
+	mount_disk'
 before=$(sent)
 check "what is written can be read" same 12M
 check "the fabric has carried it" eval '
