@@ -4,7 +4,7 @@
 # A cluster at work, over ib_madsim and a umad module: IPoIB, MPI, and a disk of another
 # host, while a cable is pulled. Run by scripts/demo in a guest:
 #
-#	data.sh DIRECTORY	where the MPI program is, and opensm's log goes
+#	data.sh DIRECTORY	where opensm's log goes
 #
 # Every step is checked: what does not come out as told ends the demo.
 
@@ -71,10 +71,10 @@ allreduce()
 {
 	local list
 	list=$(tr ' ' , <<<"$computers")
-	show $here/in-host h1 mpirun --mca plm_rsh_agent "$PWD/$here/in-host" \
-		--mca mpi_yield_when_idle 1 --mca pml ucx -x UCX_LOG_LEVEL=info --host "$list" "$out/allreduce" |
-		tee /tmp/allreduce | grep --line-buffered -v 'UCX  INFO'
-	grep -q '^   8 processes, 0 wrong sums$' /tmp/allreduce || fail "that is not right"
+	show $here/in-host h1 mpirun.openmpi --mca plm_rsh_agent "$PWD/$here/in-host" \
+		--mca mpi_yield_when_idle 1 --mca pml ucx -x UCX_LOG_LEVEL=info --host "$list" /tmp/allreduce |
+		tee /tmp/sums | grep --line-buffered -v 'UCX  INFO'
+	grep -q '^   8 processes, 0 wrong sums$' /tmp/sums || fail "that is not right"
 }
 
 interface_of()
@@ -157,10 +157,11 @@ way=$(route h1 h8)
 [ "$(wc -l <<<"$way")" = 3 ] || fail "that are not three switches"
 
 say "4. MPI: eight hosts add up, by RC queue pairs. UCX finds the devices by itself"
+mpicc.openmpi -O2 -Wall -Wextra -Werror -o /tmp/allreduce $here/allreduce.c
 before=$(upwards)
 allreduce
-grep -o 'tag(rc_verbs/madsim[^)]*)' /tmp/allreduce | sort | uniq -c | sed 's/^/   UCX: /'
-grep -q 'tag(rc_verbs/madsim' /tmp/allreduce || fail "UCX has taken another transport"
+grep -o 'tag(rc_verbs/madsim[^)]*)' /tmp/sums | sort | uniq -c | sed 's/^/   UCX: /'
+grep -q 'tag(rc_verbs/madsim' /tmp/sums || fail "UCX has taken another transport"
 after=$(upwards)
 echo "   perfquery: leaf1 has sent $((after - before)) words to the spine switches meanwhile"
 # What h1 and h2 have is as long as the largest message when it gets to the others
@@ -170,6 +171,10 @@ say "5. A disk of the host disks: NVMe over Fabrics, by the kernel's own target 
 modprobe -a nvmet-rdma nvme-rdma loop ext4
 route_between
 serve_disk
+# As its installation does, which a layer of a guest has not seen
+mkdir -p /etc/nvme
+nvme gen-hostnqn >/etc/nvme/hostnqn
+sed 's/.*uuid://' /etc/nvme/hostnqn >/etc/nvme/hostid
 show nvme connect -t rdma -a $disks_address -s 4420 -n disk --host-traddr=198.18.0.1
 wait_for "the disk is there" disk_is_there
 show nvme list

@@ -6,6 +6,8 @@
 set -eu
 insmod "$MADSIM_MODULE" topology=none
 mount -t configfs none /sys/kernel/config 2>/dev/null || true
+# Layers have no alternatives of Debian, which an installation has
+command -v mpirun >/dev/null || ln -s mpirun.openmpi /usr/bin/mpirun
 export PATH=$PWD/tools/infiniband/madsim-load:$PATH
 cd /root
 sh -ex "$1"
