@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Follow packets by the tables of the switches: what ibnetdiscover printed, then what
-# dump_fts -n did, then the SLs of paths:
+# dump_fts -n and dump_fts -n -M did, then the SLs of paths:
 #
-#	awk [-v hosts=1] [-v shortest=1] [-v acyclic=1] -f walk.awk NET LFTS [SLS]
+#	awk [-v hosts=1] [-v shortest=1] [-v acyclic=1] [-v members=LIST] -f walk.awk \
+#		NET LFTS [MFTS] [SLS]
 #
-# Says what is wrong, and in the last line "N LIDs, M ways". Fails if
-# something is.
+# Says what is wrong, and in the last line "N LIDs, M ways", with members ", C copies".
+# Fails if something is.
 #
 # LIDs: each port has one, aligned to its LMC, and no two ranges overlap.
 # Ways: from each host and switch to each LID there is one, and it ends there.
@@ -14,6 +15,8 @@
 #	shortest: none has more hops than the shortest that there is
 #	acyclic: the links of the ways between hosts do not wait for one another, in a
 #	circle. SLS has lines "SLID DLID SL": each SL has virtual lanes of its own
+# Copies: members has words "MLID:LID". Whichever member sends to its group, each other
+#	one gets one copy, and nobody else does.
 
 function hex(text,    n, i)
 {
@@ -78,9 +81,23 @@ file == 1 && /^\[/ {
 }
 
 # What dump_fts says of which switch
-file > 1 && /^Unicast / {
+file > 1 && /^(Unicast|Multicast) / {
 	match($0, / guid 0x[0-9a-f]+/)
 	table = switch_of[substr($0, RSTART + 8, RLENGTH - 8)]
+	multicast = $1 == "Multicast"
+	next
+}
+
+# Four digits for sixteen ports, those from 0 first
+file > 1 && multicast && /^0x/ {
+	for (i = 0; 4 * i < length($2); i++) {
+		mask = hex("0x" substr($2, 4 * i + 1, 4))
+		for (bit = 0; mask; bit++) {
+			if (mask % 2)
+				copies_to[table, $1] = copies_to[table, $1] " " (16 * i + bit)
+			mask = int(mask / 2)
+		}
+	}
 	next
 }
 
@@ -180,6 +197,37 @@ function distances(from, dist,    queue, head, tail, node, i, n, word)
 	}
 }
 
+# What a member sends to its group
+function flood(from, mlid,    queue, head, tail, at, got, i, n, word, port)
+{
+	queue[tail = 1] = peer[from]
+	for (head = 1; head <= tail; head++) {
+		at = queue[head]
+		if (nodes[node_of(at)] == "Ca") {
+			got[at]++
+			continue
+		}
+		if (tail > 10000)
+			return wrong(mlid " goes round and round, from " from)
+		n = split(copies_to[node_of(at), mlid], word, " ")
+		for (i = 1; i <= n; i++) {
+			port = node_of(at) "[" word[i] "]"
+			if (port != at && port in peer)
+				queue[++tail] = peer[port]
+		}
+	}
+	for (i in group) {
+		if (i == from)
+			continue
+		if (got[i] != 1)
+			wrong(mlid ": " i " gets " got[i] + 0 " copies of what " from " sends")
+		copies++
+	}
+	for (i in got)
+		if (!(i in group))
+			wrong(mlid ": " i " is no member, and gets what " from " sends")
+}
+
 # Take away what waits for nobody, until nothing is left, or a circle
 function circle(    channel, n, i, word, queue, head, tail, left)
 {
@@ -230,6 +278,21 @@ END {
 	if (acyclic)
 		circle()
 
-	print lid_count + 0 " LIDs, " ways + 0 " ways"
+	n = split(members, word, " ")
+	for (i = 1; i <= n; i++) {
+		split(word[i], part, ":")
+		if (!(part[2] in owner))
+			wrong("nobody has LID " part[2])
+		groups[part[1]] = groups[part[1]] " " owner[part[2]]
+	}
+	for (mlid in groups) {
+		split("", group)
+		n = split(groups[mlid], word, " ")
+		for (i = 1; i <= n; i++)
+			group[word[i]]
+		for (i = 1; i <= n; i++)
+			flood(word[i], mlid)
+	}
+	print lid_count + 0 " LIDs, " ways + 0 " ways" (members ? ", " copies + 0 " copies" : "")
 	exit errors > 0
 }

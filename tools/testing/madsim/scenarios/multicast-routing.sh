@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# opensm's multicast trees: what any member sends reaches each other one once, and nobody
+# else, also when cables and hosts have gone and come.
+
+. "$(dirname "$0")/lib.sh"
+
+with_ipoib
+plan 9
+
+load topology=fattree:4 devices=16 data=1 || bail "cannot load ib_madsim"
+group=239.1.2.3
+host=$(cat /sys/class/infiniband/madsim7/node_name)
+
+sm_start sm madsim0
+check "all ports become active" until_true 60 active 16
+interfaces || bail "not every device has a network interface"
+for device in $(devices); do
+	[ "$device" = madsim5 ] || join "$device" $group
+done
+check "15 of 16 hosts are members: 210 copies" until_true 60 multicast "36 LIDs, 1296 ways"
+
+# planted: a switch that sends one copy less, one that sends one more, and all that send to
+# all their ports
+planted()
+{
+	local all mlid
+	all=$(members | xargs) mlid=$(mlid $group)
+	refuses "gets 0 copies" walk madsim0 ".*" -v members="$all $mlid:$(lid madsim5)"
+	refuses "is no member" walk madsim0 ".*" -v members="${all#* }"
+	sed -i "/^$mlid /d; s/^Multicast .*/&\n$mlid fffe/" "$tmp/mfts"
+	refuses "$mlid goes round and round" awk -v members="$all" \
+		-f "$here/scenarios/walk.awk" "$tmp/net" "$tmp/lfts" "$tmp/mfts"
+}
+check "a copy too few, too many, and a loop would be seen" planted
+
+# One of the two cables up of a leaf is in the tree
+for port in 3 4; do
+	fault S1 $port link down
+	check "without cable $port of a leaf" until_true 60 multicast "36 LIDs, 1296 ways"
+	fault S1 $port link up
+done
+check "with all cables" until_true 60 multicast "36 LIDs, 1296 ways"
+
+gone()
+{
+	fault "$host" 1 link down
+	unset "member[madsim7/$group]"
+	until_true 60 multicast "35 LIDs, 1225 ways"
+}
+check "a host that is gone is no member" gone
+check "when it is there again, it is one" eval '
+	fault "$host" 1 link up
+	until_true 60 multicast "36 LIDs, 1296 ways"'
+sm_end sm
+modprobe -qr ib_ipoib
+check "unload" until_true 10 unload
+
+finish
