@@ -134,7 +134,7 @@ same_file()
 }
 
 say "1. A cluster is plugged together of $here/cluster.topo: two levels of switches"
-insmod "$MADSIM_MODULE" topology=none
+insmod "$MADSIM_MODULE"
 mount -t configfs none /sys/kernel/config 2>/dev/null || true
 show tools/infiniband/madsim-load/madsim-load --hosts -n cluster -d 10 -K login -K disks \
 	$here/cluster.topo

@@ -4,7 +4,7 @@
 # In a guest: run the commands of the page for newcomers: page.sh FILE
 
 set -eu
-insmod "$MADSIM_MODULE" topology=none
+insmod "$MADSIM_MODULE"
 mount -t configfs none /sys/kernel/config 2>/dev/null || true
 # Layers have no alternatives of Debian, which an installation has
 command -v mpirun >/dev/null || ln -s mpirun.openmpi /usr/bin/mpirun

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 28
+plan 30
 
 # sees DEVICE CAS SWITCHES: that is what ibnetdiscover finds from there
 sees()
@@ -30,7 +30,10 @@ swept()
 	sm_log_clean once
 }
 
-check "without parameters: a small star" load
+check "without parameters: no fabric" eval 'load; fails ls -d "$configfs"/*; [ -z "$(devices)" ]'
+check "without parameters: unload" unload
+
+check "star: load" load topology=star
 check "star: four devices" count_devices 4
 check "star: links train" state_is madsim0 1 INIT
 check "star: opensm without an error" swept madsim0

@@ -82,7 +82,7 @@ reload()
 }
 check "load and unload, 10 times" reload
 check "and it still works" eval '
-	load
+	load topology=star
 	says "NodeType:\.*Switch" smpquery -C madsim0 -P 1 -D nodeinfo 0,1
 	unload'
 

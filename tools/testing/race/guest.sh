@@ -37,7 +37,7 @@ case $which in
 kcsan)
 	ktap_plan 6
 	# With all of its accesses watched, madsim would get most watchpoints
-	insmod "$3" topology=none
+	insmod "$3"
 	mountpoint -q /sys/kernel/config ||
 		mount -t configfs none /sys/kernel/config
 	# What is done once in the life of a device or a descriptor has to be

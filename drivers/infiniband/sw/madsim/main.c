@@ -7,10 +7,10 @@
 
 #include "madsim.h"
 
-static char *topology = "star";
+static char *topology = "none";
 module_param(topology, charp, 0444);
 MODULE_PARM_DESC(topology,
-		 "fabric to start with: none, pair, star[:hosts], fattree[:radix] (default star)");
+		 "fabric to start with: none, pair, star[:hosts], fattree[:radix] (default none)");
 
 static unsigned int devices = 4;
 module_param(devices, uint, 0444);

@@ -99,10 +99,10 @@ make_devices()
 	if [ ! -d /sys/module/ib_madsim ]; then
 		if [ "${MADSIM_MODULE-}" ]; then
 			modprobe -q configfs
-			insmod "$MADSIM_MODULE" topology=none ||
+			insmod "$MADSIM_MODULE" ||
 				die "cannot load $MADSIM_MODULE"
 		else
-			modprobe -q ib_madsim topology=none ||
+			modprobe -q ib_madsim ||
 				echo "# no ib_madsim: nothing is tested on QP0"
 		fi
 	fi
