@@ -117,9 +117,10 @@ class Side:
     def silent(self):
         assert self.cq.poll(1)[0] == 0
 
-    def told(self):
-        """Whether there was an event of the completion queue, which is taken"""
-        if not select.select([self.fd], [], [], 0)[0]:
+    def told(self, seconds=0):
+        """Whether there was an event of the completion queue, which is taken. Who posts
+        to a connected queue pair finds it at once"""
+        if not select.select([self.fd], [], [], seconds)[0]:
             return False
         self.channel.get_cq_event(self.cq)
         return True
@@ -369,7 +370,7 @@ def cq_events():
     assert after(e.IBV_SEND_SIGNALED)
     b.cq.req_notify(True)
     b.turn(e.IBV_QPS_ERR)
-    assert b.told()
+    assert b.told(20)
 
 
 def cq_purged():

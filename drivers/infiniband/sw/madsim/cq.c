@@ -14,6 +14,22 @@ static struct madsim_cq *to_madsim_cq(struct ib_cq *ibcq)
 	return container_of(ibcq, struct madsim_cq, ibcq);
 }
 
+static struct madsim_fabric *madsim_cq_fabric(const struct ib_cq *ibcq)
+{
+	return to_madsim_dev(ibcq->device)->node->fabric;
+}
+
+/* Tell the owner as the interrupt of an adapter would: it may post, or poll */
+static void madsim_cq_notify(struct tasklet_struct *notify)
+{
+	struct madsim_cq *cq = container_of(notify, struct madsim_cq, notify);
+	struct ib_cq *ibcq = &cq->ibcq;
+
+	lockdep_assert_not_held(&madsim_cq_fabric(ibcq)->lock);
+
+	ibcq->comp_handler(ibcq, ibcq->cq_context);
+}
+
 static int madsim_create_cq(struct ib_cq *ibcq,
 			    const struct ib_cq_init_attr *attr,
 			    struct uverbs_attr_bundle *attrs)
@@ -34,6 +50,7 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 		return -ENOMEM;
 	cq->size = attr->cqe;
 	spin_lock_init(&cq->lock);
+	tasklet_setup(&cq->notify, madsim_cq_notify);
 	madsim_events_init(&cq->events, &event, ibcq->event_handler,
 			   ibcq->cq_context);
 	ibcq->cqe = attr->cqe;
@@ -45,6 +62,7 @@ static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 
 	madsim_events_end(&cq->events);
+	tasklet_kill(&cq->notify);
 	kvfree(cq->ring);
 	return 0;
 }
@@ -97,9 +115,9 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq,
  * @solicited: the sender has asked for an event at the receiver
  *
  * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and
- * with it the CQ. So the handlers can only queue work, as in the interrupt of
- * an adapter. Those of the core do no more than that, whatever context they
- * poll in; a client of its own CQs schedules NAPI or a tasklet.
+ * with it the CQ. The handler of an owner may need fabric->lock, or a lock that the
+ * owner holds while it posts, so it is called later. What the core polls itself has
+ * an array for that, and handlers that do no more than queue work.
  *
  * Context: any.
  */
@@ -122,8 +140,10 @@ void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
 		cq->armed = 0;
 	spin_unlock_irqrestore(&cq->lock, flags);
 
-	if (notify)
+	if (notify && ibcq->wc)
 		ibcq->comp_handler(ibcq, ibcq->cq_context);
+	else if (notify)
+		tasklet_schedule(&cq->notify);
 	/* What is full is broken, and tells so once */
 	if (overflow)
 		madsim_event(&cq->events, IB_EVENT_CQ_ERR);

@@ -277,9 +277,12 @@ static void madsim_rc_run(struct madsim_qp *qp, unsigned int packets)
 	bool more;
 
 	do {
+		/* Who is to be told of completions is told here, not by another thread */
+		local_bh_disable();
 		spin_lock_irq(&fabric->lock);
 		more = madsim_rc_step(qp);
 		spin_unlock_irq(&fabric->lock);
+		local_bh_enable();
 		cond_resched();
 	} while (more && --packets);
 

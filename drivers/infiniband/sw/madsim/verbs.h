@@ -7,6 +7,8 @@
 #ifndef MADSIM_VERBS_H
 #define MADSIM_VERBS_H
 
+#include <linux/interrupt.h>
+
 #include "madsim.h"
 
 /* Bounds of what clients may have, of each device */
@@ -41,6 +43,7 @@ struct madsim_events {
  * struct madsim_cq - a completion queue
  * @ibcq:	the core's part
  * @events:	of it
+ * @notify:	calls its owner's handler
  * @lock:	protects the rest
  * @armed:	which completions call the handler, once: a mask of IB_CQ_SOLICITED
  *		and IB_CQ_NEXT_COMP
@@ -55,6 +58,7 @@ struct madsim_events {
 struct madsim_cq {
 	struct ib_cq ibcq;
 	struct madsim_events events;
+	struct tasklet_struct notify;
 	spinlock_t lock;	/* innermost */
 	u8 armed;
 	bool broken;
