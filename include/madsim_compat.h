@@ -48,9 +48,12 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 			   u64 virt_addr, int access, struct ib_udata *udata)
 #endif
 
-/* ib_umem_get() had no such name */
+/* ib_umem_get() and resize_cq() had no such names */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
 #define ib_umem_get_va ib_umem_get
+#define resize_user_cq resize_cq
+#define madsim_resize_cq(ibcq_, cqe_, udata_) \
+	madsim_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 #endif
 
 /* The old name is there for longer than the new one has been */

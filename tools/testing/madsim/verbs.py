@@ -334,7 +334,48 @@ def srq_shared():
     event.ack()
     assert b.srq.query().srq_limit == 0
     refused(errno.EINVAL, b.srq.modify, SrqAttr(srq_limit=9), e.IBV_SRQ_LIMIT)
-    refused(errno.EOPNOTSUPP, b.srq.modify, SrqAttr(max_wr=4), e.IBV_SRQ_MAX_WR)
+    refused(errno.EOPNOTSUPP, b.srq.modify, SrqAttr(max_wr=4), 4)
+
+
+def resized():
+    """queues that become longer and shorter, with what is in them"""
+    a = Side(sys.argv[1], e.IBV_QPT_UD, srq=True, cqe=9)
+    a.connect(a)
+
+    def srq(count, mask=e.IBV_SRQ_MAX_WR, limit=0):
+        a.srq.modify(SrqAttr(max_wr=count, srq_limit=limit), mask)
+
+    # So that neither ring begins at its first entry
+    for _ in range(5):
+        a.receive(a.sge(64), wr_id=5)
+        a.send(a.sge(8), to=a)
+        a.completes(0, 0)
+    for number in range(4):
+        a.receive(a.sge(64), wr_id=number)
+    most = a.ctx.query_device()
+    for count in 0, 3, most.max_srq_wr + 1:
+        refused(errno.EINVAL, srq, count)
+    refused(errno.EINVAL, srq, 4, e.IBV_SRQ_MAX_WR | e.IBV_SRQ_LIMIT, 5)
+    srq(4)
+    refused(errno.ENOMEM, a.receive, a.sge(64))
+    srq(6, e.IBV_SRQ_MAX_WR | e.IBV_SRQ_LIMIT, 5)
+    refused(errno.EINVAL, srq, 4)
+    assert a.srq.query().max_wr == 6
+    for number in 4, 5:
+        a.receive(a.sge(64), wr_id=number)
+    refused(errno.ENOMEM, a.receive, a.sge(64))
+    for _ in range(4):
+        a.send(a.sge(8), to=a)
+    for count in 0, 7, most.max_cqe + 1:
+        refused(errno.EINVAL, a.cq.resize, count)
+    a.cq.resize(8)
+    a.cq.resize(12)
+    assert a.cq.cqe == 12
+    for _ in range(2):
+        a.send(a.sge(8), to=a)
+    done = a.completions(12)
+    assert all(wc.status == 0 for wc in done)
+    assert [wc.wr_id for wc in done if wc.opcode & e.IBV_WC_RECV] == [*range(6)]
 
 
 def srq_last():
@@ -753,7 +794,7 @@ def uc_access():
 
 CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last, cq_events,
-         cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn, rc_wrong_mtu,
+         resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn, rc_wrong_mtu,
          rc_atomic, rc_imm, rc_drained, rc_reset, rc_empty, rc_access, rc_deregistered,
          rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_timer, rc_group, rc_flush,
          rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]

@@ -72,6 +72,36 @@ static struct ib_wc *madsim_cq_entry(struct madsim_cq *cq, u32 offset)
 	return &cq->ring[madsim_ring_at(cq->head, offset, cq->size)];
 }
 
+static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
+			    struct ib_udata *udata)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	struct ib_wc *ring;
+	int ret = 0;
+	u32 i;
+
+	if (!cqe || cqe > MADSIM_MAX_CQE)
+		return -EINVAL;
+	ring = kvzalloc_objs(*ring, cqe, GFP_KERNEL_ACCOUNT);
+	if (!ring)
+		return -ENOMEM;
+
+	spin_lock_irq(&cq->lock);
+	if (cq->count > cqe) {
+		ret = -EINVAL;
+	} else {
+		for (i = 0; i < cq->count; i++)
+			ring[i] = *madsim_cq_entry(cq, i);
+		swap(ring, cq->ring);
+		cq->head = 0;
+		cq->size = cqe;
+		ibcq->cqe = cqe;
+	}
+	spin_unlock_irq(&cq->lock);
+	kvfree(ring);
+	return ret;
+}
+
 static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
@@ -213,6 +243,7 @@ const struct ib_device_ops madsim_cq_ops = {
 	.destroy_cq = madsim_destroy_cq,
 	.poll_cq = madsim_poll_cq,
 	.req_notify_cq = madsim_req_notify_cq,
+	.resize_user_cq = madsim_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, madsim_cq, ibcq),
 };

@@ -157,30 +157,57 @@ static int madsim_create_srq(struct ib_srq *ibsrq,
 	return madsim_rq_init(&srq->rq, attr->max_wr, attr->max_sge);
 }
 
+/* Have the buffers of a queue in another one, which is empty, and that be the queue */
+static void madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to)
+{
+	struct madsim_rwqe *rwqe;
+
+	while ((rwqe = madsim_rq_next(rq)))
+		memcpy(madsim_rwqe_at(to, to->count++), rwqe, rq->rwqe_size);
+	swap(*rq, *to);
+}
+
 static int madsim_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 			     enum ib_srq_attr_mask mask,
 			     struct ib_udata *udata)
 {
 	struct madsim_srq *srq = to_madsim_srq(ibsrq);
+	bool resize = mask & IB_SRQ_MAX_WR;
+	struct madsim_rq rq = {};
+	u32 size, limit;
+	int ret = 0;
 
-	if (mask & ~IB_SRQ_LIMIT)
+	if (mask & ~(IB_SRQ_LIMIT | IB_SRQ_MAX_WR))
 		return -EOPNOTSUPP;
-	if (attr->srq_limit > srq->rq.size)
+	if (resize && (!attr->max_wr || attr->max_wr > MADSIM_MAX_WR))
 		return -EINVAL;
+	if (resize)
+		ret = madsim_rq_init(&rq, attr->max_wr, srq->rq.max_sge);
+	if (ret)
+		return ret;
+
 	spin_lock_irq(&srq->lock);
-	if (mask & IB_SRQ_LIMIT)
-		srq->limit = attr->srq_limit;
+	size = resize ? attr->max_wr : srq->rq.size;
+	limit = mask & IB_SRQ_LIMIT ? attr->srq_limit : srq->limit;
+	if (limit > size || srq->rq.count > size) {
+		ret = -EINVAL;
+	} else {
+		srq->limit = limit;
+		if (resize)
+			madsim_rq_move(&srq->rq, &rq);
+	}
 	spin_unlock_irq(&srq->lock);
-	return 0;
+	madsim_rq_free(&rq);
+	return ret;
 }
 
 static int madsim_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
 	struct madsim_srq *srq = to_madsim_srq(ibsrq);
 
-	attr->max_wr = srq->rq.size;
 	attr->max_sge = srq->rq.max_sge;
 	spin_lock_irq(&srq->lock);
+	attr->max_wr = srq->rq.size;
 	attr->srq_limit = srq->limit;
 	spin_unlock_irq(&srq->lock);
 	return 0;

@@ -52,7 +52,7 @@ struct madsim_events {
  * @done:	how many of them are dealt with: who took them has come back
  * @head:	oldest entry
  * @count:	number of entries
- * @size:	immutable
+ * @size:	how many there is room for
  * @ring:	the entries
  */
 struct madsim_cq {
@@ -86,10 +86,10 @@ struct madsim_rwqe {
  * struct madsim_rq - buffers that were posted; the lock of whose they are
  * @head:	the oldest
  * @count:	how many there are
- * @size:	immutable, as all below
- * @max_sge:	pieces of each
+ * @size:	how many there is room for; immutable unless it is shared
+ * @max_sge:	immutable, as all below; pieces of each
  * @rwqe_size:	of an entry of @ring, in bytes
- * @ring:	the buffers
+ * @ring:	the buffers; as @size
  */
 struct madsim_rq {
 	u32 head;
