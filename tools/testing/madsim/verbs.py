@@ -792,6 +792,73 @@ def uc_access():
     assert b.state() == e.IBV_QPS_RTS
 
 
+class Faults:
+    """Allocations of ib_madsim, or for it, and its copies from programs, that fail"""
+
+    def __init__(self):
+        module, = (line.split() for line in open("/proc/modules")
+                   if line.startswith("ib_madsim "))
+        start = int(module[5], 16)
+        for kind in "failslab", "fail_page_alloc", "fail_usercopy":
+            for attribute, value in (
+                    ("verbose", 0), ("ignore-gfp-wait", "N"), ("min-order", 0),
+                    ("stacktrace-depth", 32), ("require-start", hex(start)),
+                    ("require-end", hex(start + int(module[1])))):
+                path = f"/sys/kernel/debug/{kind}/{attribute}"
+                if os.path.exists(path):
+                    with open(path, "w") as file:
+                        file.write(str(value))
+        self.fd = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
+
+    def sweep(self, least, action, number=errno.ENOMEM):
+        """The first one fails, then the second one, until none is left. What can do
+        with less succeeds all the same"""
+        for nth in range(1, 1000):
+            os.pwrite(self.fd, b"%d" % nth, 0)
+            error = 0
+            try:
+                action()
+            except PyverbsRDMAError as failure:
+                error = failure.error_code
+            struck = int(os.pread(self.fd, 16, 0)) == 0
+            os.pwrite(self.fd, b"0", 0)
+            assert error in ((0, number) if struck else (0,)), f"{nth}: {error}"
+            if not struck:
+                break
+        assert nth > least, f"only {nth - 1} allocations"
+
+
+def fail_nth():
+    """allocations that fail, one after the other"""
+    faults = Faults()
+    a, b = pair(e.IBV_QPT_RC, there={"events": True}, inline=64)
+
+    def queue_pair(qp_type):
+        QP(a.pd, QPInitAttr(qp_type=qp_type, scq=a.cq, rcq=a.cq, cap=QPCap(
+            max_send_wr=99, max_recv_wr=99, max_send_sge=4, max_recv_sge=4,
+            max_inline_data=0))).close()
+
+    def message(flags=e.IBV_SEND_SIGNALED):
+        a.send(a.sge(64), flags=flags)
+        b.receive(b.sge(64))
+        a.completes(0)
+        b.completes(0)
+
+    faults.sweep(1, lambda: CQ(a.ctx, 64, None, None, 0).close())
+    faults.sweep(4, lambda: MR(a.pd, 1 << 16, ALL).close())
+    faults.sweep(1, lambda: a.cq.resize(64))
+    faults.sweep(1, lambda: SRQ(a.pd, SrqInitAttr(SrqAttr(max_wr=9, max_sge=4))).close())
+    # Some numbers are the first of their kind
+    for _ in range(70):
+        queue_pair(e.IBV_QPT_UD)
+    faults.sweep(2, lambda: queue_pair(e.IBV_QPT_UD))
+    for qp_type in e.IBV_QPT_RC, e.IBV_QPT_UC:
+        faults.sweep(4, lambda: queue_pair(qp_type))
+    faults.sweep(0, message)
+    faults.sweep(1, lambda: message(e.IBV_SEND_SIGNALED | e.IBV_SEND_INLINE),
+                 errno.EFAULT)
+
+
 CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last, cq_events,
          resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn, rc_wrong_mtu,
@@ -803,4 +870,4 @@ if __name__ == "__main__":
     if len(sys.argv) < 4:
         print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
     else:
-        next(case for case in CASES if case.__name__ == sys.argv[3])()
+        next(case for case in [*CASES, fail_nth] if case.__name__ == sys.argv[3])()

@@ -16,7 +16,7 @@ here=$(dirname "$0")
 cases=$("$here/verbs.py" 2>&1) ||
 	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
 
-plan $((30 + $(wc -l <<<"$cases")))
+plan $((31 + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 faults=$configfs/test/faults
@@ -216,6 +216,11 @@ for name in rc_data rc_atomic; do
 	check "each packet twice, $name" with_fault "h1 1 duplicate nth 1" \
 		timeout 300 "$here/verbs.py" madsim0 madsim1 $name
 done
+if [ -w /proc/self/fail-nth ]; then
+	check "allocations that fail" timeout 300 "$here/verbs.py" madsim0 madsim1 fail_nth
+else
+	skip "allocations that fail" "this kernel injects no faults"
+fi
 check "kill programs that send and receive" killed
 check "a link goes down" no_peer
 check "unplug a host of which a program is sending" eval '
