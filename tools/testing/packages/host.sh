@@ -4,13 +4,12 @@
 # In a guest whose root has the packages installed: load what is in them, run the
 # examples of their manual pages, umad-check and umadstat, and remove them:
 #
-#	host.sh VERSION [held [checksums]]
+#	host.sh VERSION [held]
 #
-# held: somebody has a device open meanwhile. checksums: the kernel was built with those
-# of the symbols that modules use, CONFIG_MODVERSIONS.
+# held: somebody has a device open meanwhile.
 
 set -u
-version=$1 held=${2-} checksums=${3-}
+version=$1 held=${2-}
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d)
 . "$here/../../../scripts/ktap.sh"
@@ -29,27 +28,6 @@ loads_ours()
 {
 	modprobe ib_umad && [ "$(loaded)" = "$version" ] &&
 		modinfo ib_umad | grep '^filename: .*/updates/dkms/'
-}
-
-# With an ib_core of another build, whose symbols have other checksums
-refused_by_another_core()
-{
-	local ko at
-
-	modprobe -r ib_umad
-	ko=$(modinfo -F filename ib_umad)
-	case $ko in
-	*.xz)	xz -dc "$ko" ;;
-	*)	cat "$ko" ;;
-	esac >"$tmp/ib_umad.ko"
-	# Checksums are in the 8 bytes before a name that is filled up with zeros
-	at=$(LC_ALL=C grep -obUaP 'ib_register_mad_agent\x00{5}' "$tmp/ib_umad.ko" |
-		head -n 1 | cut -d: -f1)
-	[ "$at" ] && printf '\1\2\3\4' |
-		dd of="$tmp/ib_umad.ko" bs=1 seek=$((at - 8)) conv=notrunc status=none
-	modprobe ib_core
-	! insmod "$tmp/ib_umad.ko" &&
-		dmesg | grep 'ib_umad: disagrees about version of symbol ib_register_mad_agent'
 }
 
 fabric()
@@ -170,10 +148,8 @@ purged()
 
 plan=11
 [ -z "$held" ] || plan=$((plan + 2))
-[ -z "$checksums" ] || plan=$((plan + 1))
 ktap_plan $plan
 ktap "modprobe loads ib_umad of the package" loads_ours
-[ -z "$checksums" ] || ktap "another ib_core refuses it" refused_by_another_core
 ktap "the example of madsim-load.8" fabric
 ktap "the example of umad.4" asks_the_port
 ktap "the example of issm.4" holds_issm
