@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # umadstat, with a subnet manager and others at work: the table and the JSON say
-# what sysfs and /proc say. On an ib_umad that tells less, such as the
-# distribution's, it shows what that has, and says what is missing.
+# what sysfs and /proc say. For an ib_umad that tells less, see fixture.py of
+# tools/testing/umadstat.
 
 if ! command -v python3 >/dev/null; then
 	echo "1..0 # SKIP umadstat is a Python program, and there is no python3"
@@ -61,53 +61,19 @@ sm_start sm madsim0
 sm=$(cat "$tmp/sm.pid")
 check "all ports become active" until_true 30 active 4
 
-# What this module tells, by the files themselves
-counters='' agents='' queues='' held=''
-[ ! -d "$mad/$port/statistics" ] || counters=1
-! fdinfo "$sm" "$port" | grep -q ^umad-agent: || agents=1
-! fdinfo "$sm" "$port" | grep -q ^umad-unread: || queues=1
-! fdinfo "$sm" "$issm" | grep -q ^issm-held: || held=1
-lacks=
-[ $counters ] || lacks+=", counters"
-[ $agents ] || lacks+=", agents"
-[ $queues ] || lacks+=", queues"
-[ $held ] || lacks+=", holders of issm"
-
-# where WHAT NAME COMMAND ...: a check that needs what not every module tells
-where()
+nothing_is_missing()
 {
-	local what=$1 name=$2
-	shift
-	if [ "${!what}" ]; then
-		check "$@"
-	else
-		skip "$name" "this ib_umad tells no $what"
-	fi
+	fails says "does not tell" "$umadstat"
+	says "^\[\]$" json "o['missing']"
 }
-
-says_what_is_missing()
-{
-	local said
-	said=$("$umadstat")
-	echo "$said"
-	if [ "$lacks" ]; then
-		grep -qx "this ib_umad does not tell: ${lacks#, }" <<<"$said"
-		says "this ib_umad does not tell: ${lacks#, }" json "o['missing']"
-	else
-		fails grep "does not tell" <<<"$said"
-		says "^\[\]$" json "o['missing']"
-	fi
-}
-check "what is missing, and nothing else" says_what_is_missing
+check "nothing is missing" nothing_is_missing
 check "a row for each port" all_say "$umadstat" -- \
 	"^umad[0-9]+ madsim0/1 InfiniBand ACTIVE .*[-0-9]$" \
 	"^umad[0-9]+ madsim1/1 InfiniBand ACTIVE .*[-0-9]$" \
 	"^umad[0-9]+ madsim3/1 InfiniBand ACTIVE .*[-0-9]$"
 check "below it the subnet manager" all_say "$umadstat" -p "$port" -- \
 	"^$port madsim0/1 " "^  opensm\[$sm\] fd [0-9]+ +[-0-9]"
-verb=has
-[ ! $held ] || verb=holds
-check "which has issm" says "^  opensm\[$sm\] fd [0-9]+ $verb $issm " "$umadstat" -p "$port"
+check "which holds issm" says "^  opensm\[$sm\] fd [0-9]+ holds $issm " "$umadstat" -p "$port"
 check "JSON: port and holder" eval '
 	says "^${port@Q} ${sm} \[${issm@Q}\]$" json \
 		"repr(p[\"name\"]), p[\"files\"][0][\"pid\"],
@@ -121,7 +87,7 @@ opensm_agents()
 		"^    [0-9]+: QP0 SM, directed route 0x81\.1" \
 		"^    [0-9]+: QP1 SA 0x03\.2 RMPP: .*methods"
 }
-where agents "its agents" opensm_agents
+check "its agents" opensm_agents
 
 files_of_port()
 {
@@ -131,7 +97,7 @@ files_of_port()
 	echo "$files"
 	[ "${files% *}" = "${files#* }" ] && [ "${files% *}" -gt 0 ]
 }
-where counters "as many descriptors as the port counts" files_of_port
+check "as many descriptors as the port counts" files_of_port
 
 # Who does not read: a server that is stopped, and a client that asks it
 ibping -S -C madsim1 -P 1 &
@@ -139,7 +105,7 @@ server=$!
 asked=$(umad_of madsim1)
 until_true 10 ibping -C madsim0 -P 1 -c 1 "$(lid madsim1)"
 check "a server is there" says "ibping\[$server\] fd" "$umadstat" -p madsim1
-where agents "what it serves" says "^    [0-9]+: QP1 vendor 001405 0x32\.1" \
+check "what it serves" says "^    [0-9]+: QP1 vendor 001405 0x32\.1" \
 	"$umadstat" -p madsim1
 kill -STOP $server
 ibping -C madsim0 -P 1 -c 3 "$(lid madsim1)" >/dev/null 2>&1
@@ -154,7 +120,7 @@ unread()
 	says "^  ibping\[$server\] fd [0-9]+ +0 +- +- +- +$unread +0 +- +-$" \
 		"$umadstat" -p "$asked"
 }
-where queues "what a stopped server does not read" unread
+check "what a stopped server does not read" unread
 
 port_unread()
 {
@@ -163,13 +129,13 @@ port_unread()
 	"$umadstat" | grep -m 1 -A 1 "^umad.* madsim" | tail -n 1
 	says "^umad.* madsim[01]/1 " eval '"$umadstat" | grep -m 1 "^umad.* madsim"'
 }
-where counters "the port tells, too, and comes first" port_unread
+check "the port tells, too, and comes first" port_unread
 
 timeouts()
 {
 	says "^[1-9][0-9]*$" json 'p["statistics"]["timeouts"]' -p "$port"
 }
-where counters "requests without an answer" timeouts
+check "requests without an answer" timeouts
 
 # What ibnetdiscover asks, the port sends
 (while :; do ibnetdiscover -C madsim2 -P 1; done) >/dev/null 2>&1 &
@@ -182,7 +148,7 @@ rates()
 	says "^True True None$" json 'p["rates"]["sent"] > 1, p["rates"]["received"] > 1,
 		p["rates"].get("unread")' -w 1 -n 1 -p madsim2
 }
-where counters "rates" rates
+check "rates" rates
 check "a table every time" eval '
 	[ "$("$umadstat" -w 0.2 -n 3 | grep -c "^PORT, PROCESS")" = 3 ]'
 kill $discovery
