@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # umadstat, with a subnet manager and others at work: the table and the JSON say
-# what sysfs and /proc say. For an ib_umad that tells less, see fixture.py of
-# tools/testing/umadstat.
+# what sysfs and /proc say. What it makes of less, and what it refuses, is in fixture.py
+# of tools/testing/umadstat.
 
 if ! command -v python3 >/dev/null; then
 	echo "1..0 # SKIP umadstat is a Python program, and there is no python3"
@@ -14,7 +14,7 @@ fi
 umadstat=$here/../../infiniband/umadstat/umadstat
 mad=/sys/class/infiniband_mad
 
-plan 23
+plan 17
 
 # json EXPRESSION [OPTION ...]: of the object p, the only port or the first one
 json()
@@ -149,26 +149,8 @@ rates()
 		p["rates"].get("unread")' -w 1 -n 1 -p madsim2
 }
 check "rates" rates
-check "a table every time" eval '
-	[ "$("$umadstat" -w 0.2 -n 3 | grep -c "^PORT, PROCESS")" = 3 ]'
 kill $discovery
 wait $discovery 2>/dev/null
-
-check "no such port" refuses "there is no port umad99; there are: umad" \
-	"$umadstat" -p umad99
-# A checkout may be for its owner alone
-chmod 755 "$tmp"
-cp "$umadstat" "$tmp/umadstat"
-somebody=(setpriv --reuid=65534 --clear-groups "$tmp/umadstat")
-check "somebody else sees the ports, and hears what is missing" eval '
-	says "^not all processes may be seen: run as root$" ${somebody[*]}
-	says "^umad.* madsim3/1 InfiniBand ACTIVE" ${somebody[*]}
-	fails says "opensm" ${somebody[*]}'
-check "without a /proc" refuses "cannot read $tmp/host/proc: No such file" eval '
-	mkdir -p $tmp/host && ln -s /sys $tmp/host/sys && "$umadstat" --root "$tmp/host"'
-check "sysfs and /proc of another place" eval '
-	ln -s /proc $tmp/host/proc
-	says "^  opensm\[$sm\]" "$umadstat" --root "$tmp/host" -p $port'
 
 put "$configfs/preset/faults" "H2 unplug"
 gone()
@@ -183,13 +165,6 @@ wait $server 2>/dev/null
 
 sm_end sm
 check "nobody has issm any more" fails says " $issm " "$umadstat" -p "$port"
-no_ports()
-{
-	mkdir -p $tmp/empty/sys/class/infiniband_mad
-	ln -s /proc $tmp/empty/proc
-	says "^no port has a umad device$" "$umadstat" --root "$tmp/empty"
-}
-check "no ports" no_ports
 check "unload: its ports are gone" eval 'unload; fails says "madsim" "$umadstat"'
 
 finish
