@@ -35,19 +35,17 @@ make_initramfs()
 		printf 'keep=%q\n' "${root:+$top $modules}"
 		printf 'layers=%q\n' "$layers"
 	} >"$ramfs/config"
-	if [ "$modules" ]; then
-		for name in $drivers 9pnet_virtio 9p overlay; do
-			modprobe -d "${modules%/lib/modules/*}" -S "${modules##*/}" \
-				--show-depends "$name"
-		done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' |
-		while read -r ko; do
-			n=$((n + 1))
-			case $ko in
-			*.xz)	xz -dc "$ko" >"$ramfs/modules/$n.ko" ;;
-			*)	cp "$ko" "$ramfs/modules/$n.ko" ;;
-			esac
-		done
-	fi
+	for name in $drivers 9pnet_virtio 9p overlay; do
+		modprobe -d "${modules%/lib/modules/*}" -S "${modules##*/}" \
+			--show-depends "$name"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' |
+	while read -r ko; do
+		n=$((n + 1))
+		case $ko in
+		*.xz)	xz -dc "$ko" >"$ramfs/modules/$n.ko" ;;
+		*)	cp "$ko" "$ramfs/modules/$n.ko" ;;
+		esac
+	done
 	(cd "$ramfs" && find . | cpio -o -H newc --quiet) >"$run/initramfs"
 }
 

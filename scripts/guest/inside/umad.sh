@@ -4,12 +4,6 @@
 #
 # shellcheck shell=bash
 
-# A kernel without loadable modules has everything built in.
-load()
-{
-	[ ! -e /proc/modules ] || modprobe "$@"
-}
-
 # until_true WHAT COMMAND ...: wait for a condition, but not for ever
 until_true()
 {
@@ -23,8 +17,8 @@ until_true()
 }
 
 # load_umad WHICH: the umad module called "ours" (build/RELEASE/ib_umad.ko) or
-# "reference" (the kernel's), "none", not even one that loads itself, or "builtin". Only
-# the one that was asked for comes in, whoever asks the kernel.
+# "reference" (the kernel's), or "none", not even one that loads itself. Only the one that
+# was asked for comes in, whoever asks the kernel.
 load_umad()
 {
 	local ko=$top/build/$(uname -r)/ib_umad.ko
@@ -39,21 +33,17 @@ load_umad()
 		# For who asks modinfo, which knows the distribution's file only
 		export UMAD_MODULE=$ko ;;
 	reference)	modprobe ib_umad ;;
-	none|builtin)	;;
-	*)		die "'$1': not one of ours, reference, none, builtin" ;;
+	none)		;;
+	*)		die "'$1': not one of ours, reference, none" ;;
 	esac
 }
 
 # Have our madsim at hand in MADSIM_MODULE, to be loaded with the parameters that
-# are wanted; it works with every umad module. It may be built in, too.
+# are wanted; it works with every umad module.
 offer_madsim()
 {
-	local module
-	[ ! -d /sys/module/ib_madsim ] || return 0
 	export MADSIM_MODULE=$top/build/$(uname -r)/ib_madsim.ko
-	for module in $(modinfo -F depends "$MADSIM_MODULE" 2>/dev/null | tr , ' '); do
-		load "$module"
-	done
+	modinfo -F depends "$MADSIM_MODULE" 2>/dev/null | tr , '\n' | xargs -r modprobe -a
 }
 
 # On a kernel with sanitizers: look at its log after each program, and for leaks only
