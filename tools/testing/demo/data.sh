@@ -145,7 +145,7 @@ show ip netns exec h1 ibv_devinfo
 say "2. opensm starts on the host login, which is this machine"
 mkdir -p /tmp/opensm
 guid=$(cut -d: -f5-8 /sys/class/infiniband/madsim0/ports/1/gids/0 | tr -d :)
-OSM_CACHE_DIR=/tmp/opensm opensm -g "0x$guid" -f "$out/opensm.log" >"$out/opensm.out" 2>&1 &
+OSM_CACHE_DIR=/tmp/opensm opensm -e -g "0x$guid" -f "$out/opensm.log" >"$out/opensm.out" 2>&1 &
 sm=$!
 wait_for "all ports are ACTIVE" all_active
 wait_for "h1 reaches h8 by IPoIB" pings h1 h8

@@ -51,7 +51,7 @@ echo "   their character devices: $(cd /dev/infiniband && echo umad* issm*)"
 say "2. Nobody manages it yet: no addresses, no routes. opensm starts on madsim0"
 guid=$(cut -d: -f5-8 /sys/class/infiniband/madsim0/ports/1/gids/0 | tr -d :)
 mkdir -p /tmp/opensm
-OSM_CACHE_DIR=/tmp/opensm opensm -g "0x$guid" -f "$out/opensm.log" >"$out/opensm.out" 2>&1 &
+OSM_CACHE_DIR=/tmp/opensm opensm -e -g "0x$guid" -f "$out/opensm.log" >"$out/opensm.out" 2>&1 &
 sm=$!
 wait_for "all $devices ports are ACTIVE" all_active
 sm_lid=$(lid madsim0)
