@@ -578,27 +578,41 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	return 0;
 }
 
+static int madsim_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		       const void *data)
+{
+	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&fabric->lock, flags);
+	ret = qp->rc ? madsim_rc_post(qp, wr, data) :
+		       madsim_post_one(qp, wr, data);
+	spin_unlock_irqrestore(&fabric->lock, flags);
+	return ret;
+}
+
+/* With a frame of its own: many a kernel clears what a function has on its stack */
+static noinline_for_stack int madsim_post_inline(struct madsim_qp *qp,
+						 const struct ib_send_wr *wr)
+{
+	u8 data[MADSIM_MAX_INLINE];
+	int ret;
+
+	ret = madsim_get_inline(qp, wr, data);
+	return ret ? ret : madsim_post(qp, wr, data);
+}
+
 static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			    const struct ib_send_wr **bad_wr)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
-	u8 buffer[MADSIM_MAX_INLINE];
-	unsigned long flags;
-	void *data;
 	int ret = 0;
 
 	/* A user's list is as long as the user likes */
 	for (; wr; wr = wr->next) {
-		data = wr->send_flags & IB_SEND_INLINE ? buffer : NULL;
-		if (data)
-			ret = madsim_get_inline(qp, wr, data);
-		if (!ret) {
-			spin_lock_irqsave(&fabric->lock, flags);
-			ret = qp->rc ? madsim_rc_post(qp, wr, data) :
-				       madsim_post_one(qp, wr, data);
-			spin_unlock_irqrestore(&fabric->lock, flags);
-		}
+		ret = wr->send_flags & IB_SEND_INLINE ?
+			madsim_post_inline(qp, wr) : madsim_post(qp, wr, NULL);
 		if (ret) {
 			*bad_wr = wr;
 			break;
