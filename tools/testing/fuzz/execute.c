@@ -48,8 +48,7 @@ static const int read_errors[] = { EINVAL, EFAULT, EIO, EAGAIN, ENOSPC, EBADF,
 	0 };
 
 /* @wrong: so wrong that it must be refused, whatever else is the case */
-static void judge(const char *what, long ret, bool good, bool wrong,
-		  const int *errors)
+void judge(const char *what, long ret, bool good, bool wrong, const int *errors)
 {
 	int error = errno;
 
@@ -79,24 +78,36 @@ static int read_line(char *buf, size_t size, const char *path)
 	return 0;
 }
 
-/* Programs need to know where they can send something to themselves */
-static int find_own(const char *dev)
+/* What sysfs has of port 1 of a device */
+static int read_port(char *text, size_t size, const char *dev, const char *file)
 {
 	const char *name = strrchr(dev, '/') + 1;
-	char path[512], ibdev[128], text[128];
+	char path[512], ibdev[128];
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/ibdev", name);
+	snprintf(path, sizeof(path), "/sys/class/infiniband_%s/%s/ibdev",
+		 name[1] == 'v' ? "verbs" : "mad", name);
 	if (read_line(ibdev, sizeof(ibdev), path))
 		return -1;
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/gids/0",
-		 ibdev);
-	if (read_line(text, sizeof(text), path) ||
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/%s", ibdev, file);
+	return read_line(text, size, path);
+}
+
+/* Programs need to know where they can send something to */
+uint16_t device_lid(const char *dev)
+{
+	char text[128];
+
+	return read_port(text, sizeof(text), dev, "lid") ? 0 : strtoul(text, NULL, 0);
+}
+
+static int find_own(const char *dev)
+{
+	char text[128];
+
+	if (read_port(text, sizeof(text), dev, "gids/0") ||
 	    inet_pton(AF_INET6, text, own_gid) != 1)
 		return -1;
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/lid",
-		 ibdev);
-	if (!read_line(text, sizeof(text), path))
-		own_lid = strtoul(text, NULL, 0);
+	own_lid = device_lid(dev);
 	return 0;
 }
 
@@ -111,7 +122,7 @@ int execute_init(const struct target *t)
 {
 	target = t;
 	if (find_own(t->dev[0])) {
-		fprintf(stderr, "%s is no umad device with port 1\n", t->dev[0]);
+		fprintf(stderr, "%s is no device with port 1\n", t->dev[0]);
 		return -1;
 	}
 	normal = map(PROT_READ | PROT_WRITE);
@@ -126,7 +137,7 @@ int execute_init(const struct target *t)
 }
 
 /* Memory that memory() makes, and that cannot be read or written to its end */
-static bool unreadable(uint32_t mem, size_t len)
+bool unreadable(uint32_t mem, size_t len)
 {
 	return len && (mem % 5 == 1 || mem % 5 == 2 || mem % 5 == 4);
 }
@@ -137,7 +148,7 @@ static bool unwritable(uint32_t mem, size_t len)
 }
 
 /* @len bytes as @mem wants them, with the beginning of @data if they can be written */
-static void *memory(uint32_t mem, const void *data, size_t data_len, size_t len)
+void *memory(uint32_t mem, const void *data, size_t data_len, size_t len)
 {
 	uint8_t *at = normal;
 
@@ -418,6 +429,10 @@ static void run_op(const struct op *op)
 	default:
 		break;
 	}
+	if (op->what >= OP_VOPEN) {
+		verbs_op(target, op);
+		return;
+	}
 
 	/* All else needs a descriptor, which is the first argument */
 	if (!nfiles)
@@ -473,6 +488,7 @@ const char *execute(const struct program *p)
 		run_op(&p->op[i]);
 	while (nfiles)
 		do_close(0);
+	verbs_end();
 	plug(true);
 	return why[0] ? why : NULL;
 }

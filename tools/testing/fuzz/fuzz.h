@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A fuzzer for the character devices of ib_umad. What it runs are programs:
+ * A fuzzer for the character devices of ib_umad, and for verbs. What it runs are programs:
  * short lists of system calls with arguments, which are written down as text,
  * mutated, executed, and kept when they reach code that none reached before.
  */
@@ -39,6 +39,17 @@ enum kind {
 	K_RMPP_FLAGS,
 	K_HOPS,
 	K_ANY,
+	K_OBJ,		/* which of the objects of a type */
+	K_TYPE,		/* of an object */
+	K_COUNT,	/* entries of a queue */
+	K_SGES,
+	K_INLINE,
+	K_ACCESS,
+	K_QP_TYPE,
+	K_STATE,	/* of a queue pair */
+	K_MASK,		/* of its attributes */
+	K_OPCODE,
+	K_SEND_FLAGS,
 	K_KINDS
 };
 
@@ -57,9 +68,26 @@ enum what {
 	OP_READ,
 	OP_POLL,
 	OP_FDINFO,
-	OP_WAIT,
+	OP_WAIT,	/* these three are for verbs, too */
 	OP_UNPLUG,
 	OP_PLUG,
+	OP_VOPEN,
+	OP_VCLOSE,
+	OP_PD,
+	OP_MR,
+	OP_CQ,
+	OP_SRQ,
+	OP_QP,
+	OP_AH,
+	OP_MODIFY,
+	OP_UP,
+	OP_SEND,
+	OP_RECV,
+	OP_VPOLL,
+	OP_NOTIFY,
+	OP_LIMIT,
+	OP_GROUP,
+	OP_DESTROY,
 	OP_WHATS
 };
 
@@ -75,14 +103,14 @@ struct program {
 
 /* Where programs run */
 struct target {
-	char **dev;		/* paths of the devices, the first one a umadN */
+	char **dev;		/* paths of the devices, the first one a umadN, or all uverbsN */
 	int devs;
 	const char *faults;	/* the file of madsim to unplug by, or NULL */
 	const char *node;
 };
 
 /* program.c */
-void fuzz_seed(uint64_t seed);
+void fuzz_seed(uint64_t seed, bool verbs);
 uint32_t fuzz_any(uint32_t below);
 void program_generate(struct program *p);
 void program_mutate(struct program *p, const struct program *other);
@@ -93,6 +121,14 @@ int program_parse(struct program *p, FILE *f, int *line);
 /* execute.c */
 int execute_init(const struct target *target);
 const char *execute(const struct program *p);
+uint16_t device_lid(const char *dev);
+void judge(const char *what, long ret, bool good, bool wrong, const int *errors);
+bool unreadable(uint32_t mem, size_t len);
+void *memory(uint32_t mem, const void *data, size_t data_len, size_t len);
+
+/* verbs.c */
+void verbs_op(const struct target *target, const struct op *op);
+void verbs_end(void);
 
 /* coverage.c */
 int coverage_init(const char *module);

@@ -3,29 +3,42 @@
 #
 # In a guest with KCOV, ib_umad loaded and MADSIM_MODULE our madsim: make a small
 # subnet and let umad_fuzz at one of its hosts, and at another one that may be
-# unplugged.
+# unplugged. Nothing of what it made is left then.
 #
-#	guest.sh PROGRAM [OPTION of umad_fuzz ...]
+#	guest.sh umad|verbs PROGRAM [OPTION of umad_fuzz ...]
 
 set -eu
 . "$(dirname "$0")/../madsim/lib.sh"
 
-[ $# -ge 1 ] || bail "usage: guest.sh PROGRAM [OPTION ...]"
-program=$1
-shift
+[ $# -ge 2 ] || bail "usage: guest.sh umad|verbs PROGRAM [OPTION ...]"
+what=$1 program=$2
+shift 2
+here=$(dirname "$0")
+kinds="umad issm" corpus=$here/corpus
+[ "$what" = umad ] || kinds=uverbs corpus=$here/corpus_verbs
 
-load topology=star:2 devices=2 || bail "cannot load ib_madsim"
+check=$here/../../../scripts/guest/inside/check
+"$check" leaks >/dev/null || true
+load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
 sm_start sm "$(device H1)"
 until_true 60 active 2 || bail "the subnet does not come up"
 sm_end sm
 
 declare -a chardevs=()
 for host in H1 H2; do
-	for kind in umad issm; do
-		for dir in /sys/class/infiniband_mad/$kind*; do
-			[ "$(cat "$dir/ibdev")" != "$(device $host)" ] ||
+	for kind in $kinds; do
+		for dir in /sys/class/infiniband_{mad,verbs}/"$kind"*; do
+			[ "$(cat "$dir/ibdev" 2>/dev/null)" != "$(device $host)" ] ||
 				chardevs+=("/dev/infiniband/${dir##*/}")
 		done
 	done
 done
-"$program" -c "$(dirname "$0")/corpus" -f $configfs/preset/faults -u H2 "$@" "${chardevs[@]}"
+status=0
+"$program" -c "$corpus" -f $configfs/preset/faults -u H2 "$@" "${chardevs[@]}" || status=1
+# What the kernel's clients have is in brackets
+for object in pd mr cq qp srq; do
+	! rdma resource show $object | grep madsim | grep -v "comm \[" || status=1
+done
+unload || status=1
+"$check" leaks || status=1
+exit $status

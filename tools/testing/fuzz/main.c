@@ -26,6 +26,7 @@ static atomic_bool finished;
 
 static const char usage[] =
 "usage: umad_fuzz [OPTION ...] UMAD-DEVICE [DEVICE ...]\n"
+"       umad_fuzz [OPTION ...] UVERBS-DEVICE ...\n"
 "\n"
 "Prints TAP: whether the corpus still reaches what it is there for, and whether\n"
 "all calls of all programs ended, and ended as documented.\n"
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
 		return 2;
 
 	printf("TAP version 13\n1..2\n");
-	fuzz_seed(seed);
+	fuzz_seed(seed, strstr(target.dev[0], "uverbs"));
 	pthread_create(&watcher, NULL, watch, NULL);
 
 	for (c = 0; c < programs && ok; c++) {

@@ -35,6 +35,25 @@ static const struct {
 	[OP_WAIT] = { "wait", { K_MS }, 4 },
 	[OP_UNPLUG] = { "unplug", { K_NONE }, 1 },
 	[OP_PLUG] = { "plug", { K_NONE }, 1 },
+	[OP_VOPEN] = { "vopen", { K_DEV }, 6 },
+	[OP_VCLOSE] = { "vclose", { K_FD }, 1 },
+	[OP_PD] = { "pd", { K_FD }, 6 },
+	[OP_MR] = { "mr", { K_FD, K_OBJ, K_MEM, K_LEN, K_ACCESS }, 8 },
+	[OP_CQ] = { "cq", { K_FD, K_COUNT }, 6 },
+	[OP_SRQ] = { "srq", { K_FD, K_OBJ, K_COUNT, K_SGES, K_COUNT }, 4 },
+	[OP_QP] = { "qp", { K_FD, K_OBJ, K_OBJ, K_OBJ, K_OBJ, K_QP_TYPE, K_COUNT, K_COUNT,
+			    K_SGES, K_INLINE, K_ANY }, 12 },
+	[OP_AH] = { "ah", { K_FD, K_OBJ, K_FD, K_ANY, K_ANY }, 6 },
+	[OP_MODIFY] = { "modify", { K_FD, K_OBJ, K_STATE, K_MASK, K_ANY, K_ANY }, 8 },
+	[OP_UP] = { "up", { K_FD, K_OBJ, K_FD, K_OBJ }, 16 },
+	[OP_SEND] = { "send", { K_FD, K_OBJ, K_OPCODE, K_SEND_FLAGS, K_SGES, K_LEN, K_OBJ,
+				K_FD, K_ANY }, 24 },
+	[OP_RECV] = { "recv", { K_FD, K_ANY, K_OBJ, K_SGES, K_LEN, K_OBJ }, 16 },
+	[OP_VPOLL] = { "vpoll", { K_FD, K_OBJ, K_ANY }, 8 },
+	[OP_NOTIFY] = { "notify", { K_FD, K_OBJ, K_ANY }, 4 },
+	[OP_LIMIT] = { "limit", { K_FD, K_OBJ, K_ANY, K_COUNT }, 2 },
+	[OP_GROUP] = { "group", { K_FD, K_OBJ, K_ANY, K_ANY }, 4 },
+	[OP_DESTROY] = { "destroy", { K_FD, K_TYPE, K_OBJ }, 8 },
 };
 
 #define LIST(...)	.value = (const uint32_t[]){ __VA_ARGS__ }, \
@@ -70,12 +89,29 @@ static const struct {
 	[K_RMPP_FLAGS] = { LIST(0, 0, 0, 1, 1, 3, 5, 7, 0xff) },
 	[K_HOPS] = { LIST(0, 0, 0, 1, 2, 63, 64, 255) },
 	[K_ANY] = { LIST(0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff) },
+	[K_OBJ] = { LIST(0, 0, 0, 0, 1, 1, 2, 3, 0x10000, 0xffffffff) },
+	[K_TYPE] = { LIST(0, 1, 2, 3, 4, 5) },
+	[K_COUNT] = { LIST(8, 8, 8, 8, 1, 2, 0, 64, 8192, 8193, 262144, 262145) },
+	[K_SGES] = { LIST(1, 1, 1, 2, 4, 0, 32, 33, 0xffffffff) },
+	[K_INLINE] = { LIST(0, 0, 0, 64, 512, 513) },
+	[K_ACCESS] = { LIST(0xf, 0xf, 0xf, 0xf, 0, 1, 7, 0x10, 0x40, 0xffffffff) },
+	[K_QP_TYPE] = { LIST(2, 2, 2, 3, 4, 4, 0, 1, 8, 255) },
+	[K_STATE] = { LIST(0, 1, 2, 3, 4, 5, 6, 7) },
+	[K_MASK] = { LIST(0, 0, 0x70, 0x38, 0x121180, 0x10000, 0x12e00, 0x10e00, 0x4000,
+			  0x1fffff) },
+	[K_OPCODE] = { LIST(2, 2, 2, 3, 0, 0, 1, 4, 4, 5, 6, 7, 8, 9, 10, 11, 255) },
+	[K_SEND_FLAGS] = { LIST(2, 2, 2, 0, 4, 6, 8, 10, 0xffffffff) },
 };
 
 static uint64_t state;
+static int first = OP_OPEN, last = OP_PLUG;
 
-void fuzz_seed(uint64_t seed)
+void fuzz_seed(uint64_t seed, bool verbs)
 {
+	if (verbs) {
+		first = OP_WAIT;
+		last = OP_DESTROY;
+	}
 	state = seed * 2 + 1;
 }
 
@@ -100,10 +136,10 @@ static struct op any_op(void)
 	struct op op = { 0 };
 	int total = 0, i;
 
-	for (i = 0; i < OP_WHATS; i++)
+	for (i = first; i <= last; i++)
 		total += whats[i].weight;
 	total = fuzz_any(total);
-	for (i = 0; total >= whats[i].weight; i++)
+	for (i = first; total >= whats[i].weight; i++)
 		total -= whats[i].weight;
 
 	op.what = i;
@@ -119,7 +155,7 @@ void program_generate(struct program *p)
 	p->len = 2 + fuzz_any(8);
 	for (int i = 0; i < p->len; i++)
 		p->op[i] = any_op();
-	p->op[0] = (struct op){ OP_OPEN, { fuzz_any(3), 2 } };
+	p->op[0] = (struct op){ first == OP_OPEN ? OP_OPEN : OP_VOPEN, { fuzz_any(3), 2 } };
 }
 
 void program_drop(struct program *p, int at)
