@@ -534,7 +534,7 @@ check "unload while it is flooded" eval '
 	fails has_netdev h2'
 sm_end fourth KILL
 
-check "without data" load
+check "without data" load topology=star
 check "there is no network device" eval '[ -z "$(netdevs)" ]'
 check "and no other queue pair than QP0 and QP1" eval '
 	rdma resource show qp
