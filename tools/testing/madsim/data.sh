@@ -372,7 +372,11 @@ check "of a live fabric it does not change: EBUSY" eval '
 	says "^1$" cat $fabric/data'
 check "a network device for each host" eval '
 	[ $(netdevs | wc -l) = 4 ]
-	[ $(devices | wc -l) = 4 ]'
+	[ $(devices | wc -l) = 4 ]
+	for device in $(devices); do
+		ls /sys/class/infiniband/$device/device/net
+	done >"$tmp/netdevs"
+	[ "$(sort "$tmp/netdevs")" = "$(netdevs | sort)" ]'
 for host in h1 $hosts; do
 	dev[$host]=$(device "$host")
 done
@@ -516,7 +520,7 @@ check "end the life of the fabric while it is flooded" eval '
 	end_flood
 	fails has_netdev h2'
 sm_end third KILL
-check "remove it" eval '"$madsim_load" -r test; unload'
+check "remove it" eval '"$madsim_load" -r test; unload; fails ls -d /sys/devices/madsim_*'
 
 check "one line makes one" eval 'load topology=star:2 devices=2 data=1; [ $(netdevs | wc -l) = 2 ]'
 sm fourth "Default=0x7fff,ipoib:ALL=full;"

@@ -4,6 +4,7 @@
  * ports. What a device does not have is refused by its absence.
  */
 
+#include <linux/device.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -440,6 +441,20 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	return dev;
 }
 
+/*
+ * What an adapter is on its bus. Programs look there for what else belongs to an
+ * RDMA device, such as interfaces of IPoIB: /sys/class/infiniband/NAME/device.
+ */
+static struct device *madsim_bus_dev_register(void)
+{
+	static atomic_t last = ATOMIC_INIT(-1);
+	char name[24];
+
+	snprintf(name, sizeof(name), "madsim_node%u",
+		 (u32)atomic_inc_return(&last));
+	return root_device_register(name);
+}
+
 /**
  * madsim_dev_register - give a node its ib_device
  * @node: without one, and without power
@@ -448,10 +463,11 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
  * Return: 0, or
  *  * -EINVAL: a channel adapter has too many ports
  *  * -EOPNOTSUPP: this kernel knows no devices for QP0 alone
- *  * what madsim_dev_alloc() or ib_register_device() said
+ *  * what madsim_dev_alloc(), root_device_register() or ib_register_device() said
  */
 int madsim_dev_register(struct madsim_node *node)
 {
+	struct device *bus_dev;
 	struct madsim_dev *dev;
 	int ret = 0;
 
@@ -468,6 +484,13 @@ int madsim_dev_register(struct madsim_node *node)
 	if (ret)
 		goto err_free;
 
+	bus_dev = madsim_bus_dev_register();
+	if (IS_ERR(bus_dev)) {
+		ret = PTR_ERR(bus_dev);
+		goto err_free;
+	}
+	dev->ibdev.dev.parent = bus_dev;
+
 	/* The MAD layer sends before this returns. Events begin with power */
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = dev;
@@ -482,6 +505,7 @@ err_dev:
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
+	root_device_unregister(bus_dev);
 err_free:
 	madsim_dev_free(dev);
 	return ret;
@@ -498,10 +522,12 @@ err_free:
 void madsim_dev_unregister(struct madsim_node *node)
 {
 	struct madsim_dev *dev = node->dev;
+	struct device *bus_dev = dev->ibdev.dev.parent;
 
 	lockdep_assert_held(&node->fabric->mutex);
 
 	ib_unregister_device(&dev->ibdev);
+	root_device_unregister(bus_dev);
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);

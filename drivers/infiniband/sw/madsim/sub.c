@@ -52,6 +52,7 @@ static struct ib_device *madsim_add_sub_dev(struct ib_device *parent,
 		return ERR_CAST(dev);
 	/* Clients ask for it as they are told of the device */
 	dev->ibdev.type = type;
+	dev->ibdev.dev.parent = parent->dev.parent;
 	lockdep_set_class(&dev->ibdev.subdev_lock, &madsim_sub_key);
 
 	ret = madsim_sub_claim(node, dev);
