@@ -19,9 +19,6 @@
 #define CC_TABLE		0x17
 #define CC_TIME			0x18
 
-#define STATUS_BAD_VERSION	0x0004
-#define STATUS_UNSUPPORTED	0x000c
-#define STATUS_INVALID		0x001c
 
 #define CC_HEADER		24	/* where the CC_Key is */
 #define CC_LOG_DATA		32	/* what the log has for itself */

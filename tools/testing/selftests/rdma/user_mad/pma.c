@@ -13,16 +13,12 @@
 #define PMA_XMIT_DISCARD_DETAILS 0x16
 #define PMA_PORT_COUNTERS_EXT	0x1d
 
-#define SMP_SL_TO_VL		0x17
 #define ENFORCE_IN		0x8
 #define ENFORCE_OUT		0x4
 
 #define PMA_DATA		64	/* where the attribute begins in the MAD */
 #define PMA_SIZE		(MAD_SIZE - PMA_DATA)
 #define ALL_PORTS		255
-#define STATUS_BAD_VERSION	0x0004
-#define STATUS_UNSUPPORTED	0x000c
-#define STATUS_INVALID		0x001c
 #define NOWHERE			6	/* a LID that nobody has */
 
 /* A counter: the byte it begins in, its bits, and its bit of CounterSelect */

@@ -7,8 +7,6 @@
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
-#define STATUS_INVALID		0x001c
-
 #define PHYS_SLEEP		1
 #define PHYS_POLLING		2
 #define PHYS_DISABLED		3
@@ -24,26 +22,19 @@
 
 #define PORT_INFO_SIZE		64
 
-/* Two hosts around a switch */
 FIXTURE(port_info)
 {
-	struct umad_fabric fabric;
-	struct umad_sm sm;
-	struct umad_path second;
+	UMAD_MANAGED;
 };
 
 FIXTURE_SETUP(port_info)
 {
-	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
-	umad_subnet(&self->fabric);
-	umad_sm_open(&self->fabric.host[0], &self->sm);
-	self->second = umad_fabric_path(&self->fabric, 1);
+	umad_managed(self, 2);
 }
 
 FIXTURE_TEARDOWN(port_info)
 {
-	umad_sm_close(&self->sm);
-	umad_fabric_stop();
+	umad_managed_end(self);
 }
 
 /* Of the second host, or of port @num of the switch */

@@ -9,14 +9,6 @@
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
-#define STATUS_UNSUPPORTED	0x000c
-#define STATUS_INVALID		0x001c
-
-#define METHOD_TRAP		0x05
-#define METHOD_TRAP_REPRESS	0x07
-#define SMP_NOTICE		0x02
-#define SMP_SL_TO_VL		0x17
-#define SMP_VL_ARB		0x18
 #define TRAP_LOCAL_CHANGE	144
 #define TRAP_BAD_MKEY		256
 #define PORT_STATE_CHANGE	0x04	/* in SwitchInfo */
@@ -67,26 +59,19 @@ static __u8 *ext_enabled_of(struct umad_port_info *info)
 	return (__u8 *)info + 63;
 }
 
-/* Three hosts around a switch */
 FIXTURE(sma)
 {
-	struct umad_fabric fabric;
-	struct umad_sm sm;
-	struct umad_path second;
+	UMAD_MANAGED;
 };
 
 FIXTURE_SETUP(sma)
 {
-	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
-	umad_subnet(&self->fabric);
-	umad_sm_open(&self->fabric.host[0], &self->sm);
-	self->second = umad_fabric_path(&self->fabric, 1);
+	umad_managed(self, 3);
 }
 
 FIXTURE_TEARDOWN(sma)
 {
-	umad_sm_close(&self->sm);
-	umad_fabric_stop();
+	umad_managed_end(self);
 }
 
 /* The status of a Set in the switch, or -1 */
@@ -539,7 +524,7 @@ TEST_F(sma, repress_is_for_one_notice)
 		.api = 1,
 		.mgmt_class = MAD_CLASS_SM_LID,
 		.class_version = 1,
-		.methods = { 1ULL << METHOD_TRAP },
+		.methods = { 1ULL << MAD_TRAP },
 	};
 	int seen[2] = {}, number, issm;
 	struct umad_port_info info;
@@ -573,7 +558,7 @@ TEST_F(sma, repress_is_for_one_notice)
 	}
 
 	notice[5] = TRAP_LOCAL_CHANGE;
-	msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid, METHOD_TRAP_REPRESS,
+	msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid, MAD_TRAP_REPRESS,
 			   SMP_NOTICE, 0, notice);
 	msg.hdr.timeout_ms = 0;
 	umad_write(&self->sm.file, &msg);

@@ -9,11 +9,6 @@
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
-#define STATUS_BAD_VERSION	0x0004
-#define STATUS_INVALID		0x001c
-
-#define SMP_SL_TO_VL		0x17
-#define SMP_VL_ARB		0x18
 
 #define ALL_IN			0x20000	/* in SLtoVLMappingTable's modifier */
 #define ALL_OUT			0x10000
@@ -25,26 +20,19 @@
 #define VL_ARB_SIZE		16
 #define MFT_BLOCKS		32
 
-/* Two hosts around a switch */
 FIXTURE(sma_tables)
 {
-	struct umad_fabric fabric;
-	struct umad_sm sm;
-	struct umad_path second;
+	UMAD_MANAGED;
 };
 
 FIXTURE_SETUP(sma_tables)
 {
-	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
-	umad_subnet(&self->fabric);
-	umad_sm_open(&self->fabric.host[0], &self->sm);
-	self->second = umad_fabric_path(&self->fabric, 1);
+	umad_managed(self, 2);
 }
 
 FIXTURE_TEARDOWN(sma_tables)
 {
-	umad_sm_close(&self->sm);
-	umad_fabric_stop();
+	umad_managed_end(self);
 }
 
 /* Of the switch, or of the second host */

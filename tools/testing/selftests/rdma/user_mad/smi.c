@@ -7,8 +7,6 @@
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
-#define STATUS_UNSUPPORTED	0x000c
-
 /* How soon a notice comes again, and a little more */
 #define TRAP_INTERVAL_MS	1300
 
