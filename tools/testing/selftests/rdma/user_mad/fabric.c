@@ -11,6 +11,7 @@
 
 #define MCAST_LID		0xc005
 #define MCAST_QPN		0xffffff
+#define MFT_LIDS		1024
 
 /* Every kind of fabric comes up and carries MADs of QP0 and QP1 */
 FIXTURE(fabric)
@@ -192,6 +193,8 @@ TEST_F(multicast, members_only)
 	mcast_reaches(self, 1, MCAST_LID, 7, 0);
 	mcast_reaches(self, 1, MCAST_LID + 1, MCAST_QPN, 0);
 	mcast_reaches(self, 1, 0xfffe, MCAST_QPN, 0);
+	/* The first one that the table has no room for */
+	mcast_reaches(self, 1, 0xc000 + MFT_LIDS, MCAST_QPN, 0);
 
 	ASSERT_EQ(0, mcast_members(self, 0));
 	mcast_reaches(self, 1, MCAST_LID, MCAST_QPN, 0);

@@ -245,6 +245,11 @@ TEST_F(notices, integrity)
 	EXPECT_EQ(sw, number(&data[12], 2));
 	EXPECT_EQ(2, data[14]);
 	expect_errors(self, 3, 4, 0x10);
+
+	/* It begins to count anew */
+	msg.mad.tid = htobe64(++self->tid);
+	expect_lost(self, msg);
+	expect_errors(self, 4, 4, 0x10);
 }
 
 /* ExcessiveBufferOverrunErrors are errors in a row */
@@ -290,6 +295,34 @@ TEST_F(notices, flow_control)
 	EXPECT_EQ(2, data[14]);
 	/* LinkErrorRecoveryCounter */
 	EXPECT_EQ(1, counter(self, sw, 2, PMA_PORT_COUNTERS, 6, 1));
+}
+
+/* Each notice has a TID, the same when it is repeated, and MasterSMSL */
+TEST_F(notices, header)
+{
+	struct umad_msg msg = request(self, self->fabric.host[1].lid, PMA_CLASS_PORT_INFO), got;
+	static const __u32 which[] = { TRAP_LINK_STATE, TRAP_FLOW };
+	struct umad_port_info info = {};
+	__u64 tid[2][2] = {};
+	unsigned int i;
+
+	umad_smp_get(&self->sm, &umad_to_next, SMP_PORT_INFO, 0, &info);
+	info.mtu_sm_sl = (info.mtu_sm_sl & 0xf0) | SL;
+	umad_smp_set(&self->sm, &umad_to_next, SMP_PORT_INFO, 0, &info);
+	umad_fabric_fault("h2 1 flow nth 1");
+	expect_lost(self, msg);
+	while (!tid[0][1] || !tid[1][1]) {
+		umad_read(&self->traps, &got);
+		EXPECT_EQ(SL, got.hdr.sl);
+		for (i = 0; i < 2; i++) {
+			if (number(&umad_smp_of(&got)->data[4], 2) != which[i])
+				continue;
+			tid[i][!!tid[i][0]] = be64toh(got.mad.tid);
+		}
+	}
+	EXPECT_EQ(tid[0][0], tid[0][1]);
+	EXPECT_EQ(tid[1][0], tid[1][1]);
+	EXPECT_NE(tid[0][0], tid[1][0]);
 }
 
 /* What harms nobody is counted all the same */

@@ -130,6 +130,9 @@ static const struct field fields[] = {
 	{ "OverrunErrors",	53, 0x0f, 0x0d, false, true },
 };
 
+/* Of the second host, of the switch's port to it, and of the switch itself */
+static const struct where *const all[] = { &host, &outer, &inner };
+
 static bool has(const struct where *at, const struct field *f)
 {
 	return (f->end_port && (at->host || !at->num)) || (f->link && at->num);
@@ -138,7 +141,6 @@ static bool has(const struct where *at, const struct field *f)
 /* A Set changes what it is for, and nothing else */
 TEST_F(port_info, each_component_is_set_by_itself)
 {
-	const struct where *all[] = { &host, &outer, &inner };
 	__u8 before[PORT_INFO_SIZE], pi[PORT_INFO_SIZE], after[PORT_INFO_SIZE];
 	unsigned int i, w;
 
@@ -161,6 +163,33 @@ TEST_F(port_info, each_component_is_set_by_itself)
 			ASSERT_EQ(0, get(self, all[w], after));
 			EXPECT_EQ(0, memcmp(before, after, sizeof(after)))
 				TH_LOG("%s of %s", f->name, all[w]->name);
+		}
+	}
+}
+
+/* What is left of all of that without power: nothing */
+TEST_F(port_info, power)
+{
+	__u8 first[ARRAY_SIZE(all)][PORT_INFO_SIZE], pi[PORT_INFO_SIZE];
+	unsigned int again, i, w;
+
+	for (again = 0; again < 2; again++) {
+		umad_fabric_fault("s1 unplug");
+		umad_fabric_fault("s1 plug");
+		umad_fabric_fault("h2 unplug");
+		umad_fabric_fault("h2 plug");
+		for (w = 0; w < ARRAY_SIZE(all); w++) {
+			ASSERT_EQ(0, get(self, all[w], pi));
+			if (again)
+				EXPECT_EQ(0, memcmp(first[w], pi, sizeof(pi)))
+					TH_LOG("%s", all[w]->name);
+			memcpy(first[w], pi, sizeof(pi));
+			no_change(pi);
+			pi[17] = 0x22;		/* LID */
+			for (i = 0; i < ARRAY_SIZE(fields); i++)
+				pi[fields[i].byte] = (pi[fields[i].byte] & ~fields[i].mask) |
+						     fields[i].value;
+			ASSERT_EQ(0, set(self, all[w], pi));
 		}
 	}
 }
@@ -235,7 +264,6 @@ TEST_F(port_info, refused_values)
 		{ "OperationalVLs",		43, 0xf0, 0x50, false, true },
 		{ "LinkSpeedEnabled",		35, 0x0f, 8, false, true },
 	};
-	const struct where *all[] = { &host, &outer };
 	__u8 before[PORT_INFO_SIZE], pi[PORT_INFO_SIZE], after[PORT_INFO_SIZE];
 	unsigned int i, w;
 
@@ -341,6 +369,21 @@ TEST_F(port_info, link_down_default)
 	EXPECT_EQ(PHYS_SLEEP, phys_of(self, &outer));
 	ASSERT_EQ(0, set_states(self, &outer, PORT_DOWN, 0, PHYS_POLLING));
 	EXPECT_EQ(PHYS_LINK_UP, phys_of(self, &outer));
+}
+
+/* The kernel, too, learns of another prefix */
+TEST_F(port_info, gid_prefix)
+{
+	const struct umad_port *port = &self->fabric.host[1];
+	__u8 pi[PORT_INFO_SIZE], gid[16];
+
+	ASSERT_EQ(0, get(self, &host, pi));
+	no_change(pi);
+	pi[15] = 0x37;
+	ASSERT_EQ(0, set(self, &host, pi));
+	memcpy(gid, port->gid, sizeof(gid));
+	gid[7] = 0x37;
+	EXPECT_TRUE(umad_has_gid(port, 0, gid));
 }
 
 /* o14-12.2.1: who asks is told that the clients are, and only then */

@@ -4,8 +4,6 @@
  * each attribute, what is read back, and what it does.
  */
 
-#include <sys/stat.h>
-
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
@@ -594,98 +592,6 @@ TEST_F(sma, smps_have_no_grh)
 		msg.hdr.timeout_ms = grh ? UMAD_QUIET_MS : UMAD_SOON_MS;
 		EXPECT_EQ(grh ? -1 : 0, umad_smp_exchange(&self->sm, &msg));
 	}
-}
-
-#define MODEL			UMAD_FABRIC "/m1"
-#define MODEL_LID		0x40
-#define MODEL_LMC		3
-
-/* Behind a host there is a MAD layer. This node has none: the model answers */
-FIXTURE(model)
-{
-	struct umad_fabric fabric;
-	struct umad_sm sm;
-	struct umad_path path;
-};
-
-FIXTURE_SETUP(model)
-{
-	__u8 block[LFT_BLOCK] = {};
-	struct switch_info info = {};
-	char link[32];
-	int i;
-
-	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
-	umad_fabric_start(&self->fabric);
-	snprintf(link, sizeof(link), "m1 1 s1 %d", self->fabric.spare);
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "0"));
-	ASSERT_EQ(0, mkdir(MODEL, 0755));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", link));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "1"));
-	ASSERT_EQ(0, umad_fabric_port("h1", 1, &self->fabric.host[0]));
-	ASSERT_EQ(0, umad_fabric_port("h2", 1, &self->fabric.host[1]));
-	umad_fabric_up(&self->fabric);
-	umad_sm_open(&self->fabric.host[0], &self->sm);
-
-	self->path = (struct umad_path){ 2, { 1, self->fabric.spare } };
-	ASSERT_EQ(0, umad_sm_set_port(&self->sm, &self->path, 1, MODEL_LID, MODEL_LMC,
-				      self->fabric.host[0].lid, PORT_NO_CHANGE));
-	umad_smp_get(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, &info);
-	info.lft_top = htobe16(MODEL_LID + LFT_BLOCK);
-	umad_smp_set(&self->sm, &umad_to_next, SMP_SWITCH_INFO, 0, &info);
-	for (i = 0; i < 1 << MODEL_LMC; i++)
-		block[i] = self->fabric.spare;
-	umad_smp_set(&self->sm, &umad_to_next, SMP_LINEAR_FWD, MODEL_LID / LFT_BLOCK,
-		     block);
-}
-
-FIXTURE_TEARDOWN(model)
-{
-	umad_sm_close(&self->sm);
-	umad_fabric_stop();
-}
-
-TEST_F(model, answers_from_the_lid_that_was_asked)
-{
-	struct umad_msg msg;
-	unsigned int i;
-
-	for (i = 0; i < 1 << MODEL_LMC; i++) {
-		msg = umad_smp_msg(&self->sm, NULL, MODEL_LID + i, MAD_GET, SMP_NODE_DESC, 0,
-				   NULL);
-		ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg))
-			TH_LOG("LID %u: %s", MODEL_LID + i, strerror(errno));
-		EXPECT_EQ(MODEL_LID + i, be16toh(msg.hdr.lid));
-		EXPECT_STREQ("m1", (char *)((struct umad_smp *)&msg.mad)->data);
-	}
-}
-
-/* The way back has the port of each node that the request came in by */
-TEST_F(model, return_path)
-{
-	struct umad_msg msg;
-
-	msg = umad_smp_msg(&self->sm, &self->path, 0, MAD_GET, SMP_NODE_DESC, 0, NULL);
-	ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg));
-	EXPECT_EQ(1, umad_smp_of(&msg)->return_path[1]);
-	EXPECT_EQ(1, umad_smp_of(&msg)->return_path[2]);
-}
-
-/* A directed route that goes on by LID ends at a switch with that LID, and at no host */
-TEST_F(model, route_to_a_lid)
-{
-	struct umad_msg msg;
-
-	msg = umad_smp_msg(&self->sm, &umad_to_next, 0, MAD_GET, SMP_NODE_DESC, 0, NULL);
-	umad_smp_of(&msg)->dr_dlid = htobe16(self->fabric.sw.lid);
-	ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg))
-		TH_LOG("%s", strerror(errno));
-	EXPECT_STREQ("s1", (char *)umad_smp_of(&msg)->data);
-
-	msg = umad_smp_msg(&self->sm, &self->path, 0, MAD_GET, SMP_NODE_DESC, 0, NULL);
-	umad_smp_of(&msg)->dr_dlid = htobe16(MODEL_LID);
-	msg.hdr.timeout_ms = UMAD_QUIET_MS;
-	EXPECT_EQ(-1, umad_smp_exchange(&self->sm, &msg));
 }
 
 TEST_HARNESS_MAIN

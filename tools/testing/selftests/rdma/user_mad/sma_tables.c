@@ -179,7 +179,7 @@ TEST_F(sma_tables, nowhere)
 /* The first GUID is the hardware's, the others belong to the subnet manager */
 TEST_F(sma_tables, guids)
 {
-	__u8 first[SIZE] = {}, data[SIZE], got[SIZE] = {};
+	__u8 first[SIZE] = {}, data[SIZE], got[SIZE] = {}, gid[16];
 
 	ASSERT_EQ(0, table(self, true, MAD_GET, SMP_GUID_INFO, 0, first));
 	fill(data, 1, SIZE);
@@ -188,6 +188,31 @@ TEST_F(sma_tables, guids)
 	EXPECT_EQ(0, memcmp(first, got, 8));
 	fill(data, 1, SIZE);
 	EXPECT_EQ(0, memcmp(data + 8, got + 8, SIZE - 8));
+
+	/* The kernel, too, knows them */
+	memcpy(gid, self->fabric.host[1].gid, 8);
+	memcpy(gid + 8, data + 8, 8);
+	EXPECT_TRUE(umad_has_gid(&self->fabric.host[1], 1, gid));
+}
+
+/* A port that nobody has configured takes turns, and has no high priority */
+TEST_F(sma_tables, vl_arbitration_at_first)
+{
+	static const struct place ports[] = { { false, 0, 1, 0 }, { true, 0, 1, 0 } };
+	__u8 data[SIZE], high;
+	unsigned int i, vl;
+
+	for (i = 0; i < ARRAY_SIZE(ports); i++) {
+		for (high = 0; high < 2; high++) {
+			memset(data, 0xff, SIZE);
+			ASSERT_EQ(0, table(self, ports[i].host, MAD_GET, SMP_VL_ARB,
+					   (high ? 3 : 1) << 16 | ports[i].mod, data));
+			for (vl = 0; vl < VL_ARB_SIZE / 2; vl++) {
+				EXPECT_EQ(vl, data[2 * vl]);
+				EXPECT_EQ(!high, data[2 * vl + 1]);
+			}
+		}
+	}
 }
 
 /* One Set for all input ports, for all output ports, or for both */

@@ -100,6 +100,28 @@ TEST_F(port0, port_0_serves_requests)
 	close(issm);
 }
 
+/* The other end of the link: there is none where a switch itself sends from */
+TEST_F(port0, permissive_lid)
+{
+	struct umad_msg msg, got;
+	__u32 id;
+	int i;
+
+	id = umad_open_agent(&self->fabric.sw, &umad_abi_new,
+			     umad_reg_vendor(1, 1ULL << MAD_SEND), &self->file);
+	for (i = 0; i < 2; i++) {
+		msg = umad_msg(&self->fabric.sw, id, MAD_SEND, 6);
+		msg.hdr.grh_present = 0;
+		if (i)
+			msg.hdr.lid = htobe16(LID_PERMISSIVE);
+		umad_write(&self->file, &msg);
+		if (!i)
+			umad_read(&self->file, &got);
+	}
+	umad_sleep_ms(UMAD_QUIET_MS);
+	umad_expect_empty(&self->file);
+}
+
 TEST_F(port0, port_0_sends_gmps)
 {
 	const struct umad_abi old = UMAD_ABI_v1_old;

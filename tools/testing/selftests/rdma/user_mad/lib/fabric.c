@@ -45,6 +45,20 @@ int umad_find_port_of(const char *ibdev, int num, struct umad_port *port)
 	return -1;
 }
 
+/* Whether sysfs has this GID, or soon will: the kernel keeps a copy of the table */
+bool umad_has_gid(const struct umad_port *port, int index, const __u8 gid[16])
+{
+	long long end = umad_now_ms() + UMAD_SOON_MS;
+	__u8 got[16];
+
+	while (umad_read_gid(port, index, got) || memcmp(got, gid, sizeof(got))) {
+		if (umad_now_ms() > end)
+			return false;
+		umad_sleep_ms(1);
+	}
+	return true;
+}
+
 /* The IsSM device of a port has its number */
 void umad_issm_dev(const struct umad_port *port, char dev[64])
 {

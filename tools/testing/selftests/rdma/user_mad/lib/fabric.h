@@ -114,6 +114,7 @@ int _umad_fabric_fault(const char *command);
 	ASSERT_EQ(0, _umad_fabric_fault(command))			\
 		TH_LOG("%s: %s", command, strerror(errno))
 
+bool umad_has_gid(const struct umad_port *port, int index, const __u8 gid[16]);
 int umad_find_port_of(const char *ibdev, int num, struct umad_port *port);
 void umad_issm_dev(const struct umad_port *port, char dev[64]);
 int _umad_fabric_stop(void);
