@@ -69,16 +69,7 @@ static int smi_add(const char *parent, __u8 type)
 
 static int smi_del(const char *name)
 {
-	struct nl_request req;
-	__u32 index;
-	int ret;
-
-	ret = nl_ibdev_index(name, &index);
-	if (ret)
-		return ret;
-	nl_begin_rdma(&req, NLDEV_CMD_DELDEV, 0);
-	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
-	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+	return nl_ibdev_command(name, NLDEV_CMD_DELDEV);
 }
 
 static __u32 port_caps(const char *ibdev)

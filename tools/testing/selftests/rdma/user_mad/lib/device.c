@@ -67,16 +67,7 @@ static int __umad_rxe_add(const char *name)
 
 static int __umad_rxe_del(const char *name)
 {
-	struct nl_request req;
-	__u32 index;
-	int ret;
-
-	ret = nl_ibdev_index(name, &index);
-	if (ret)
-		return ret;
-	nl_begin_rdma(&req, RDMA_NLDEV_CMD_DELLINK, 0);
-	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
-	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+	return nl_ibdev_command(name, RDMA_NLDEV_CMD_DELLINK);
 }
 
 /* The kernel takes an RDMA device away a moment after its interface */

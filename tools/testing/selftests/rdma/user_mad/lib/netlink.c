@@ -127,6 +127,21 @@ int nl_ibdev_index(const char *name, __u32 *index)
 	return ret ? ret : ibdev.index == ~0U ? -ENODEV : 0;
 }
 
+/* A command that needs no more than the device it is for: 0 or a negative errno */
+int nl_ibdev_command(const char *name, int cmd)
+{
+	struct nl_request req;
+	__u32 index;
+	int ret;
+
+	ret = nl_ibdev_index(name, &index);
+	if (ret)
+		return ret;
+	nl_begin_rdma(&req, cmd, 0);
+	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+}
+
 static void nl_parse_chardev(struct nlmsghdr *nlh, void *arg)
 {
 	struct nl_chardev *res = arg;

@@ -27,6 +27,7 @@ int nl_talk(int protocol, struct nl_request *req,
 	    void (*parse)(struct nlmsghdr *nlh, void *arg), void *arg);
 
 int nl_ibdev_index(const char *name, __u32 *index);
+int nl_ibdev_command(const char *name, int cmd);
 
 /* What netlink knows of the character device that a client has for a port */
 struct nl_chardev {
