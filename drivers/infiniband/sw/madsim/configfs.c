@@ -77,23 +77,28 @@ static ssize_t madsim_node_ports_store(struct config_item *item,
 	return ret ?: count;
 }
 
+/* Lock a fabric to change a node, which must have no power: 0, or -EBUSY */
+static int madsim_node_lock(struct madsim_node *node)
+{
+	mutex_lock(&node->fabric->mutex);
+	if (!node->powered)
+		return 0;
+	mutex_unlock(&node->fabric->mutex);
+	return -EBUSY;
+}
+
 static ssize_t madsim_node_set_flag(struct madsim_node *node, bool *flag,
 				    const char *page, size_t count)
 {
 	bool value;
 	int ret;
 
-	ret = kstrtobool(page, &value);
+	ret = kstrtobool(page, &value) ?: madsim_node_lock(node);
 	if (ret)
 		return ret;
-
-	mutex_lock(&node->fabric->mutex);
-	if (node->powered)
-		ret = -EBUSY;
-	else
-		*flag = value;
+	*flag = value;
 	mutex_unlock(&node->fabric->mutex);
-	return ret ?: count;
+	return count;
 }
 
 static ssize_t madsim_node_device_show(struct config_item *item, char *page)
@@ -169,17 +174,13 @@ static ssize_t madsim_node_sm_disabled_store(struct config_item *item,
 	DECLARE_BITMAP(ports, MADSIM_MAX_PORTS + 1);
 	int ret;
 
-	ret = bitmap_parselist(page, ports, MADSIM_MAX_PORTS + 1);
+	ret = bitmap_parselist(page, ports, MADSIM_MAX_PORTS + 1) ?:
+	      madsim_node_lock(node);
 	if (ret)
 		return ret;
-
-	mutex_lock(&node->fabric->mutex);
-	if (node->powered)
-		ret = -EBUSY;
-	else
-		bitmap_copy(node->sm_disabled, ports, MADSIM_MAX_PORTS + 1);
+	bitmap_copy(node->sm_disabled, ports, MADSIM_MAX_PORTS + 1);
 	mutex_unlock(&node->fabric->mutex);
-	return ret ?: count;
+	return count;
 }
 
 static ssize_t madsim_node_set_guid(struct madsim_node *node, u64 *field,
@@ -194,13 +195,12 @@ static ssize_t madsim_node_set_guid(struct madsim_node *node, u64 *field,
 	if (!guid)
 		return -EINVAL;
 
-	mutex_lock(&node->fabric->mutex);
-	if (node->powered)
-		ret = -EBUSY;
-	else
-		*field = guid;
+	ret = madsim_node_lock(node);
+	if (ret)
+		return ret;
+	*field = guid;
 	mutex_unlock(&node->fabric->mutex);
-	return ret ?: count;
+	return count;
 }
 
 static ssize_t madsim_node_guid_show(struct config_item *item, char *page)
@@ -262,13 +262,12 @@ static ssize_t madsim_node_set_id(struct madsim_node *node, u32 *field, u32 max,
 	if (id > max)
 		return -ERANGE;
 
-	mutex_lock(&node->fabric->mutex);
-	if (node->powered)
-		ret = -EBUSY;
-	else
-		*field = id;
+	ret = madsim_node_lock(node);
+	if (ret)
+		return ret;
+	*field = id;
 	mutex_unlock(&node->fabric->mutex);
-	return ret ?: count;
+	return count;
 }
 
 static ssize_t madsim_node_vendor_id_show(struct config_item *item, char *page)
@@ -315,24 +314,22 @@ static ssize_t madsim_node_description_store(struct config_item *item,
 {
 	struct madsim_node *node = to_madsim_node(item);
 	size_t len = count;
-	int ret = 0;
+	int ret;
 
 	if (len && page[len - 1] == '\n')
 		len--;
 	if (len > sizeof(node->desc))
 		return -ENAMETOOLONG;
 
-	mutex_lock(&node->fabric->mutex);
-	if (node->powered) {
-		ret = -EBUSY;
-	} else {
-		spin_lock_irq(&node->fabric->lock);
-		memset(node->desc, 0, sizeof(node->desc));
-		memcpy(node->desc, page, len);
-		spin_unlock_irq(&node->fabric->lock);
-	}
+	ret = madsim_node_lock(node);
+	if (ret)
+		return ret;
+	spin_lock_irq(&node->fabric->lock);
+	memset(node->desc, 0, sizeof(node->desc));
+	memcpy(node->desc, page, len);
+	spin_unlock_irq(&node->fabric->lock);
 	mutex_unlock(&node->fabric->mutex);
-	return ret ?: count;
+	return count;
 }
 
 static ssize_t madsim_node_dev_name_show(struct config_item *item, char *page)
