@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 38
+plan 39
 
 check "load" load topology=star
 check "opensm starts" sm_start sm madsim0
@@ -106,6 +106,8 @@ resets()
 }
 check "perfquery -R: resets the 32-bit counters alone" resets
 check "perfquery: all ports of a switch" says "PortSelect:\.*255" perfquery $on -a "$sw"
+check "perfquery: what can be sampled" all_say perfquery $on --smplctl "$l1" 1 -- \
+	"^PortSelect:\.*1$" "^Tick:\.*0xff$" "^CounterWidth:\.*4$" "^SampleStatus:\.*0$"
 check "ibqueryerrors: none" says "ports checked, 0 ports have errors" ibqueryerrors $on
 # MADs for a LID that nobody has: how often it is tried depends on how busy this machine is
 relay_error()

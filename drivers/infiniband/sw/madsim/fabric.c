@@ -99,6 +99,7 @@ struct madsim_fabric *madsim_fabric_create(const char *name)
 	xa_init_flags(&fabric->numbers, XA_FLAGS_ALLOC);
 	INIT_LIST_HEAD(&fabric->mcast);
 	madsim_trap_init(fabric);
+	madsim_samples_init(fabric);
 	madsim_fault_init(fabric);
 
 	ret = madsim_fabric_add(fabric);
@@ -646,6 +647,7 @@ int madsim_fabric_stop(struct madsim_fabric *fabric)
 	}
 	fabric->live = false;
 	cancel_delayed_work_sync(&fabric->trap_work);
+	cancel_delayed_work_sync(&fabric->samples_work);
 	madsim_fault_flush(fabric);
 	return 0;
 }

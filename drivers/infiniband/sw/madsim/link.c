@@ -66,6 +66,7 @@ void madsim_port_reset(struct madsim_port *port)
 	memset(port->guids, 0, sizeof(port->guids));
 	if (madsim_is_end_port(port)) {
 		madsim_cc_reset(port);
+		madsim_samples_reset(port);
 		info->guid_cap = MADSIM_GUIDS;
 		port->pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);
 		port->guids[0] = cpu_to_be64(madsim_first_port_guid(node) +

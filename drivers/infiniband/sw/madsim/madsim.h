@@ -21,7 +21,7 @@
  *	dev.c, sub.c
  *	link.c, trap.c, route.c, fault.c, sma.c, qp.c, ud.c,
  *	rc.c, requester.c, responder.c
- *	smp.c, pma.c, cc.c, speed.c, cq.c, rq.c, mr.c, event.c
+ *	smp.c, pma.c, samples.c, cc.c, speed.c, cq.c, rq.c, mr.c, event.c
  *
  * Nothing calls what is above it. Only the ten files from link.c on call each
  * other in a circle, because a fabric answers from within: a packet that is
@@ -357,6 +357,7 @@ enum madsim_trap {
  * @guids:	GUIDInfo; [0] is the port GUID
  * @vlarb:	VLArbitration, low and high priority
  * @counters:	of the performance management agent
+ * @samples:	of the same agent, NULL until it has taken one
  * @cc:		of the congestion control agent, if it is an end port
  * @cc_setting:	and if it is one of a switch: its SwitchPortCongestionSetting
  * @qp:		QP0 and QP1 of the ib_device, NULL if there is none
@@ -387,6 +388,7 @@ struct madsim_port {
 	__be64 guids[MADSIM_GUIDS];
 	u8 vlarb[2][MADSIM_VLARB_SIZE];
 	struct madsim_counters counters;
+	struct madsim_samples *samples;
 	struct madsim_cc *cc;
 	__be32 cc_setting;
 	struct madsim_qp *qp[2];
@@ -559,6 +561,8 @@ struct madsim_node {
  * @mcast:	ports that a multicast packet still has to leave through; @lock
  * @traps:	ports with notices to send; @lock
  * @trap_work:	sends them
+ * @samples:	what is still being sampled; @lock
+ * @samples_work: begins and ends that
  * @held:	delayed, duplicated and reordered packets; @lock
  * @held_count:	how many there are; @lock
  * @held_work:	lets them go
@@ -586,6 +590,8 @@ struct madsim_fabric {
 	struct list_head mcast;
 	struct list_head traps;
 	struct delayed_work trap_work;
+	struct list_head samples;
+	struct delayed_work samples_work;
 	struct list_head held;
 	u32 held_count;
 	struct delayed_work held_work;
@@ -928,6 +934,13 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 
 /* pma.c: performance management agent */
 enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad);
+
+/* samples.c: what a port counts from one moment to another */
+void madsim_samples_init(struct madsim_fabric *fabric);
+void madsim_samples_reset(struct madsim_port *port);
+u16 madsim_samples_control(struct madsim_port *port, u8 first, u8 last,
+			   struct ib_pma_mad *pma, bool set);
+u16 madsim_samples_result(struct madsim_port *port, struct ib_pma_mad *pma);
 
 /* cc.c: congestion control agent */
 void madsim_cc_reset(struct madsim_port *port);

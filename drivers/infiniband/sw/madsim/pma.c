@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The performance management agent: PortCounters, PortCountersExtended,
- * PortRcvErrorDetails and PortXmitDiscardDetails of what really passed.
+ * PortRcvErrorDetails and PortXmitDiscardDetails of what really passed. Samples of
+ * it are in samples.c.
  *
  * A port has one total of each kind. An attribute shows it in a field of so
  * many bits, which can be set, and which stops at its largest value.
@@ -226,12 +227,14 @@ static void madsim_pma_class_port_info(struct ib_class_port_info *cpi)
 	ib_set_cpi_resp_time(cpi, MADSIM_RESP_TIME);
 }
 
-static u16 madsim_pma_answer(struct madsim_node *node, struct ib_pma_mad *pma,
+static u16 madsim_pma_answer(struct madsim_port *port, struct ib_pma_mad *pma,
 			     bool set)
 {
+	bool samples = pma->mad_hdr.attr_id == IB_PMA_PORT_SAMPLES_CONTROL;
 	const struct madsim_pma_attribute *attr = madsim_pma_attributes;
 	const struct madsim_pma_attribute *end =
 		attr + ARRAY_SIZE(madsim_pma_attributes);
+	struct madsim_node *node = port->node;
 	u8 select = pma->data[1];
 	unsigned int first = select, last = select, num;
 
@@ -242,9 +245,12 @@ static u16 madsim_pma_answer(struct madsim_node *node, struct ib_pma_mad *pma,
 		return IB_MGMT_MAD_STATUS_SUCCESS;
 	}
 
+	if (pma->mad_hdr.attr_id == IB_PMA_PORT_SAMPLES_RESULT && !set)
+		return madsim_samples_result(port, pma);
+
 	while (attr < end && attr->id != pma->mad_hdr.attr_id)
 		attr++;
-	if (attr == end)
+	if (attr == end && !samples)
 		return IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB;
 
 	if (select == MADSIM_ALL_PORTS) {
@@ -253,6 +259,9 @@ static u16 madsim_pma_answer(struct madsim_node *node, struct ib_pma_mad *pma,
 	} else if (select > node->nports || (!select && !node->sw)) {
 		return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
 	}
+
+	if (samples)
+		return madsim_samples_control(port, first, last, pma, set);
 
 	for (num = first; set && num <= last; num++)
 		madsim_set_counters(&node->ports[num], attr, pma->data);
@@ -280,6 +289,6 @@ enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad)
 	if (!set && pma->mad_hdr.method != IB_MGMT_METHOD_GET)
 		return MADSIM_PASS;
 
-	madsim_reply(&pma->mad_hdr, madsim_pma_answer(port->node, pma, set));
+	madsim_reply(&pma->mad_hdr, madsim_pma_answer(port, pma, set));
 	return MADSIM_REPLY;
 }

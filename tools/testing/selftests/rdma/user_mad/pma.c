@@ -592,7 +592,7 @@ TEST_F(pma, refused)
 	data[1] = 0;
 	EXPECT_EQ(0, pma(self, sw, MAD_GET, PMA_PORT_COUNTERS, data));
 	EXPECT_EQ(STATUS_UNSUPPORTED, pma(self, sw, MAD_SET, PMA_CLASS_PORT_INFO, data));
-	EXPECT_EQ(STATUS_UNSUPPORTED, pma(self, sw, MAD_GET, 0x10, data));
+	EXPECT_EQ(STATUS_UNSUPPORTED, pma(self, sw, MAD_GET, 0x17, data));
 
 	msg = pma_msg(self, sw, MAD_GET, PMA_CLASS_PORT_INFO, data);
 	msg.mad.class_version = 2;
