@@ -113,7 +113,8 @@ multicast()
 	local all copies
 
 	all=$(members)
-	copies=$(cut -d: -f1 <<<"$all" | sort | uniq -c | awk '{ n += $1 * ($1 - 1) } END { print n }')
+	copies=$(cut -d: -f1 <<<"$all" | sort | uniq -c |
+		awk '{ n += $1 * ($1 - 1) } END { print n }')
 	echo "$all"
 	walk madsim0 "$1, $copies copies" -v members="$(xargs <<<"$all")"
 }

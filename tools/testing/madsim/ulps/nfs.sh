@@ -22,7 +22,7 @@ serve()
 {
 	mkdir -p "$tmp/exported" /var/lib/nfs/v4recovery
 	mount -t tmpfs exported "$tmp/exported"
-	mount -t nfsd nfsd /proc/fs/nfsd
+	mount -t nfsd none /proc/fs/nfsd
 	# Its installation makes it
 	touch /etc/exports
 	rpc.mountd -N 2 -N 3

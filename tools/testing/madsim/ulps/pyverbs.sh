@@ -19,7 +19,8 @@ run()
 	cd "$tmp" || return
 	modules=$(ls tests | sed -n 's/^\(test_.*\)\.py$/tests.\1/p' | grep -v mlx5)
 	# shellcheck disable=SC2086	# a word list
-	timeout -s INT 600 python3 tests/run_tests.py -v --dev madsim0 $modules >results 2>&1 || true
+	timeout -s INT 600 python3 tests/run_tests.py -v --dev madsim0 $modules \
+		>results 2>&1 || true
 	tail -n 3 results
 	grep -q "^Ran [1-9]" results
 }

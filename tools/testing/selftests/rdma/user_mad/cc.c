@@ -19,7 +19,6 @@
 #define CC_TABLE		0x17
 #define CC_TIME			0x18
 
-
 #define CC_HEADER		24	/* where the CC_Key is */
 #define CC_LOG_DATA		32	/* what the log has for itself */
 #define CC_DATA			64	/* and where other attributes begin */

@@ -9,7 +9,6 @@
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
-
 #define ALL_IN			0x20000	/* in SLtoVLMappingTable's modifier */
 #define ALL_OUT			0x10000
 
