@@ -19,7 +19,7 @@
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define RACES		50
 #define KILLED_STEP	(2 << 20)
-#define KILLED_SIZE	(umad_slow_kernel() ? 4 * KILLED_STEP : 32 * KILLED_STEP)
+#define KILLED_SIZE	(32 * KILLED_STEP)
 
 FIXTURE(fault)
 {
