@@ -26,7 +26,8 @@ kill_all()
 {
 	local ns
 	for ns in $hosts; do
-		ip netns pids "$ns" 2>/dev/null | xargs -r kill -KILL || true
+		# shellcheck disable=SC2046	# a word list
+		kill -KILL $(ip netns pids "$ns" 2>/dev/null) 2>/dev/null || true
 	done
 }
 
