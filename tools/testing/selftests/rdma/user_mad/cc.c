@@ -89,6 +89,7 @@ static int cc(FIXTURE_DATA(cc) *self, __u16 lid, __u8 method, __u16 attr, __u32 
 	      union cc_data *data)
 {
 	struct umad_msg msg = umad_msg(&self->fabric.host[0], self->id, method, ++self->tid);
+	int status;
 
 	data->key = htobe64(self->key);
 	msg.hdr.grh_present = 0;
@@ -99,12 +100,10 @@ static int cc(FIXTURE_DATA(cc) *self, __u16 lid, __u8 method, __u16 attr, __u32 
 	msg.mad.attr_id = htobe16(attr);
 	msg.mad.attr_mod = htobe32(mod);
 	memcpy((__u8 *)&msg.mad + CC_HEADER, data, CC_SIZE);
-	if (_umad_write(&self->file, &msg) < 0 ||
-	    !umad_readable(&self->file, 2 * UMAD_SOON_MS) ||
-	    _umad_read(&self->file, &msg) < 0 || msg.hdr.status)
-		return -1;
-	memcpy(data, (__u8 *)&msg.mad + CC_HEADER, CC_SIZE);
-	return be16toh(msg.mad.status);
+	status = umad_exchange(&self->file, &msg);
+	if (status >= 0)
+		memcpy(data, (__u8 *)&msg.mad + CC_HEADER, CC_SIZE);
+	return status;
 }
 
 /* Each byte another one, and none of them 0 */

@@ -23,7 +23,6 @@
 #define PMA_PORT_COUNTERS	0x12
 #define PMA_RCV_ERROR_DETAILS	0x15
 #define PMA_XMIT_DISCARD_DETAILS 0x16
-#define PMA_DATA		64	/* where the attribute begins in the MAD */
 
 #define ENFORCE_OUT		0x4
 #define SL			3
@@ -60,15 +59,10 @@ FIXTURE_TEARDOWN(notices)
 
 static struct umad_msg request(FIXTURE_DATA(notices) *self, __u16 lid, __u16 attr)
 {
-	struct umad_msg msg = umad_msg(&self->fabric.host[0], self->id, MAD_GET, ++self->tid);
+	struct umad_msg msg = umad_perf_msg(&self->fabric.host[0], self->id, MAD_GET,
+					    ++self->tid, lid, attr);
 
-	msg.hdr.grh_present = 0;
-	msg.hdr.lid = htobe16(lid);
 	msg.hdr.sl = SL;
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	msg.mad.mgmt_class = MAD_CLASS_PERF;
-	msg.mad.class_version = 1;
-	msg.mad.attr_id = htobe16(attr);
 	return msg;
 }
 
@@ -94,13 +88,11 @@ static __u32 counter(FIXTURE_DATA(notices) *self, __u16 lid, __u8 port, __u16 at
 		     int size)
 {
 	struct umad_msg msg = request(self, lid, attr);
-	__u8 *data = (__u8 *)&msg.mad + PMA_DATA;
+	__u8 *data = umad_perf_of(&msg);
 	__u32 value = 0;
 
 	data[1] = port;
-	if (_umad_write(&self->client, &msg) < 0 ||
-	    !umad_readable(&self->client, 2 * UMAD_SOON_MS) ||
-	    _umad_read(&self->client, &msg) < 0 || msg.hdr.status)
+	if (umad_exchange(&self->client, &msg) < 0)
 		return ~0U;
 	while (size--)
 		value = value << 8 | data[offset++];

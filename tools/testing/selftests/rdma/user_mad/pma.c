@@ -16,8 +16,6 @@
 #define ENFORCE_IN		0x8
 #define ENFORCE_OUT		0x4
 
-#define PMA_DATA		64	/* where the attribute begins in the MAD */
-#define PMA_SIZE		(MAD_SIZE - PMA_DATA)
 #define ALL_PORTS		255
 #define NOWHERE			6	/* a LID that nobody has */
 
@@ -150,15 +148,10 @@ FIXTURE_TEARDOWN(pma)
 static struct umad_msg pma_msg(FIXTURE_DATA(pma) *self, __u16 lid, __u8 method, __u16 attr,
 			       const __u8 data[PMA_SIZE])
 {
-	struct umad_msg msg = umad_msg(&self->fabric.host[0], self->id, method, ++self->tid);
+	struct umad_msg msg = umad_perf_msg(&self->fabric.host[0], self->id, method,
+					    ++self->tid, lid, attr);
 
-	msg.hdr.grh_present = 0;
-	msg.hdr.lid = htobe16(lid);
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	msg.mad.mgmt_class = MAD_CLASS_PERF;
-	msg.mad.class_version = 1;
-	msg.mad.attr_id = htobe16(attr);
-	memcpy((__u8 *)&msg.mad + PMA_DATA, data, PMA_SIZE);
+	memcpy(umad_perf_of(&msg), data, PMA_SIZE);
 	return msg;
 }
 
@@ -166,13 +159,12 @@ static struct umad_msg pma_msg(FIXTURE_DATA(pma) *self, __u16 lid, __u8 method, 
 static int pma(FIXTURE_DATA(pma) *self, __u16 lid, __u8 method, __u16 attr, __u8 data[PMA_SIZE])
 {
 	struct umad_msg msg = pma_msg(self, lid, method, attr, data);
+	int status;
 
-	if (_umad_write(&self->file, &msg) < 0 ||
-	    !umad_readable(&self->file, 2 * UMAD_SOON_MS) ||
-	    _umad_read(&self->file, &msg) < 0 || msg.hdr.status)
-		return -1;
-	memcpy(data, (__u8 *)&msg.mad + PMA_DATA, PMA_SIZE);
-	return be16toh(msg.mad.status);
+	status = umad_exchange(&self->file, &msg);
+	if (status >= 0)
+		memcpy(data, umad_perf_of(&msg), PMA_SIZE);
+	return status;
 }
 
 static __u64 field_get(const struct field *f, const __u8 *data)

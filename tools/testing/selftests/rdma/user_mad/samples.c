@@ -11,8 +11,6 @@
 #define SAMPLES_CONTROL		0x10
 #define SAMPLES_RESULT		0x11
 
-#define PMA_DATA		64	/* where the attribute begins in the MAD */
-#define PMA_SIZE		(MAD_SIZE - PMA_DATA)
 #define ALL_PORTS		255
 
 /* Bytes of PortSamplesControl */
@@ -84,22 +82,16 @@ static __u32 number(const __u8 *from, int bytes)
 static int pma(FIXTURE_DATA(samples) *self, __u16 lid, __u8 method, __u16 attr, __u32 mod,
 	       __u8 data[PMA_SIZE])
 {
-	struct umad_msg msg = umad_msg(&self->fabric.host[0], self->id, method, ++self->tid);
+	struct umad_msg msg = umad_perf_msg(&self->fabric.host[0], self->id, method,
+					    ++self->tid, lid, attr);
+	int status;
 
-	msg.hdr.grh_present = 0;
-	msg.hdr.lid = htobe16(lid);
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	msg.mad.mgmt_class = MAD_CLASS_PERF;
-	msg.mad.class_version = 1;
-	msg.mad.attr_id = htobe16(attr);
 	msg.mad.attr_mod = htobe32(mod);
-	memcpy((__u8 *)&msg.mad + PMA_DATA, data, PMA_SIZE);
-	if (_umad_write(&self->file, &msg) < 0 ||
-	    !umad_readable(&self->file, 2 * UMAD_SOON_MS) ||
-	    _umad_read(&self->file, &msg) < 0 || msg.hdr.status)
-		return -1;
-	memcpy(data, (__u8 *)&msg.mad + PMA_DATA, PMA_SIZE);
-	return be16toh(msg.mad.status);
+	memcpy(umad_perf_of(&msg), data, PMA_SIZE);
+	status = umad_exchange(&self->file, &msg);
+	if (status >= 0)
+		memcpy(data, umad_perf_of(&msg), PMA_SIZE);
+	return status;
 }
 
 /* Each quantity has a counter. @control becomes the response */

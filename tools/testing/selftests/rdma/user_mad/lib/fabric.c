@@ -218,28 +218,47 @@ struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
 }
 
 /*
- * Sends @msg, which becomes the answer. Returns the status of the answer, less
- * the D bit, or -1 with errno: ETIMEDOUT if none came.
+ * Sends @msg, which becomes the answer. Returns the status of the answer, or -1 with
+ * errno: ETIMEDOUT if none came.
  */
-int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg)
+int umad_exchange(struct umad_file *file, struct umad_msg *msg)
 {
-	const struct umad_smp *smp = umad_smp_of(msg);
-	ssize_t n;
-
-	if (_umad_write(&sm->file, msg) < 0)
+	if (_umad_write(file, msg) < 0)
 		return -1;
-	if (!umad_readable(&sm->file, 2 * UMAD_SOON_MS)) {
+	if (!umad_readable(file, 2 * UMAD_SOON_MS)) {
 		errno = ENODATA;
 		return -1;
 	}
-	n = _umad_read(&sm->file, msg);
-	if (n < 0)
+	if (_umad_read(file, msg) < 0)
 		return -1;
 	if (msg->hdr.status) {
 		errno = msg->hdr.status;
 		return -1;
 	}
-	return be16toh(smp->status) & 0x7fff;
+	return be16toh(msg->mad.status);
+}
+
+/* The same, less the D bit */
+int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg)
+{
+	int status = umad_exchange(&sm->file, msg);
+
+	return status < 0 ? status : status & 0x7fff;
+}
+
+/* A request to an agent of performance management, by the LID that it has */
+struct umad_msg umad_perf_msg(const struct umad_port *port, __u32 id, __u8 method, __u64 tid,
+			      __u16 lid, __u16 attr)
+{
+	struct umad_msg msg = umad_msg(port, id, method, tid);
+
+	msg.hdr.grh_present = 0;
+	msg.hdr.lid = htobe16(lid);
+	msg.hdr.timeout_ms = UMAD_SOON_MS;
+	msg.mad.mgmt_class = MAD_CLASS_PERF;
+	msg.mad.class_version = 1;
+	msg.mad.attr_id = htobe16(attr);
+	return msg;
 }
 
 /* One attribute, in and out through @data; @lid counts unless there is a @path */

@@ -152,7 +152,16 @@ static inline struct umad_smp *umad_smp_of(struct umad_msg *msg)
 	return (struct umad_smp *)&msg->mad;
 }
 
+int umad_exchange(struct umad_file *file, struct umad_msg *msg);
 int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg);
+struct umad_msg umad_perf_msg(const struct umad_port *port, __u32 id, __u8 method, __u64 tid,
+			      __u16 lid, __u16 attr);
+
+static inline __u8 *umad_perf_of(struct umad_msg *msg)
+{
+	return (__u8 *)&msg->mad + PMA_DATA;
+}
+
 int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
 	     __u8 method, __u16 attr, __u32 mod, void *data);
 

@@ -82,6 +82,9 @@ struct mad {
 	__u8	data[216];
 };
 
+#define PMA_DATA		64	/* where the attribute of performance management begins */
+#define PMA_SIZE		(MAD_SIZE - PMA_DATA)
+
 /* Lies over struct mad */
 struct umad_smp {
 	__u8	base_version;
