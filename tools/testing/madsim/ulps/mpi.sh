@@ -25,14 +25,7 @@ Hca 1 "sm"
 [1] "S1"[3]
 TOPO
 
-# mpirun's ssh, as hosts have names of their own
-cat >"$tmp/rsh" <<'AGENT'
-#!/bin/sh
-host=$1
-shift
-exec ip netns exec "$host" unshare --uts sh -c "hostname $host && exec $*"
-AGENT
-chmod +x "$tmp/rsh"
+ssh=$here/in-host
 
 # The subnet manager is outside of the namespaces
 lab()
@@ -47,7 +40,7 @@ lab()
 netpipe()
 {
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-		timeout 300 "$tmp/rsh" H1 mpirun.openmpi --mca plm_rsh_agent "$tmp/rsh" \
+		timeout 300 "$ssh" H1 mpirun.openmpi --mca plm_rsh_agent "$ssh" \
 		--mca mpi_yield_when_idle 1 --mca pml ucx -x "UCX_TLS=$1" --host H1,H2 \
 		NPopenmpi -o "$tmp/np.out" "${@:2}" >"$tmp/netpipe" 2>&1 </dev/null ||
 		{ cat "$tmp/netpipe"; return 1; }
