@@ -18,12 +18,8 @@
 #	cpus COUNT			no clock that counts instructions
 
 set -eu
-
-die()
-{
-	echo "guest.sh: $*" >&2
-	exit 1
-}
+. "$(dirname "$0")/../../../scripts/common.sh"
+. "$top/scripts/guest/inside/umad.sh"
 
 subnet_manager()
 {
@@ -87,17 +83,6 @@ baseline()
 	esac
 }
 
-# wait_for COMMAND ...: until it succeeds
-wait_for()
-{
-	local tries=600
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || die "gave up waiting for: $*"
-		sleep 0.1
-	done
-}
-
 # Soft-RoCE as cheap as it gets: jumbo frames, and the other end is its own
 roce()
 {
@@ -105,7 +90,7 @@ roce()
 	ip link add roce type dummy
 	ip link set roce mtu 9000 up
 	rdma link add rxe0 type rxe netdev roce
-	wait_for grep -q fe80 /sys/class/infiniband/rxe0/ports/1/gids/0
+	until_true "the GID of rxe0" grep -q fe80 /sys/class/infiniband/rxe0/ports/1/gids/0
 }
 
 # A namespace for each end of a connection by TCP: IPoIB, and the kind of network
@@ -118,7 +103,7 @@ hosts()
 	for host in 1 2; do
 		ip netns add ib$host
 		rdma dev set madsim$host netns ib$host
-		wait_for ip -n ib$host link show ib0
+		until_true "the interface of madsim$host" ip -n ib$host link show ib0
 		ip -n ib$host addr add 10.0.0.$host/24 dev ib0
 		ip -n ib$host link set ib0 up
 		ip netns add eth$host
@@ -128,8 +113,8 @@ hosts()
 		ip -n eth$host addr add 10.0.1.$host/24 dev eth0
 		ip -n eth$host link set eth0 up
 	done
-	wait_for ip netns exec ib1 busybox ping -c 1 -W 1 10.0.0.2
-	wait_for ip netns exec eth1 busybox ping -c 1 -W 1 10.0.1.2
+	until_true "IPoIB" ip netns exec ib1 busybox ping -c 1 -W 1 10.0.0.2
+	until_true "veth" ip netns exec eth1 busybox ping -c 1 -W 1 10.0.1.2
 }
 
 build=$1 command=$2
@@ -176,7 +161,7 @@ data)
 	opensm -B -g "0x$(cut -d: -f5-8 /sys/class/infiniband/madsim0/ports/1/gids/0 | tr -d :)" \
 		-f /run/opensm.log >/run/opensm.out 2>&1
 	roce
-	wait_for grep -q ACTIVE /sys/class/infiniband/madsim2/ports/1/state
+	until_true "madsim2 to become ACTIVE" grep -q ACTIVE /sys/class/infiniband/madsim2/ports/1/state
 	sleep 4
 	cat /sys/kernel/debug/copy_cost
 	"$build/verbs_bench" verbs "$samples" madsim madsim1 madsim2
