@@ -40,8 +40,8 @@ cc_cct 0:1,1:2,2:3" sm_start sm "$dev"
 check "opensm: all ports become active" until_true 30 active 1
 lids()
 {
-	sw=$(smpquery $on -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
-	bob=$(smpquery $on -D portinfo 0,1,50 1 | sed -n 's/^Lid:\.*//p')
+	sw=$(lid_at "$dev" 0,1 0)
+	bob=$(lid_at "$dev" 0,1,50 1)
 }
 lids
 alice=$(lid "$dev")

@@ -551,7 +551,7 @@ check "the subnet comes up" until_true 30 active 4
 no_groups()
 {
 	local lid
-	lid=$(smpquery -C madsim0 -P 1 -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
+	lid=$(lid_at madsim0 0,1 0)
 	says "^PortMulticastXmitPkts:\.*0\$" perfquery -x -C madsim0 -P 1 -a "$lid"
 }
 check "and nobody sends to a group" no_groups

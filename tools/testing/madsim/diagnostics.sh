@@ -17,7 +17,7 @@ check "opensm's log has no error" sm_log_clean sm
 
 l0=$(lid madsim0) l1=$(lid madsim1) l2=$(lid madsim2) l3=$(lid madsim3)
 on="-C madsim0 -P 1"
-sw=$(smpquery $on -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
+sw=$(lid_at madsim0 0,1 0)
 g0=$(port_guid madsim0) g1=$(port_guid madsim1)
 sw_guid=$(smpquery $on -D nodeinfo 0,1 | sed -n 's/^Guid:\.*//p')
 

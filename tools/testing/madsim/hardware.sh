@@ -28,10 +28,12 @@ remove_lab()
 }
 lids()
 {
-	on="-C $(device alice) -P 1"
-	sw=$(smpquery $on -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
-	bob=$(smpquery $on -D portinfo 0,1,2 1 | sed -n 's/^Lid:\.*//p')
-	carol=$(smpquery $on -D portinfo 0,1,3 1 | sed -n 's/^Lid:\.*//p')
+	local dev
+	dev=$(device alice)
+	on="-C $dev -P 1"
+	sw=$(lid_at "$dev" 0,1 0)
+	bob=$(lid_at "$dev" 0,1,2 1)
+	carol=$(lid_at "$dev" 0,1,3 1)
 }
 check "make a fabric" make_lab
 refused()

@@ -181,6 +181,12 @@ lid()
 	printf '%d\n' "$(cat "/sys/class/infiniband/$1/ports/${2:-1}/lid")"
 }
 
+# lid_at DEVICE ROUTE PORT: that of the port there, asked by a device
+lid_at()
+{
+	smpquery -C "$1" -P 1 -D portinfo "$2" "$3" | sed -n 's/^Lid:\.*//p'
+}
+
 state_is()
 {
 	says "^[0-9]: $3\$" cat "/sys/class/infiniband/$1/ports/$2/state"

@@ -27,8 +27,7 @@ each_lid()
 	done
 }
 check "each is answered, on QP0 and QP1" each_lid
-check "the switch has an entry for each" all_say ibroute $on "$(smpquery $on -D portinfo 0,1 0 |
-	sed -n 's/^Lid:\.*//p')" -- \
+check "the switch has an entry for each" all_say ibroute $on "$(lid_at madsim0 0,1 0)" -- \
 	"^$(printf 0x%04x "$l1") 002 " "^$(printf 0x%04x $((l1 + 3))) 002 "
 check "the way to one of them" all_say ibtracert $on "$l0" $((l1 + 2)) -- \
 	"^\[1\] -> switch port " "^\[2\] -> ca port .*\"H2\""

@@ -16,8 +16,8 @@ echo "Default=0x7fff : ALL=limited, ALL_SWITCHES=full, SELF=full ;" >"$tmp/parti
 SM_MORE="partition_config_file $tmp/partitions" sm_start sm "$(device H2)"
 check "partitions: all ports become active" until_true 30 active 3
 
-sw=$(smpquery $full -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
-h1=$(smpquery $full -D portinfo 0,1,1 1 | sed -n 's/^Lid:\.*//p')
+sw=$(lid_at "$(device H2)" 0,1 0)
+h1=$(lid_at "$(device H2)" 0,1,1 1)
 h3=$(lid "$(device H3)")
 members()
 {

@@ -77,7 +77,7 @@ counter()
 counted()
 {
 	local lid packets words
-	lid=$(smpquery -C madsim0 -P 1 -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
+	lid=$(lid_at madsim0 0,1 0)
 	packets=$(counter "$lid" 2 PortXmitPkts) words=$(counter "$lid" 2 PortXmitData)
 	both ibv_rc_pingpong -e -n 100 -s 65536 -m 4096
 	packets=$(($(counter "$lid" 2 PortXmitPkts) - packets))

@@ -69,8 +69,8 @@ listens()
 {
 	grep -q ":4853 " /proc/net/tcp /proc/net/tcp6
 }
-# sent: packets that the host has put on its link
-sent()
+# packets: that the host has put on its link
+packets()
 {
 	cat /sys/class/infiniband/madsim2/ports/1/counters/port_xmit_packets
 }
@@ -86,15 +86,15 @@ lost()
 for sl in 0 4; do
 	check "data of SL $sl arrives" says "^10 iters in" send $sl
 done
-sw=$(smpquery -C madsim0 -P 1 -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
+sw=$(lid_at madsim0 0,1 0)
 check "data of SL 5 does not leave the host" eval '
-	before=$(sent)
+	before=$(packets)
 	lost 5
-	[ "$(sent)" = "$before" ]'
+	[ "$(packets)" = "$before" ]'
 check "data of SL 6 does, and is dropped by the switch" eval '
-	before=$(sent) drops=$(dropped)
+	before=$(packets) drops=$(dropped)
 	lost 6
-	[ "$(sent)" -gt "$before" ]
+	[ "$(packets)" -gt "$before" ]
 	[ "$(dropped)" -gt "$drops" ]'
 sm_end sm
 check "unload" unload

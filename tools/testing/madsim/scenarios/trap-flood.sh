@@ -70,7 +70,7 @@ at_switch()
 
 SM_MORE="log_flags 0x07" sm_start sm madsim0
 check "every way is there" until_true 60 whole madsim0 9
-sw=$(smpquery -C madsim0 -P 1 -D portinfo 0,1 0 | sed -n 's/^Lid:\.*//p')
+sw=$(lid_at madsim0 0,1 0)
 check "answers while all hosts have news (trap 144)" news
 check "of which it ignores some" eval '
 	told 144
