@@ -397,17 +397,26 @@ violations()
 		sed -n 's/^PkeyViolations:\.*//p'
 }
 
+# pkey_is HOST PKEY: the first one of its table
+pkey_is()
+{
+	says "^$2\$" in_ns "$1" cat "/sys/class/infiniband/${dev[$1]}/ports/1/pkeys/0"
+}
+
 # Two limited members of a partition, which hear only full ones
 limited()
 {
 	local before
+	# Until then they hear each other as the subnet manager before had it
+	until_true 30 pkey_is h3 0x7fff
+	until_true 30 pkey_is h4 0x7fff
 	until_true 30 reaches h2 h3
 	until_true 30 reaches h2 h4
 	before=$(violations h4)
 	unreached h3 h4
 	echo "$before violations, then $(violations h4)"
 	[ "$(violations h4)" -gt "$before" ]
-	grep "num:257" "$tmp/second.log"
+	until_true 10 grep "num:257" "$tmp/second.log"
 }
 
 # blue HOST: an interface in a partition of its own
