@@ -16,7 +16,7 @@ here=$(dirname "$0")
 cases=$("$here/verbs.py" 2>&1) ||
 	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
 
-plan $((31 + $(wc -l <<<"$cases")))
+plan $((37 + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 faults=$configfs/test/faults
@@ -196,9 +196,10 @@ perf()
 	both "$@" -n 200 && [ $(($(packets) - before)) -ge 200 ]
 }
 
-for arguments in ib_send_bw "ib_send_bw -c UD -s 2048" "ib_send_lat -I 64" \
-		"ib_send_bw --use-srq -q 2" ib_write_bw "ib_write_bw -c UC" \
-		ib_read_bw ib_atomic_bw; do
+for arguments in ib_send_bw "ib_send_bw -c UC" "ib_send_bw -c UD -s 2048" \
+		"ib_send_bw --use-srq -q 2" "ib_send_lat -I 64" "ib_send_lat -c UC" \
+		"ib_send_lat -c UD" ib_write_bw "ib_write_bw -c UC" ib_write_lat \
+		ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat; do
 	# shellcheck disable=SC2086	# a word list
 	check "$arguments" perf $arguments
 done
