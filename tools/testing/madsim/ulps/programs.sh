@@ -114,8 +114,8 @@ check "rstream, data compared" cm rstream -S 5000 -I 5 -C 5 -T v
 check "riostream" cm riostream -S 5000 -I 5 -C 5
 check "udpong" cm udpong -S 512 -C 50
 check "a program whose sockets are rsockets" sends 75000 preloaded
-check "there is nobody: ECONNREFUSED" refuses "refused" \
-	rstream -b 10.0.0.1 -s 10.0.0.2 -p 7777
+check "there is nobody" refuses "RDMA_CM_EVENT_REJECTED, error: 8" \
+	ucmatose -b 10.0.0.1 -s 10.0.0.2 -p 7777
 check "XRC: EOPNOTSUPP" refuses "XRC Domain 95" ibv_xsrq_pingpong -d madsim0
 check "UCX over RC, tags" sends 1600000 ucx rc_v tag_bw
 check "UCX over RC, puts" sends 1600000 ucx rc_v ucp_put_bw
