@@ -70,15 +70,16 @@ bad()
 		fault "$asker" 1 "$@"
 	done
 }
+# ask DEVICE NAME: now and then in vain. Its name changes meanwhile, without a newline
 ask()
 {
 	local i
 	for i in {1..10}; do
-		saquery -C "$1" -P 1 NR
-		saquery -C "$1" -P 1 PR
-		put "/sys/class/infiniband/$1/node_desc" "$1 $i"
+		saquery -C "$1" -P 1 NR || true
+		saquery -C "$1" -P 1 PR || true
+		printf %s "$1 $i" >"/sys/class/infiniband/$1/node_desc"
 	done >/dev/null 2>&1
-	put "/sys/class/infiniband/$1/node_desc" "$2"
+	printf %s "$2" >"/sys/class/infiniband/$1/node_desc"
 }
 # flaps NODE PORT: ten times
 flaps()
