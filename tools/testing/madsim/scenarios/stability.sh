@@ -70,7 +70,8 @@ bad()
 		fault "$asker" 1 "$@"
 	done
 }
-# ask DEVICE NAME: now and then in vain. Its name changes meanwhile, without a newline
+# ask DEVICE NAME: some requests have no answer. The name changes after each; that of the
+# beginning had no newline, which put would write
 ask()
 {
 	local i
@@ -94,7 +95,7 @@ flaps()
 }
 busy()
 {
-	local kind pids=()
+	local kind pid pids=()
 	for kind in drop duplicate delay reorder; do
 		bad $kind permille 50
 	done
@@ -106,7 +107,9 @@ busy()
 	pids+=($!)
 	flaps "${hosts[0]}" 1 &
 	pids+=($!)
-	wait "${pids[@]}"
+	for pid in "${pids[@]}"; do
+		wait "$pid"
+	done
 	for kind in drop duplicate delay reorder; do
 		says "^S17 . $kind permille 50 .*injected [1-9]" cat $configfs/preset/faults
 	done
