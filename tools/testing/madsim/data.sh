@@ -407,7 +407,7 @@ pkey_is()
 limited()
 {
 	local before
-	# Until then they hear each other as the subnet manager before had it
+	# Until then they are full members still, of the subnet manager before
 	until_true 30 pkey_is h3 0x7fff
 	until_true 30 pkey_is h4 0x7fff
 	until_true 30 reaches h2 h3

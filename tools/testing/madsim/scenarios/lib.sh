@@ -74,7 +74,7 @@ sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(ad
 signal.pause()' "${netdev[$1]}" "$2" &
 	member[$1/$2]=$!
 	sm_pids+=($!)
-	# Killed before it is Python, it leaves by the trap of this shell
+	# A child that part() kills before it is Python would run at_end() of this shell
 	until_true 20 says "inet +${2//./\\.}\$" ip maddr show dev "${netdev[$1]}"
 }
 part()

@@ -429,9 +429,9 @@ TEST_F_TIMEOUT(removal, new_device_is_another_one, UMAD_HANGS)
 }
 
 /*
- * Somebody at the other end of the cable, who asks fifty times before an answer, or
- * the end of its time, is waited for. The MAD layer queues what is sent faster than
- * it can send, and what comes after that would have to wait, too.
+ * Somebody at the other end of the cable, who waits for the end of one request in
+ * fifty. Without that, the MAD layer's queue of what is to be sent would grow, and the
+ * last request of the test would wait behind it.
  */
 struct asker {
 	struct umad_call call;
