@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# The kernel tree that the series is made for and the test kernels are built
+# The kernel tree that patches are made for and the test kernels are built
 # from, the newest source package of Debian unstable. Where none is to be had, it is
 # 6.12's of this Debian, for its kselftest and checkpatch. Sourced after common.sh,
 # never run.
 #
 #	$linux/tree	the whole source as a git repository: branch base is
-#			the package, fixed has some of fixes/ on top, series-NAME is
-#			what scripts/series/write wrote last; checked out is fixed, or
-#			fixed and all series
+#			the package, fixed has some of fixes/ on top and is checked out,
+#			series-madsim is what scripts/series/write wrote last
 #	$linux/version	its package and version
 #	$linux/build	one build directory per configuration
 #
@@ -224,35 +223,4 @@ linux_fixed()
 		die "the fixes are not for $(cat "$linux/version")"
 	linux_git commit -q -m "Fixes of bugs that are not ours"
 	linux_fixes_diffs >"$linux/fixes"
-}
-
-# Check all series of this checkout out in the tree, brought to base by git am.
-# That happens in a worktree of its own, which has no files but the topmost, so
-# that the tree, and what is built from it, sees changed files alone.
-linux_series()
-{
-	local tmp tip am
-
-	linux_fixed
-	"$top/scripts/series/write" umad >/dev/null
-	tmp=$(mktemp -d)
-	linux_git worktree prune
-	linux_git worktree add -q --no-checkout --detach "$tmp/am" base
-	am=(linux_git -C "$tmp/am" -c user.name=series -c user.email=series)
-	if ! {
-		"${am[@]}" sparse-checkout set &&
-		"${am[@]}" checkout -q &&
-		"${am[@]}" am -q --committer-date-is-author-date \
-			"$top"/build/series/{madsim,umad}/*.patch &&
-		"${am[@]}" cherry-pick fixed
-	} >"$tmp/log" 2>&1; then
-		cat "$tmp/log" >&2
-		rm -rf "$tmp"
-		die "the series does not apply to $(cat "$linux/version")"
-	fi
-	tip=$("${am[@]}" rev-parse HEAD)
-	rm -rf "$tmp"
-	linux_git worktree prune
-	linux_git checkout -q -f --detach "$tip" ||
-		die "cannot check the series out in $linux/tree"
 }
