@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Sources of Linux, which the test kernels are built from: linux-source-6.12 of Debian 12,
-# and the newest source package of Debian unstable, which the series is made for. Where
+# and the newest source package of Debian unstable, which patches are made for. Where
 # unstable is not to be had, 6.12's stands for the newest. Sourced after common.sh, never
 # run.
 #
 #	$linux		the folder of one of them in the cache: the newest one, if
 #			linux_use has not chosen the other
 #	$linux/tree	the whole source. The newest is a git repository: branch base is
-#			the package, fixed has some of fixes/ on top; checked out is fixed,
-#			or fixed and our series. 6.12's has its fixes and no repository.
+#			the package, fixed has some of fixes/ on top and is checked out,
+#			series-madsim is what scripts/series/write wrote last. 6.12's has
+#			its fixes and no repository.
 #	$linux/version	its package and version
 #	$linux/build	one build directory per configuration
 #
@@ -243,35 +244,4 @@ linux_fixed()
 		die "the fixes are not for $(cat "$linux/version")"
 	linux_git commit -q -m "Fixes of bugs that are not ours"
 	linux_fixes_diffs >"$linux/fixes"
-}
-
-# Check all series of this checkout out in the tree, brought to base by git am.
-# That happens in a worktree of its own, which has no files but the topmost, so
-# that the tree, and what is built from it, sees changed files alone.
-linux_series()
-{
-	local tmp tip am
-
-	linux_fixed
-	"$top/scripts/series/write" umad >/dev/null
-	tmp=$(mktemp -d)
-	linux_git worktree prune
-	linux_git worktree add -q --no-checkout --detach "$tmp/am" base
-	am=(linux_git -C "$tmp/am" -c user.name=series -c user.email=series)
-	if ! {
-		"${am[@]}" sparse-checkout set &&
-		"${am[@]}" checkout -q &&
-		"${am[@]}" am -q --committer-date-is-author-date \
-			"$top"/build/series/{madsim,umad}/*.patch &&
-		"${am[@]}" cherry-pick fixed
-	} >"$tmp/log" 2>&1; then
-		cat "$tmp/log" >&2
-		rm -rf "$tmp"
-		die "the series does not apply to $(cat "$linux/version")"
-	fi
-	tip=$("${am[@]}" rev-parse HEAD)
-	rm -rf "$tmp"
-	linux_git worktree prune
-	linux_git checkout -q -f --detach "$tip" ||
-		die "cannot check the series out in $linux/tree"
 }
