@@ -119,10 +119,7 @@ coverage:
 deb rpm:
 	@scripts/packages/$@
 
-.PHONY: series series-madsim series-fixes series-check
-series:
-	@scripts/series/write umad $(LINUX)
-
+.PHONY: series-madsim series-fixes series-check
 series-madsim:
 	@scripts/series/write madsim $(LINUX)
 
@@ -130,7 +127,7 @@ series-fixes:
 	@scripts/series/fixes $(LINUX)
 
 series-check:
-	@scripts/run-tests fixes series:whole
+	@scripts/run-tests fixes
 
 .PHONY: clean
 clean:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# The kernel tree that the series is made for and the test kernels are built
-# from, the newest source package of Debian unstable. Where none is to be had, it is
-# 6.12's of this Debian, for its kselftest and checkpatch. Sourced after common.sh,
-# never run.
+# Sources of Linux, which the test kernels are built from: linux-source-6.12 of Debian 12,
+# and the newest source package of Debian unstable, which patches are made for. Where
+# unstable is not to be had, 6.12's stands for the newest. Sourced after common.sh, never
+# run.
 #
-#	$linux/tree	the whole source as a git repository: branch base is
-#			the package, fixed has some of fixes/ on top, series-NAME is
-#			what scripts/series/write wrote last; checked out is fixed, or
-#			fixed and all series
+#	$linux		the folder of one of them in the cache: the newest one, if
+#			linux_use has not chosen the other
+#	$linux/tree	the whole source. The newest is a git repository: branch base is
+#			the package, fixed has some of fixes/ on top and is checked out,
+#			series-madsim is what scripts/series/write wrote last. 6.12's has
+#			its fixes and no repository.
 #	$linux/version	its package and version
 #	$linux/build	one build directory per configuration
 #
@@ -17,9 +19,16 @@
 # shellcheck source=scripts/kernel/suite.sh
 . "$top/scripts/kernel/suite.sh"
 
-linux=$cache/linux
+# A link to the folder of the package
+linux=$cache/linux/newest
 
 linux_patches=$top/scripts/kernel/fixes
+
+# linux_use 6.12|newest
+linux_use()
+{
+	linux=$cache/linux/${1/#6.12/linux-source-6.12}
+}
 
 # Git with nothing of the user's configuration that could change a patch, and
 # with a cache that another user may have made.
@@ -43,18 +52,19 @@ linux_lock()
 	export USER_MAD_LINUX_LOCKED=1
 }
 
-# The newest source package and its version, or nothing. Without Debian unstable
-# what is there serves, and 6.12's where there is none.
-linux_newest()
+# linux_wanted: the source package that belongs there and its version, or nothing if the
+# archive is out of reach. The newest is 6.12's where there is no other.
+linux_wanted()
 {
-	local suite=unstable package
+	local suite=bookworm package=linux-source-6.12
 
-	if (suite_update unstable); then
+	if [[ $linux = */newest ]] && (suite_update unstable); then
+		suite=unstable
 		package=$(suite_depends unstable linux-source 'linux-source-.*')
-	elif [ ! -e "$linux/version" ] && (suite_update bookworm); then
-		suite=bookworm package=linux-source-6.12
+	elif [[ $linux = */newest && -e $linux/version ]] || ! (suite_update bookworm); then
+		return 0
 	fi
-	[ -z "${package-}" ] || echo "$package $(suite_version $suite "$package")"
+	echo "$package $(suite_version $suite "$package")"
 }
 
 # linux_download PACKAGE: into this folder
@@ -66,21 +76,32 @@ linux_download()
 	suite_apt $suite apt-get -q download "$1"
 }
 
-# linux_unpack PACKAGE VERSION: into the tree, complete or not there at all
+# linux_unpack PACKAGE VERSION: complete or not there at all. Another version of the same
+# package takes everything built from the former one away.
 linux_unpack()
 {
-	say "fetching and unpacking $1 $2, once"
-	rm -rf "$linux"
-	mkdir -p "$linux/tree"
-	(cd "$linux" && patiently "$linux/log" linux_download "$1") || {
-		apt_said "$linux/log"
-		die "cannot fetch $1"
-	}
-	patiently "$linux/log" linux_tree "$1" "$2" || {
-		tail -n 5 "$linux/log" >&2
-		die "cannot unpack $1: disk full?"
-	}
-	echo "$1 $2" >"$linux/version"
+	local folder=$cache/linux/$1 former
+
+	if [ "$(cat "$folder/version" 2>/dev/null)" != "$*" ]; then
+		say "fetching and unpacking $1 $2, once"
+		rm -rf "$folder"
+		mkdir -p "$folder/tree"
+		(cd "$folder" && patiently "$folder/log" linux_download "$1") || {
+			apt_said "$folder/log"
+			die "cannot fetch $1"
+		}
+		patiently "$folder/log" linux_tree "$folder" "$@" || {
+			tail -n 5 "$folder/log" >&2
+			die "cannot unpack $1: disk full?"
+		}
+		echo "$*" >"$folder/version"
+	fi
+	if [[ $linux = */newest ]]; then
+		former=$(readlink "$linux") || true
+		ln -sfn "$1" "$linux"
+		[[ $former = "$1" || ! $former || $former = linux-source-6.12 ]] ||
+			rm -rf "${cache:?}/linux/$former"
+	fi
 }
 
 # linux_source PACKAGE FOLDER: the tar file in the package that was downloaded there
@@ -89,12 +110,15 @@ linux_source()
 	dpkg --fsys-tarfile "$2"/*.deb | tar -xO --wildcards "*/$1.tar.xz" | xz -dc -T0
 }
 
-# linux_tree PACKAGE VERSION: what was downloaded becomes branch base
+# linux_tree FOLDER PACKAGE VERSION: what was downloaded becomes its tree
 linux_tree()
 {
+	local linux=$1
+	shift
 	echo "unpacking"
 	linux_source "$1" "$linux" | tar -C "$linux/tree" --strip-components=1 -x || return 1
 	rm "$linux"/*.deb
+	[ "$1" != linux-source-6.12 ] || return 0
 	echo "making it a repository"
 	linux_git init -q -b base &&
 	linux_git config user.name "Debian kernel package" &&
@@ -103,50 +127,45 @@ linux_tree()
 	# Straight into one pack: 70,000 loose objects take twice the time
 	linux_git -c core.bigFileThreshold=1 -c core.compression=1 add -Af . &&
 	GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000' \
-		linux_git commit -q -m "$1 $2"
+		linux_git commit -q -m "$*"
 }
 
-# Have branch base hold the newest source. Another version of it takes everything
-# built from the former one away. What is cached serves when the archive is out
-# of reach.
+# Have the source that belongs there. What is cached serves when the archive is out of
+# reach.
 linux_base()
 {
-	local newest
+	local wanted
 
-	newest=$(linux_newest)
+	wanted=$(linux_wanted)
 	if [ -e "$linux/version" ]; then
-		[ "${newest:-$(cat "$linux/version")}" != "$(cat "$linux/version")" ] ||
+		[ "${wanted:-$(cat "$linux/version")}" != "$(cat "$linux/version")" ] ||
 			return 0
 	fi
-	[ "$newest" ] || die "there is no source of a kernel to be had"
+	[ "$wanted" ] || die "there is no source of a kernel to be had"
 
 	linux_lock
 	"$top/scripts/deps" git xz-utils dpkg
 	# shellcheck disable=SC2086	# package and version
-	[ "$(cat "$linux/version" 2>/dev/null)" = "$newest" ] || linux_unpack $newest
+	[ "$(cat "$linux/version" 2>/dev/null)" = "$wanted" ] || linux_unpack $wanted
 }
 
-# The folder of kselftest
+# The folder of kselftest: 6.12's, for all kernels
 linux_kselftest()
-{
+(
+	linux_use 6.12
 	linux_base
 	echo "$linux/tree/tools/testing/selftests"
-}
+)
 
-# The same, for who only builds: a source is not unpacked for that
+# The same, for a package or umad-check: a source is not unpacked for those
 linux_kselftest_at_hand()
 {
-	if [ -e "$linux/version" ]; then
-		echo "$linux/tree/tools/testing/selftests"
-	else
-		linux_kselftest_old
+	local old=$cache/linux/kselftest tree=$cache/linux/linux-source-6.12
+
+	if [ -e "$tree/version" ]; then
+		echo "$tree/tree/tools/testing/selftests"
+		return
 	fi
-}
-
-linux_kselftest_old()
-{
-	local old=$cache/linux-source-6.12
-
 	"$top/scripts/deps" xz-utils dpkg
 	if [ ! -d "$old" ]; then
 		say "taking kselftest from linux-source-6.12"
@@ -169,7 +188,7 @@ linux_kselftest_old()
 	echo "$old/tools/testing/selftests"
 }
 
-# linux_old: the source there is not the newest, but 6.12's
+# linux_old: the source there is 6.12's
 linux_old()
 {
 	grep -q '^linux-source-6.12 ' "$linux/version"
@@ -177,21 +196,18 @@ linux_old()
 
 # linux_fixes: the patches for the source there, of bugs that the tests would run into.
 # The rest of fixes/ stays out, as madsim has to go around those bugs on every kernel,
-# and the tests have to show that it does. What looks different in 6.12 is in
-# fixes/6.12 once more; it has not what lib-1 is for.
+# and the tests have to show that it does. fixes/6.12 has what 6.12 alone needs, and what
+# looks different there; it has not what lib-1 is for.
 linux_fixes()
 {
 	local fix
 
 	for fix in "$linux_patches"/{um,lib}-*.patch "$linux_patches"/rdma-{1,2,3}-*.patch; do
-		if ! linux_old; then
-			echo "$fix"
-		elif [ -e "$linux_patches/6.12/${fix##*/}" ]; then
-			echo "$linux_patches/6.12/${fix##*/}"
-		elif [[ $fix != */lib-1-* ]]; then
+		if ! linux_old || [[ $fix != */lib-1-* && ! -e $linux_patches/6.12/${fix##*/} ]]; then
 			echo "$fix"
 		fi
 	done
+	! linux_old || printf '%s\n' "$linux_patches"/6.12/*.patch
 }
 
 # linux_fixes_diffs: what they change; with another message nothing has to be built
@@ -200,59 +216,32 @@ linux_fixes_diffs()
 	linux_fixes | xargs -d '\n' sed -s -n '/^diff --git /,$p'
 }
 
-# linux_uml_dies: user-mode Linux of the source there cannot run here: 6.12's has no
-# room for the floating point state of a CPU with AMX
-linux_uml_dies()
-{
-	linux_base
-	linux_old && grep -qw amx_tile /proc/cpuinfo
-}
-
-# Have branch fixed hold base with linux_fixes applied. Whatever is checked out has
-# them: a header that came and went would have modules built again, under the
-# hands of a suite that runs them and wants to know which of their lines it ran.
+# Have linux_fixes applied: in the tree of 6.12, elsewhere on branch fixed. Whatever is
+# checked out there has them: a header that came and went would have modules built again,
+# under the hands of a suite that runs them and wants to know which of their lines it ran.
 linux_fixed()
 {
-	local fixes
+	local fixes apply
 
 	linux_base
 	linux_lock
-	mapfile -t fixes < <(linux_fixes)
 	! linux_fixes_diffs | cmp -s - "$linux/fixes" || return 0
+	if linux_old; then
+		apply=(env "GIT_CEILING_DIRECTORIES=$(realpath "$linux")" git -C "$linux/tree" apply)
+		if [ -e "$linux/fixes" ]; then
+			"${apply[@]}" -R "$linux/fixes" || die "remove $linux: its fixes are broken"
+			rm "$linux/fixes"
+		fi
+		linux_fixes_diffs >"$linux/fixes.new"
+		"${apply[@]}" "$linux/fixes.new" ||
+			die "the fixes are not for $(cat "$linux/version")"
+		mv "$linux/fixes.new" "$linux/fixes"
+		return
+	fi
+	mapfile -t fixes < <(linux_fixes)
 	linux_git checkout -q -f -B fixed base
 	linux_git apply --index "${fixes[@]}" ||
 		die "the fixes are not for $(cat "$linux/version")"
 	linux_git commit -q -m "Fixes of bugs that are not ours"
 	linux_fixes_diffs >"$linux/fixes"
-}
-
-# Check all series of this checkout out in the tree, brought to base by git am.
-# That happens in a worktree of its own, which has no files but the topmost, so
-# that the tree, and what is built from it, sees changed files alone.
-linux_series()
-{
-	local tmp tip am
-
-	linux_fixed
-	"$top/scripts/series/write" umad >/dev/null
-	tmp=$(mktemp -d)
-	linux_git worktree prune
-	linux_git worktree add -q --no-checkout --detach "$tmp/am" base
-	am=(linux_git -C "$tmp/am" -c user.name=series -c user.email=series)
-	if ! {
-		"${am[@]}" sparse-checkout set &&
-		"${am[@]}" checkout -q &&
-		"${am[@]}" am -q --committer-date-is-author-date \
-			"$top"/build/series/{madsim,umad}/*.patch &&
-		"${am[@]}" cherry-pick fixed
-	} >"$tmp/log" 2>&1; then
-		cat "$tmp/log" >&2
-		rm -rf "$tmp"
-		die "the series does not apply to $(cat "$linux/version")"
-	fi
-	tip=$("${am[@]}" rev-parse HEAD)
-	rm -rf "$tmp"
-	linux_git worktree prune
-	linux_git checkout -q -f --detach "$tip" ||
-		die "cannot check the series out in $linux/tree"
 }

@@ -8,6 +8,7 @@ says worse than they do. A line "# Subtest: NAME" tells before them whose they a
 """
 
 import re
+import time
 
 RESULT = re.compile(r"^( *)(not )?ok (\d+)(?: |$)(?:- ?)?(.*)$")
 DIRECTIVE = re.compile(
@@ -37,6 +38,7 @@ class Level:
 
     def __init__(self, group=""):
         self.group = group      # whose they are
+        self.begun = time.monotonic()
         self.plan = None
         self.seen = 0
         self.failed = 0
@@ -53,6 +55,7 @@ class Reader:
         self.results = []
         self.levels = {}
         self.notes = []
+        self.seconds = {}       # {name: seconds} of each test with parts
 
     def of(self, state):
         return [result for result in self.results if result.state == state]
@@ -86,6 +89,8 @@ class Reader:
             self.fail(f"{name}: planned no test", (), depth)
         elif level.plan == 0:
             self.add(depth, name, "skip", level.skip or "no reason given")
+        if level.group == name:
+            self.seconds[name] = time.monotonic() - level.begun
         del self.levels[depth]
         return level.failed > 0 or len(self.of("fail")) > before
 
@@ -99,7 +104,7 @@ class Reader:
         if subtest:
             if len(subtest[1]) in self.levels:
                 self.fail("no result behind its parts", (), len(subtest[1]))
-            self.levels[len(subtest[1])] = Level(subtest[2])
+            self.levels[len(subtest[1])] = Level(subtest[2].strip())
         elif plan:
             level = self.levels.setdefault(len(plan[1]), Level())
             if level.plan is not None:

@@ -4,15 +4,18 @@
 A suite is a folder of tools/testing with a program "run" that prints KTAP. Its head
 declares it, in a comment behind one line that says what it is:
 
-    #	make test	newest 18, 6.12 11	what of it "make test" runs: arguments of run,
-    #					and the minutes that each takes; - is none
-    #	besides		newest-rt, 5.10		arguments that "make test" does not run
+    #	make test	6.12			what of it "make test" runs: arguments of run;
+    #					- is none
+    #	make test-all	newest, 6.1		what of it "make test-all" runs
+    #	besides		newest-rt, 5.10		arguments that neither runs
     #	takes		selftests, kunit	kinds of tests that it runs by name
     #	by name		newest			with this argument, unless told otherwise; the
     #					suite that is called like their kind does so
-    #					where none is told
+    #					where no suite is told
+    #	first		selftests		kinds of tests that it runs by name before that
+    #					suite, where no suite is told
     #	needs		newest			is not run without Debian unstable's kernel
-    #	allows		XFAIL, planless		known failures of who is tested, or parts
+    #	allows		XFAIL, planless		known failures of the tested module, or parts
     #					without a plan
 """
 
@@ -23,7 +26,8 @@ import sys
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 FOLDER = os.path.join(TOP, "tools/testing")
-KEYS = ["make test", "besides", "takes", "by name", "needs", "allows"]
+KEYS = ["make test", "make test-all", "besides", "takes", "by name", "first", "needs",
+        "allows"]
 
 
 def shell(command, *args):
@@ -42,7 +46,7 @@ class Suite:
         said = dict.fromkeys(KEYS, "")
         with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:
-                declared = re.match(r"#\t([a-z ]+[a-z])\t+(\S.*)$", line)
+                declared = re.match(r"#\t([a-z -]+[a-z])\t+(\S.*)$", line)
                 if not line.startswith("#"):
                     break
                 if declared and declared[1] in said:
@@ -51,12 +55,11 @@ class Suite:
         def words(key):
             return [word for word in said[key].split(", ") if word]
 
-        # {argument: minutes}
-        self.in_make_test = {word.split()[0]: int(word.split()[1])
-                             for word in words("make test")}
-        self.arguments = list(self.in_make_test) + words("besides")
+        self.in_plan = {key: words(key) for key in ("make test", "make test-all")}
+        self.arguments = sum(self.in_plan.values(), []) + words("besides")
         self.takes = words("takes")
         self.by_name = said["by name"]
+        self.first = words("first")
         self.needs_newest = said["needs"] == "newest"
         self.known = "XFAIL" in words("allows")
         self.planless = "planless" in words("allows")
@@ -95,11 +98,10 @@ def suites():
     return found
 
 
-def make_test(there):
-    """What "make test" runs. The longest come first, so that all end together."""
-    minutes = [(minutes, Run(suite, argument)) for suite in there.values()
-               for argument, minutes in suite.in_make_test.items()]
-    return [run for _, run in sorted(minutes, key=lambda pair: -pair[0])]
+def planned(key):
+    """[Run] of what the heads say of this key"""
+    return [Run(suite, argument) for suite in suites().values()
+            for argument in suite.in_plan[key]]
 
 
 def runs_of(suite, argument, tests):
@@ -110,6 +112,15 @@ def runs_of(suite, argument, tests):
     if tests:
         return [Run(suite, suite.by_name, tests)]
     return [Run(suite, argument) for argument in suite.arguments]
+
+
+def taker(there, kind, test):
+    """The suite for a test where none is told: 32-bit programs need a kernel with
+    their calls"""
+    first = [suite for suite in there.values() if kind in suite.first]
+    if first and not re.match(r"\w+_32(\.|$)", test):
+        return first[0]
+    return there[kind]
 
 
 def plan(words):
@@ -124,9 +135,6 @@ def plan(words):
             named.append((Suite(name, os.path.realpath(name)), argument))
         else:
             tests.append(word)
-    if not words:
-        return make_test(there)
-
     kinds = {}
     for test in tests:
         kind = shell('. scripts/common.sh; . scripts/tests.sh; test_kind "$0"', test)
@@ -141,7 +149,11 @@ def plan(words):
             sys.exit(f"run-tests: suite '{suite.name}' runs none of these tests by name; "
                      f"tests by name are run by {takers}")
     if not named:
-        return [run for kind, tests in kinds.items()
-                for run in runs_of(there[kind], "", tests)]
+        takers = {}
+        for kind, names in kinds.items():
+            for name in names:
+                takers.setdefault(taker(there, kind, name), []).append(name)
+        return [run for suite, names in takers.items()
+                for run in runs_of(suite, "", names)]
     return [run for suite, argument in named for run in runs_of(
         suite, argument, [test for kind in suite.takes for test in kinds.get(kind, [])])]

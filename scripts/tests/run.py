@@ -2,16 +2,23 @@
 """Run suites of tests and sum them up.
 
     scripts/run-tests [--record] [--logs FOLDER] [SUITE[:ARGUMENT] ...] [TEST ...]
+    scripts/run-tests [--record] --all [--shard K/N]
+    scripts/run-tests --changed
 
 A SUITE is a folder of tools/testing with a program run that prints KTAP, or the path of
-such a program. Without an ARGUMENT all of it runs, and without any word what "make test"
-is. Some run at a time. What a suite printed is kept in FOLDER, which is build/tests if
-not told otherwise.
+such a program. Without an ARGUMENT all of it runs. Without any word "make test" runs,
+with --all "make test-all", or the Kth of N parts of it that take equally long. Some
+suites run at a time, the longest first. What a suite printed is kept in FOLDER, which is
+build/tests if not told otherwise.
 
 A TEST is a program of the selftests, of tools/testing/madsim or a KUnit suite. Of
 the selftests it may also be PROGRAM.TEST for all tests of that name, and
 PROGRAM.FIXTURE.VARIANT.TEST for one, as its result is called. Suites then run these
-alone; without a suite it is the one on the newest kernel that has the program.
+alone. Without a suite it is the quickest one that has the program; this does not wait
+for another run in the same checkout.
+
+--changed runs the tests that notice the planted bugs of tools/testing/mutants in those
+files of the modules that have changed since branch main.
 
 Nothing passes by not running: a suite without a plan, with fewer results than
 planned or with an exit status of its own fails, and so does a run without a
@@ -19,13 +26,16 @@ single result. XFAIL is a known failure of the reference: it must be seen to
 fail, and counts as passed in that suite only. XPASS fails everywhere.
 
 --record writes what ran into tools/testing/RESULTS.md, a row for each suite that ran
-as a whole. Rows of other suites stay while there is such a suite.
+as a whole. Rows of other suites stay while there is such a suite. The seconds that
+suites and programs took last are in build/tests/times.
 """
 
 import argparse
+import fcntl
 import glob
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -33,10 +43,13 @@ import threading
 import time
 
 from ktap import Reader
-from plan import TOP, plan, shell, suites
+from plan import TOP, plan, planned, shell, suites
 
 RESULTS = os.path.join(TOP, "tools/testing/RESULTS.md")
-LOGS = os.path.join(TOP, "build/tests")
+MUTANTS = os.path.join(TOP, "tools/testing/mutants/table")
+BUILD = os.path.join(TOP, "build")
+LOGS = os.path.join(BUILD, "tests")
+TIMES = os.path.join(LOGS, "times")
 # Reasons that everybody has for skipping a test: these are counted, not listed
 EXPECTED = os.path.join(TOP, "scripts/expected-skips")
 # A guest waits for timeouts a third of its time: one suite more than CPUs
@@ -56,6 +69,90 @@ def newest_kernel():
         return release, None
     return release, (f"Debian unstable has Linux {series} by now; these tests were last "
                      f"seen to pass on {tested}")
+
+
+def lock():
+    """Have one run at a time work in build/, and tell which one that is. What a suite
+    starts inherits the lock; what a killed one left running keeps it."""
+    os.makedirs(BUILD, exist_ok=True)
+    file = open(os.path.join(BUILD, ".run"), "a+")
+    os.set_inheritable(file.fileno(), True)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        print(f"waiting for {file.read().strip() or 'another run'} to be done with {BUILD}",
+              file=sys.stderr, flush=True)
+        fcntl.flock(file, fcntl.LOCK_EX)
+    file.truncate(0)
+    file.write(f"run-tests (process {os.getpid()})\n")
+    file.flush()
+    os.environ["USER_MAD_BUILD_LOCKED"] = "1"
+    return file
+
+
+def recorded_rows():
+    """{suite: cells} of RESULTS, and {heading: column}"""
+    if not os.path.exists(RESULTS):
+        return {}, {}
+    with open(RESULTS, encoding="utf-8") as table:
+        cells = [[cell.strip() for cell in line.split("|")[1:-1]]
+                 for line in table if line.startswith("| ")]
+    return {row[0]: row for row in cells[1:]}, {name: i for i, name in enumerate(cells[0])}
+
+
+def recorded_seconds():
+    """{suite: seconds} as RESULTS has them, which are the same for everybody"""
+    rows, column = recorded_rows()
+    return {name: int(row[column["seconds"]]) for name, row in rows.items()
+            if row[column["seconds"]].isdigit()}
+
+
+def last_seconds():
+    """{suite, or suite and program: seconds} of the last runs here"""
+    if not os.path.exists(TIMES):
+        return {}
+    with open(TIMES, encoding="utf-8") as file:
+        return {name: int(seconds) for name, seconds in
+                (line.rstrip("\n").split("\t") for line in file)}
+
+
+def keep_seconds(done):
+    """Put what ran into TIMES"""
+    times = last_seconds()
+    for name, reader in done.items():
+        times[name] = round(reader.whole)
+        times.update((f"{name} {program}", round(seconds))
+                     for program, seconds in reader.seconds.items())
+    with open(TIMES, "w", encoding="utf-8") as file:
+        file.writelines(f"{name}\t{seconds}\n" for name, seconds in sorted(times.items()))
+
+
+def longest_first(runs, seconds):
+    """What has never run may be the longest"""
+    return sorted(runs, key=lambda run: -seconds.get(run.name, 1 << 30))
+
+
+def shard(runs, which):
+    """The Kth of N parts, each of which gets the next one when it has the least to do"""
+    number, count = map(int, which.split("/"))
+    seconds = recorded_seconds()
+    parts = [[] for _ in range(count)]
+    for run in longest_first(runs, seconds):
+        min(parts, key=lambda part: sum(seconds.get(run.name, 600) for run in part)) \
+            .append(run)
+    return parts[number - 1]
+
+
+def changed():
+    """The tests that the table of mutants has for files changed since main"""
+    files = shell(". scripts/common.sh; top_git diff --name-only main")
+    with open(MUTANTS, encoding="utf-8") as table:
+        rows = [line.split("\t") for line in table if line.count("\t") == 3]
+    tests = {test: None for _, file, names, _ in rows for test in names.split(",")
+             if f"drivers/infiniband/{file}" in (files or "").split()}
+    tests.pop("leaks", None)
+    return list(tests)
 
 
 class Runner:
@@ -102,6 +199,7 @@ class Runner:
     def without_kernel(self, run):
         """The result of a suite that has no kernel to run on"""
         reader, why = Reader(), "needs the kernel of Debian unstable"
+        reader.whole = 0
         reader.add(0, "", "skip", why)
         self.tell(run, f"SKIPPED, {why}")
         return reader
@@ -134,6 +232,7 @@ class Runner:
         reader.end(child.wait())
         log.close()
 
+        reader.whole = time.monotonic() - start
         failed = reader.of("fail")
         for result in failed:
             self.tell(run, f"FAILED {result}")
@@ -141,7 +240,7 @@ class Runner:
                 self.tell(run, f"    {note}")
         self.tell(run, f"{passed(reader)} passed, {len(failed)} failed, "
                        f"{len(reader.of('skip'))} skipped "
-                       f"in {time.monotonic() - start:.0f} s")
+                       f"in {reader.whole:.0f} s")
         return reader
 
 
@@ -168,7 +267,7 @@ def tell_skips(done):
         print(f"SKIPPED {name}: " + (f"{test}{more}: " if test else "") + reason)
 
 
-def summary(done, untested):
+def summary(done, untested, start):
     """Say how it went; whether nothing failed."""
     print()
     known = sum(len(reader.of("xfail")) for reader in done.values())
@@ -189,7 +288,10 @@ def summary(done, untested):
     if not good and not bad:
         print("FAILED: nothing ran")
         bad = 1
-    print(f"{good} passed, {bad} failed" + (f", {skipped} skipped" if skipped else ""))
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{good} passed, {bad} failed" + (f", {skipped} skipped" if skipped else "") +
+          f" in {time.time() - start:.0f} s, with {spent.ru_utime + spent.ru_stime:.0f} s "
+          "of CPU time")
     return not bad
 
 
@@ -203,12 +305,9 @@ def commit():
 def record(runs, done, start, tested):
     """Put what ran as a whole into RESULTS. Which kernels a suite has booted, their own
     logs tell: those since the start."""
-    rows, there = {}, suites()
-    if os.path.exists(RESULTS):
-        with open(RESULTS, encoding="utf-8") as table:
-            rows = {line.split("|")[1].strip(): line for line in table
-                    if line.startswith("| ")}
-    rows = {name: row for name, row in rows.items() if name.partition(":")[0] in there}
+    there = suites()
+    rows = {name: row for name, row in recorded_rows()[0].items()
+            if name.partition(":")[0] in there}
     for run in runs:
         reader, kernels = done[run.name], set()
         if run.tests or "/" in run.name or not passed(reader) + len(reader.of("fail")):
@@ -218,18 +317,18 @@ def record(runs, done, start, tested):
             if os.path.getmtime(log) > start:
                 with open(log, errors="replace") as lines:
                     kernels.update(re.findall(r"Linux version (\S+)", lines.read()))
-        cells = [run.name, ", ".join(sorted(kernels)) or "-", time.strftime("%Y-%m-%d"),
-                 str(passed(reader)), str(len(reader.of("fail"))),
-                 str(len(reader.of("skip"))), tested]
-        rows[run.name] = "| " + " | ".join(cells) + " |\n"
+        rows[run.name] = [
+            run.name, ", ".join(sorted(kernels)) or "-", time.strftime("%Y-%m-%d"),
+            str(passed(reader)), str(len(reader.of("fail"))),
+            str(len(reader.of("skip"))), f"{reader.whole:.0f}", tested]
     with open(RESULTS, "w", encoding="utf-8") as table:
         table.write("<!-- scripts/run-tests --record writes this -->\n"
                     "# What ran where\n\n"
                     "The last recorded run of each suite of `scripts/run-tests`. A release "
                     "ends in its architecture.\n\n"
-                    "| suite | kernel | day | passed | failed | skipped | commit |\n"
-                    "|---|---|---|---:|---:|---:|---|\n")
-        table.writelines(rows[name] for name in sorted(rows))
+                    "| suite | kernel | day | passed | failed | skipped | seconds | commit |\n"
+                    "|---|---|---|---:|---:|---:|---:|---|\n")
+        table.writelines(f"| {' | '.join(rows[name])} |\n" for name in sorted(rows))
 
 
 def main():
@@ -238,9 +337,27 @@ def main():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--logs", metavar="FOLDER", default=LOGS)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--shard", metavar="K/N")
+    parser.add_argument("--changed", action="store_true")
     parser.add_argument("words", metavar="SUITE[:ARGUMENT] | TEST", nargs="*")
     args = parser.parse_args()
-    runs = plan(args.words)
+    if args.shard and not re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", args.shard):
+        parser.error(f"--shard {args.shard}: not K/N, as in 2/5")
+    words = args.words
+    if args.changed:
+        words = changed()
+        if not words:
+            sys.exit("run-tests: no file of the modules has changed since main")
+        print("testing", *words, flush=True)
+    if words:
+        runs = plan(words)
+    else:
+        runs = planned("make test-all" if args.all else "make test")
+        if args.shard:
+            runs = shard(runs, args.shard)
+    held = None if all(run.tests for run in runs) else lock()
+    runs = longest_first(runs, {**recorded_seconds(), **last_seconds()})
     os.makedirs(args.logs, exist_ok=True)
     release, untested = None, None
     if any(run.needs_newest for run in runs):
@@ -251,9 +368,13 @@ def main():
     start, tested = time.time(), commit()
     runner = Runner(runs, args.logs, release)
     runner.all()
+    keep_seconds(runner.done)
     if args.record:
         record(runs, runner.done, start, tested)
-    sys.exit(not summary({run.name: runner.done[run.name] for run in runs}, untested))
+    good = summary({run.name: runner.done[run.name] for run in runs}, untested, start)
+    if held:
+        held.close()
+    sys.exit(not good)
 
 
 main()
