@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What programs may do with verbs over the fabric, and what is refused
 
-verbs.py DEVICE DEVICE CASE, for verbs.sh. Without CASE, the names of all.
+verbs.py DEVICE DEVICE CASE, for verbs.sh. Without CASE, the names of all. With - it reads
+the names of cases, has a process for each, and prints "ends STATUS" behind what that says:
+pyverbs takes longer to load than a case to run.
 """
 
 import errno
 import fcntl
 import os
 import select
+import signal
 import struct
 import sys
 import time
@@ -867,8 +870,31 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_timer, rc_group, rc_flush,
          rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
 
+
+
+def run(name):
+    """One case, here"""
+    next(case for case in [*CASES, fail_nth] if case.__name__ == name)()
+
+
+def serve():
+    """Those that are asked for, each in a process of its own and for 300 seconds at most"""
+    for line in iter(sys.stdin.readline, ""):
+        sys.stdout.flush()
+        child = os.fork()
+        if not child:
+            signal.alarm(300)
+            os.dup2(1, 2)
+            sys.stdin = open(os.devnull, encoding="utf-8")
+            return run(line.strip())
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print("ends", status if status >= 0 else 128 - status, flush=True)
+
+
 if __name__ == "__main__":
     if len(sys.argv) < 4:
         print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
+    elif sys.argv[3] == "-":
+        serve()
     else:
-        next(case for case in [*CASES, fail_nth] if case.__name__ == sys.argv[3])()
+        run(sys.argv[3])
