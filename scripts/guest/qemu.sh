@@ -90,7 +90,7 @@ share()
 # make_machine: what boots in it, and in machine, its command line
 make_machine()
 {
-	local cpu=(-accel tcg -cpu max -smp "$cpus") shares=() nic=() lines console mac here there
+	local cpu=(-accel tcg -cpu max -smp "$cpus") shares=() nic=() lines console image mac here there
 
 	make_initramfs
 	[ -z "$icount" ] ||
@@ -111,7 +111,7 @@ make_machine()
 	# first
 	case $arch in
 	'')	machine=(qemu-system-x86_64 -machine q35)
-		lines=(-serial "file:$run/console" -serial stdio)
+		lines=(-serial "file:$run/console" -serial chardev:output)
 		console=ttyS0 ;;
 	s390x)	machine=(qemu-system-s390x -machine s390-ccw-virtio)
 		lines=(-chardev "file,id=console,path=$run/console" -device sclpconsole,chardev=console
@@ -122,11 +122,22 @@ make_machine()
 		lines=(-serial "file:$run/console" -device "virtio-serial-$bus")
 		console=ttyAMA0 ;;
 	esac
-	[ -z "$arch" ] ||
-		lines+=(-chardev stdio,id=output,signal=off -device virtconsole,chardev=output)
+	# Where a user types, C-a is for QEMU
+	lines+=(-chardev "stdio,id=output,signal=off${shell:+,mux=on}")
+	[ -z "$arch" ] || lines+=(-device virtconsole,chardev=output)
 	machine+=(-nodefaults -no-user-config -no-reboot -display none -nic none
 		-kernel "$kernel" -initrd "$run/initramfs")
 	! kvm_runs || cpu=(-accel kvm -cpu host -smp "$cpus")
+	if [ "$gdb" ]; then
+		lines+=(-S -gdb "unix:path=$run/gdb,server=on,wait=off")
+		words+=" nokaslr"
+		image=$folder/headers/vmlinux
+		[ -f "$image" ] || image=
+		say "guest: the machine waits for: gdb -ex 'target remote $run/gdb'${image:+ $image}"
+		say "guest: for our modules, once they are loaded: add-symbol-file" \
+			"$top/build/${modules##*/}/ib_umad.ko" \
+			"ADDRESS, as /sys/module/ib_umad/sections/.text has it in the guest"
+	fi
 	machine+=("${lines[@]}" "${cpu[@]}" -m "$mem"
 		-append "console=$console mitigations=off panic=-1 watchdog_thresh=60 $words"
 		"${shares[@]}" "${nic[@]}")
