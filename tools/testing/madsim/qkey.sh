@@ -22,10 +22,12 @@ violations()
 {
 	smpquery -C madsim0 -P 1 portinfo "$l1" 1 | sed -n 's/^QkeyViolations:\.*//p'
 }
-# told KEY QP QP: what opensm makes of the notice
+# told KEY QP QP: what opensm makes of the notice. Of the first number it prints 12 bits
 told()
 {
-	grep "Bad Q_Key:$1 on SL:3 from LID1:$l0 QP1:$2 to LID2:$l1 QP2:$3" "$tmp/sm.log"
+	local qp1
+	qp1=$(printf %#x $(($2 & 0xfff)))
+	grep "Bad Q_Key:$1 on SL:3 from LID1:$l0 QP1:$qp1 to LID2:$l1 QP2:$3" "$tmp/sm.log"
 }
 wrong()
 {

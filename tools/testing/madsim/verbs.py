@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What programs may do with verbs over the fabric, and what is refused
 
-verbs.py DEVICE DEVICE CASE, for verbs.sh. Without CASE, the names of all.
+verbs.py DEVICE DEVICE CASE [DEVICE], for verbs.sh. Without CASE, the names of all. Some
+cases need the third device, which gives its queue pairs the numbers that the first one
+gives.
 """
 
 import errno
@@ -14,7 +16,7 @@ import sys
 import time
 from types import SimpleNamespace
 
-from pyverbs.addr import AH, AHAttr
+from pyverbs.addr import AH, AHAttr, GlobalRoute
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
 from pyverbs.mr import MR
@@ -45,9 +47,11 @@ class Side:
     queue of another one"""
 
     def __init__(self, device, qp_type, size=16384, access=ALL, srq=False, cqe=64,
-                 inline=0, events=False, share=None, **attributes):
+                 inline=0, events=False, share=None, grh=False, **attributes):
         self.ctx = share.ctx if share else Context(name=device)
         self.lid = self.ctx.query_port(1).lid
+        self.gid = self.ctx.query_gid(1, 0)
+        self.grh = grh
         self.pd = share.pd if share else PD(self.ctx)
         self.channel = None
         if events:
@@ -80,9 +84,15 @@ class Side:
         self.qp.to_init(self.attr)
         if self.type != e.IBV_QPT_UD:
             self.attr.dest_qp_num = other.qp.qp_num
-            self.attr.ah_attr = AHAttr(dlid=other.lid, port_num=1, is_global=0)
+            self.attr.ah_attr = self.path(other)
         self.qp.to_rtr(self.attr)
         self.qp.to_rts(self.attr)
+
+    def path(self, other):
+        if not self.grh:
+            return AHAttr(dlid=other.lid, port_num=1, is_global=0)
+        return AHAttr(dlid=other.lid, port_num=1, is_global=1,
+                      gr=GlobalRoute(dgid=other.gid, sgid_index=0))
 
     def sge(self, length, at=0, lkey=None):
         return SGE(self.mr.buf + at, length, self.mr.lkey if lkey is None else lkey)
@@ -672,6 +682,80 @@ def rc_stranger():
     a.completes(0)
 
 
+def twin(a, **attributes):
+    """A queue pair of the third device with the number that A has"""
+    first = Side(sys.argv[4], a.type, grh=a.grh, **attributes)
+    c = first
+    while c.qp.qp_num != a.qp.qp_num:
+        c.qp.close()
+        c = Side(None, a.type, size=64, share=first, grh=a.grh, **attributes)
+    return c
+
+
+def forged(qp_type, grh):
+    patience = {"timeout": 8, "retry_cnt": 1}
+    refusal = e.IBV_WC_RETRY_EXC_ERR if qp_type == e.IBV_QPT_RC else 0
+    a, b = pair(qp_type, grh=grh, **patience)
+    b.receive(b.sge(64))
+    a.mr.write(b"a" * 64, 64)
+    for opcode in e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE:
+        c = twin(a, **patience)
+        c.connect(b)
+        c.mr.write(b"c" * 64, 64)
+        c.send(c.sge(64), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf)
+        c.completes(refusal)
+        b.silent()
+        assert b.mr.read(64, 0) == bytes(64)
+        c.qp.close()
+    a.send(a.sge(64))
+    a.completes(0)
+    b.completes(0)
+    assert b.mr.read(64, 0) == b"a" * 64
+
+
+def rc_forged():
+    """RC: a third device with the number and the PSN of the other end"""
+    forged(e.IBV_QPT_RC, False)
+
+
+def rc_forged_grh():
+    """RC with a GRH: a third device with the number and the PSN of the other end"""
+    forged(e.IBV_QPT_RC, True)
+
+
+def uc_forged():
+    """UC: a third device with the number and the PSN of the other end"""
+    forged(e.IBV_QPT_UC, False)
+
+
+def uc_forged_grh():
+    """UC with a GRH: a third device with the number and the PSN of the other end"""
+    forged(e.IBV_QPT_UC, True)
+
+
+def paths():
+    """the right LID with another GID, with a GRH or without, is another path"""
+    for qp_type, refusal in (e.IBV_QPT_RC, e.IBV_WC_RETRY_EXC_ERR), (e.IBV_QPT_UC, 0):
+        for grh, there, gid in (True, True, None), (True, False, 0), (False, True, 0):
+            a = Side(sys.argv[1], qp_type, grh=grh, timeout=8, retry_cnt=1)
+            b = Side(sys.argv[2], qp_type, grh=there)
+            a.connect(b)
+            b.connect(SimpleNamespace(qp=a.qp, lid=a.lid, gid=b.gid if gid is None else a.gid))
+            b.receive(b.sge(64))
+            a.send(a.sge(64))
+            a.completes(refusal)
+            b.silent()
+
+
+def numbers():
+    """the first numbers of queue pairs and keys follow from the seed"""
+    a, b, c = (Side(device, e.IBV_QPT_UD) for device in (*sys.argv[1:3], sys.argv[4]))
+    of = [(side.qp.qp_num >> 13, side.mr.rkey >> 25) for side in (a, b, c)]
+    assert abs(of[0][0] - of[2][0]) < 2 and abs(of[0][1] - of[2][1]) < 2, of
+    assert of[0][0] != of[1][0] and of[0][1] != of[1][1], of
+    assert len({side.mr.rkey & 0xff for side in (a, b, c)}) > 1
+
+
 def rc_timer():
     """a timer of an earlier life is no reason to give up"""
     a, b = pair(e.IBV_QPT_RC, timeout=16, retry_cnt=1)
@@ -864,7 +948,8 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last, cq_events,
          resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn, rc_wrong_mtu,
          rc_atomic, rc_imm, rc_drained, rc_reset, rc_empty, rc_access, rc_deregistered,
-         rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_timer, rc_group, rc_flush,
+         rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_forged,
+         rc_forged_grh, uc_forged, uc_forged_grh, paths, numbers, rc_timer, rc_group, rc_flush,
          rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
 
 if __name__ == "__main__":

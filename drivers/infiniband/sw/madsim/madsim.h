@@ -490,6 +490,8 @@ struct madsim_switch {
  * @port_guid:	GUID of the first end port, 0 if it follows from @guid
  * @vendor_id:	what NodeInfo says of who made it, 24 bits
  * @device_id:	and of what it is, 16 bits
+ * @seed:	the first numbers of queue pairs and keys of its ib_device follow from
+ *		this
  * @want_dev:	the node shall be backed by an ib_device
  * @split:	that has QP1 only, and QP0 is for another one
  * @smp_by_lid:	its agent answers SMPs that come by LID, too
@@ -522,6 +524,7 @@ struct madsim_node {
 	u64 port_guid;
 	u32 vendor_id;
 	u32 device_id;
+	u32 seed;
 	bool want_dev;
 	bool opa;
 	bool split;
@@ -605,11 +608,14 @@ struct madsim_fabric {
  * @events:	events may be dispatched; fabric->lock
  * @qps:	queue pairs of clients by number. Who finds one there under fabric->lock
  *		may use it until it lets go of that
+ * @first_qpn:	immutable; the lowest number that a client's queue pair can have
  * @next_qpn:	where the search for the next number begins; the lock of @qps
  * @aliases:	what has the number of a program's queue pair for completions, as
  *		long as there is the device
  * @mrs:	memory regions by number; found and used as those in @qps are
+ * @first_mr:	immutable; the lowest number that a memory region can have
  * @next_mr:	where the search for the next number begins; the lock of @mrs
+ * @rnd:	of @seed of the node; the lock of the fabric
  * @members:	of multicast groups; fabric->lock
  * @member_count: how many there are; fabric->lock
  */
@@ -619,10 +625,13 @@ struct madsim_dev {
 	bool smi;
 	bool events;
 	struct xarray qps;
+	u32 first_qpn;
 	u32 next_qpn;
 	struct xarray aliases;
 	struct xarray mrs;
+	u32 first_mr;
 	u32 next_mr;
+	struct rnd_state rnd;
 	struct list_head members;
 	u32 member_count;
 };

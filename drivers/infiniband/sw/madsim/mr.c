@@ -82,6 +82,17 @@ static void madsim_mr_free(struct madsim_mr *mr)
 	kfree(mr);
 }
 
+/* The low byte of a key, until its owner changes it */
+static u8 madsim_mr_first_byte(struct madsim_dev *dev)
+{
+	u8 byte;
+
+	spin_lock_irq(&dev->node->fabric->lock);
+	byte = prandom_u32_state(&dev->rnd);
+	spin_unlock_irq(&dev->node->fabric->lock);
+	return byte;
+}
+
 /* Have it found by a key. Numbers are not used again before all others were */
 static int madsim_mr_add(struct madsim_mr *mr)
 {
@@ -90,11 +101,12 @@ static int madsim_mr_add(struct madsim_mr *mr)
 	int ret;
 
 	ret = xa_alloc_cyclic(&dev->mrs, &number, NULL,
-			      XA_LIMIT(1, MADSIM_MAX_MR), &dev->next_mr,
-			      GFP_KERNEL);
+			      XA_LIMIT(dev->first_mr,
+				       dev->first_mr + MADSIM_MAX_MR - 1),
+			      &dev->next_mr, GFP_KERNEL);
 	if (ret < 0)
 		return ret == -EBUSY ? -ENOSPC : ret;
-	mr->key = number << MADSIM_KEY_SHIFT;
+	mr->key = number << MADSIM_KEY_SHIFT | madsim_mr_first_byte(dev);
 	mr->ibmr.lkey = mr->key;
 	mr->ibmr.rkey = mr->key;
 	xa_store(&dev->mrs, number, mr, GFP_KERNEL);

@@ -97,8 +97,9 @@ static int madsim_client_add(struct madsim_qp *qp, bool user)
 	if (ret)
 		goto err_taken;
 	ret = xa_alloc_cyclic(&dev->qps, &qp->ibqp.qp_num, qp,
-			      XA_LIMIT(2, MADSIM_MAX_QP + 1), &dev->next_qpn,
-			      GFP_KERNEL);
+			      XA_LIMIT(dev->first_qpn,
+				       dev->first_qpn + MADSIM_MAX_QP - 1),
+			      &dev->next_qpn, GFP_KERNEL);
 	if (ret < 0)
 		goto err_rc;
 	ret = user ? madsim_client_alias(dev, qp) : 0;

@@ -57,6 +57,21 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->has_atomic = false;
 }
 
+/* Whether a packet has come by the path of a connection, from its other end */
+static bool madsim_rc_is_peer(const struct madsim_qp *qp,
+			      const struct madsim_packet *pkt)
+{
+	const struct ib_qp_attr *attr = &qp->rc->attr;
+	const struct rdma_ah_attr *path = &attr->ah_attr;
+	bool grh = rdma_ah_get_ah_flags(path) & IB_AH_GRH;
+
+	if (attr->dest_qp_num != pkt->src_qpn ||
+	    rdma_ah_get_dlid(path) != pkt->slid || grh != pkt->grh_valid)
+		return false;
+	return !grh || !memcmp(&rdma_ah_read_grh(path)->dgid, &pkt->grh.sgid,
+			       sizeof(pkt->grh.sgid));
+}
+
 /**
  * madsim_rc_receive - give a packet to the connected queue pair that it is for
  * @port: the end port where it is
@@ -78,8 +93,7 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 		return false;
 	qp = dev ? xa_load(&dev->qps, pkt->dst_qpn) : NULL;
 	if (!qp || !qp->rc || qp->port != port ||
-	    qp->rc->attr.dest_qp_num != pkt->src_qpn ||
-	    madsim_is_uc(qp) != pkt->bth.uc)
+	    !madsim_rc_is_peer(qp, pkt) || madsim_is_uc(qp) != pkt->bth.uc)
 		return false;
 
 	spin_lock(&qp->lock);

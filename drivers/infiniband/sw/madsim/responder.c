@@ -213,12 +213,9 @@ static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 	pkt->bth.with_inv = false;
 	pkt->with_imm = false;
 	pkt->solicited = false;
-	swap(pkt->slid, pkt->dlid);
 	pkt->dst_qpn = qp->rc->attr.dest_qp_num;
 	pkt->src_qpn = qp->ibqp.qp_num;
-	pkt->pkey = be16_to_cpu(qp->port->pkeys[qp->pkey_index]);
-	if (pkt->grh_valid)
-		swap(pkt->grh.sgid, pkt->grh.dgid);
+	madsim_route(qp->port, &qp->rc->attr.ah_attr, qp->pkey_index, pkt);
 }
 
 /* What an error of the requester does to the responder */
