@@ -47,7 +47,7 @@ class Side:
     queue of another one"""
 
     def __init__(self, device, qp_type, size=16384, access=ALL, srq=False, cqe=64,
-                 inline=0, events=False, share=None, grh=False, **attributes):
+                 inline=0, events=False, share=None, grh=False, sig_all=1, **attributes):
         self.ctx = share.ctx if share else Context(name=device)
         self.lid = self.ctx.query_port(1).lid
         self.gid = self.ctx.query_gid(1, 0)
@@ -67,7 +67,7 @@ class Side:
         self.qp = QP(self.pd, QPInitAttr(
             qp_type=qp_type, scq=self.cq, rcq=self.cq, srq=self.srq,
             cap=QPCap(max_send_wr=8, max_recv_wr=8, max_send_sge=4, max_recv_sge=4,
-                      max_inline_data=inline), sq_sig_all=1))
+                      max_inline_data=inline), sq_sig_all=sig_all))
         self.type = qp_type
         self.attr = QPAttr(port_num=1)
         self.attr.qkey = QKEY
@@ -106,7 +106,7 @@ class Side:
         wr = SendWR(wr_id=2, num_sge=len(sges), sg=list(sges), opcode=opcode,
                     send_flags=flags, imm_data=imm)
         if self.type == e.IBV_QPT_UD:
-            self.ah = AH(pd or self.pd, attr=AHAttr(dlid=to.lid, port_num=1, is_global=0))
+            self.ah = AH(pd or self.pd, attr=self.path(to))
             wr.set_wr_ud(self.ah, to.qp.qp_num, QKEY)
         elif atomic:
             wr.set_wr_atomic(rkey, addr, *atomic)
@@ -137,6 +137,17 @@ class Side:
 
     def turn(self, state):
         self.qp.modify(QPAttr(qp_state=state), e.IBV_QP_STATE)
+
+    def drain(self):
+        """Into SQD, with an event when that is so"""
+        attr = QPAttr(qp_state=e.IBV_QPS_SQD)
+        attr.en_sqd_async_notify = 1
+        self.qp.modify(attr, e.IBV_QP_STATE | e.IBV_QP_EN_SQD_ASYNC_NOTIFY)
+
+    def hears(self, event_type):
+        event = self.ctx.get_async_event()
+        event.ack()
+        assert event.event_type == event_type, event.event_type
 
     def state(self):
         return self.qp.query(e.IBV_QP_STATE)[0].qp_state
@@ -549,14 +560,42 @@ def rc_imm():
 def rc_drained():
     """SQD: what is posted waits"""
     a, b = pair(e.IBV_QPT_RC)
-    a.turn(e.IBV_QPS_SQD)
-    event = a.ctx.get_async_event()
-    assert event.event_type == e.IBV_EVENT_SQ_DRAINED
-    event.ack()
+    a.drain()
+    a.hears(e.IBV_EVENT_SQ_DRAINED)
     a.send(a.sge(8), opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey, addr=b.mr.buf)
     a.silent()
     a.turn(e.IBV_QPS_RTS)
     a.completes(0)
+
+
+def rc_drained_unasked():
+    """SQD: no event for a program that asked for none"""
+    a, b = pair(e.IBV_QPT_RC, srq=True)
+    a.turn(e.IBV_QPS_SQD)
+    a.turn(e.IBV_QPS_ERR)
+    a.hears(e.IBV_EVENT_QP_LAST_WQE_REACHED)
+
+
+def rc_drains():
+    """SQD: a message that has begun is sent to its end, and no other"""
+    a, b = pair(e.IBV_QPT_RC)
+    a.mr.write(b"y" * 3000, 3000)
+    # The last packet of three waits for a buffer
+    a.send(a.sge(3000), opcode=e.IBV_WR_RDMA_WRITE_WITH_IMM, rkey=b.mr.rkey, addr=b.mr.buf)
+    a.send(a.sge(8), opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey, addr=b.mr.buf + 4096)
+    a.drain()
+    assert a.qp.query(0)[0].sq_draining
+    refused(errno.EINVAL, a.turn, e.IBV_QPS_RTS)
+    b.receive(b.sge(64))
+    a.completes(0)
+    a.hears(e.IBV_EVENT_SQ_DRAINED)
+    assert not a.qp.query(0)[0].sq_draining
+    assert b.mr.read(3000, 0) == b"y" * 3000
+    a.silent()
+    assert b.mr.read(8, 4096) == bytes(8)
+    a.turn(e.IBV_QPS_RTS)
+    a.completes(0)
+    assert b.mr.read(8, 4096) == b"y" * 8
 
 
 def rc_reset():
@@ -945,12 +984,13 @@ def fail_nth():
 
 
 CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
-         ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last, cq_events,
-         resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn, rc_wrong_mtu,
-         rc_atomic, rc_imm, rc_drained, rc_reset, rc_empty, rc_access, rc_deregistered,
-         rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_forged,
-         rc_forged_grh, uc_forged, uc_forged_grh, paths, numbers, rc_timer, rc_group, rc_flush,
-         rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
+         ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
+         cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
+         rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
+         rc_reset, rc_empty, rc_access, rc_deregistered, rc_too_long, rc_no_buffer,
+         rc_nobody, rc_stranger, rc_forged, rc_forged_grh, uc_forged, uc_forged_grh, paths,
+         numbers, rc_timer, rc_group, rc_flush, rc_attributes, states, uc_data,
+         uc_no_buffer, uc_access, uc_long]
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:

@@ -250,15 +250,14 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 
 static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
 {
-	bool drained = qp->rc && qp->state == IB_QPS_RTS &&
-		       state == IB_QPS_SQD;
+	bool stopped = qp->rc && qp->state == IB_QPS_RTS;
 
 	if (state == IB_QPS_ERR) {
 		madsim_qp_fail(qp, state);
 		return;
 	}
 	qp->state = state;
-	if (drained)
+	if (stopped)
 		madsim_rc_drained(qp);
 	if (state == IB_QPS_RESET) {
 		qp->rq.count = 0;
@@ -294,7 +293,7 @@ static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	else if (!ib_modify_qp_is_ok(now, next, ibqp->qp_type, mask))
 		ret = -EINVAL;
 	else if (qp->rc)
-		ret = madsim_rc_check(qp, attr, mask);
+		ret = madsim_rc_check(qp, attr, mask, next);
 	if (ret)
 		goto out;
 

@@ -50,6 +50,7 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->head = 0;
 	rc->count = 0;
 	rc->sent = 0;
+	rc->begun = false;
 	rc->waiting = false;
 	rc->has_buffer = false;
 	rc->receiving = MADSIM_OP_NONE;
@@ -108,18 +109,28 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 	return respond;
 }
 
+static bool madsim_rc_draining(const struct madsim_qp *qp)
+{
+	return qp->state == IB_QPS_SQD && qp->rc->begun;
+}
+
 /**
  * madsim_rc_check - whether a connected queue pair can have such attributes
  * @qp: the queue pair
  * @attr: the attributes
  * @mask: which of them
+ * @next: the state that the queue pair would have then
  *
  * Context: any; fabric->lock is held.
  * Return: 0, -EINVAL, or -EOPNOTSUPP: there is no other path to migrate to.
  */
 int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
-		    int mask)
+		    int mask, enum ib_qp_state next)
 {
+	/* The message that SQD waits for goes on as it has begun */
+	if (madsim_rc_draining(qp) && next != IB_QPS_ERR &&
+	    next != IB_QPS_RESET)
+		return -EINVAL;
 	if (mask & IB_QP_ALT_PATH)
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_PATH_MIG_STATE &&
@@ -185,6 +196,9 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		mine->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		mine->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IB_QP_STATE)
+		rc->notify = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
+			     attr->en_sqd_async_notify;
 	if (!rc->waiting)
 		madsim_rc_refresh(rc);
 }
@@ -202,18 +216,18 @@ void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr)
 	attr->rq_psn = qp->rc->rq_psn;
 	attr->sq_psn = qp->rc->sq_psn;
 	attr->path_mig_state = IB_MIG_MIGRATED;
-	attr->sq_draining = qp->state == IB_QPS_SQD && qp->rc->waiting;
+	attr->sq_draining = madsim_rc_draining(qp);
 }
 
 /**
- * madsim_rc_drained - tell that no send is under way, if that is so
- * @qp: a connected queue pair, whose sends have been stopped
+ * madsim_rc_drained - tell the owner that SQD waits for no message, if that is so
+ * @qp: a connected queue pair
  *
  * Context: any; fabric->lock is held.
  */
 void madsim_rc_drained(struct madsim_qp *qp)
 {
-	if (!qp->rc->waiting)
+	if (qp->state == IB_QPS_SQD && !qp->rc->begun && qp->rc->notify)
 		madsim_event(&qp->events, IB_EVENT_SQ_DRAINED);
 }
 

@@ -115,6 +115,7 @@ static void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 	rc->head = madsim_ring_at(rc->head, 1, rc->size);
 	rc->count--;
 	rc->sent = 0;
+	rc->begun = false;
 	rc->waiting = false;
 	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
 		madsim_complete(qp->ibqp.send_cq, &wc, false);
@@ -220,8 +221,17 @@ static void madsim_rc_advance(struct madsim_qp *qp)
 	rc->waiting = false;
 	rc->sq_psn = (rc->sq_psn + 1) & MADSIM_PSN_MASK;
 	rc->sent += rc->piece;
-	if (rc->sent == madsim_rc_head(rc)->length)
-		madsim_rc_complete(qp, IB_WC_SUCCESS);
+	if (rc->sent < madsim_rc_head(rc)->length)
+		return;
+	madsim_rc_complete(qp, IB_WC_SUCCESS);
+	madsim_rc_drained(qp);
+}
+
+/* In SQD a queue pair ends what it has begun */
+static bool madsim_rc_may_send(const struct madsim_qp *qp)
+{
+	return qp->state == IB_QPS_RTS ||
+	       (qp->state == IB_QPS_SQD && qp->rc->begun);
 }
 
 /* Returns whether there may be more to be sent at once */
@@ -233,7 +243,7 @@ static bool madsim_rc_step(struct madsim_qp *qp)
 	enum ib_wc_status status;
 	bool local;
 
-	if (qp->state != IB_QPS_RTS || rc->waiting || !wqe)
+	if (!madsim_rc_may_send(qp) || rc->waiting || !wqe)
 		return false;
 
 	local = madsim_ops[wqe->opcode].op == MADSIM_OP_LOCAL;
@@ -249,10 +259,11 @@ static bool madsim_rc_step(struct madsim_qp *qp)
 		return !status;
 	}
 
+	rc->begun = true;
 	if (madsim_is_uc(qp)) {
 		madsim_send(qp->port, pkt);
 		/* It may have come back to this one, and failed it */
-		if (qp->state == IB_QPS_RTS)
+		if (madsim_rc_may_send(qp))
 			madsim_rc_advance(qp);
 		return true;
 	}
@@ -413,8 +424,6 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 	}
 	if (!rc->sending)
 		queue_work(system_dfl_wq, &rc->work);
-	if (qp->state == IB_QPS_SQD)
-		madsim_rc_drained(qp);
 }
 
 /**
