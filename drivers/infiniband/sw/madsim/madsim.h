@@ -366,7 +366,8 @@ enum madsim_trap {
  * @trap_link:	on fabric->traps while there is a notice to send
  * @trap_pending: mask of enum madsim_trap
  * @trap_left:	how often each notice will be sent yet
- * @trap_due:	when each will be sent next, in jiffies
+ * @trap_due:	when each is to be sent next, in jiffies
+ * @trap_rest:	and before when none is, see SubnetTimeOut in PortInfo
  * @notice:	the notices themselves
  */
 struct madsim_port {
@@ -398,6 +399,7 @@ struct madsim_port {
 	u16 trap_pending;
 	u8 trap_left[MADSIM_TRAPS];
 	unsigned long trap_due[MADSIM_TRAPS];
+	unsigned long trap_rest;
 	struct ib_mad_notice_attr *notice;
 };
 
@@ -564,6 +566,7 @@ struct madsim_node {
  * @mcast:	ports that a multicast packet still has to leave through; @lock
  * @traps:	ports with notices to send; @lock
  * @trap_work:	sends them
+ * @trap_at:	when it will, in jiffies, if it is to run; @lock
  * @samples:	what is still being sampled; @lock
  * @samples_work: begins and ends that
  * @held:	delayed, duplicated and reordered packets; @lock
@@ -593,6 +596,7 @@ struct madsim_fabric {
 	struct list_head mcast;
 	struct list_head traps;
 	struct delayed_work trap_work;
+	unsigned long trap_at;
 	struct list_head samples;
 	struct delayed_work samples_work;
 	struct list_head held;
