@@ -42,7 +42,7 @@ static int madsim_query_device(struct ib_device *ibdev,
 	attr->max_ah = INT_MAX;
 	attr->max_pkeys = MADSIM_PKEYS;
 	if (madsim_has_data(node)) {
-		attr->max_qp += MADSIM_MAX_QP;
+		attr->max_qp = MADSIM_MAX_QP;
 		attr->max_cq = INT_MAX;
 		attr->max_cqe = MADSIM_MAX_CQE;
 		attr->max_send_sge = MADSIM_MAX_SGE;

@@ -89,9 +89,6 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	/* Groups are for datagrams. A response would come from nobody's LID */
-	if (madsim_lid_is_multicast(pkt->dlid))
-		return false;
 	qp = dev ? xa_load(&dev->qps, pkt->dst_qpn) : NULL;
 	if (!qp || !qp->rc || qp->port != port ||
 	    !madsim_rc_is_peer(qp, pkt) || madsim_is_uc(qp) != pkt->bth.uc)
@@ -112,6 +109,14 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 static bool madsim_rc_draining(const struct madsim_qp *qp)
 {
 	return qp->state == IB_QPS_SQD && qp->rc->begun;
+}
+
+/* Groups are for datagrams, and no port has the LID 0 */
+static bool madsim_rc_is_path(const struct rdma_ah_attr *path)
+{
+	u32 dlid = rdma_ah_get_dlid(path);
+
+	return dlid && dlid < MADSIM_LID_MULTICAST;
 }
 
 /**
@@ -136,6 +141,8 @@ int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
 	if (mask & IB_QP_PATH_MIG_STATE &&
 	    attr->path_mig_state != IB_MIG_MIGRATED)
 		return -EOPNOTSUPP;
+	if (mask & IB_QP_AV && !madsim_rc_is_path(&attr->ah_attr))
+		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
 	     ib_mtu_enum_to_int(attr->path_mtu) > (int)madsim_mtu(qp->port)))
