@@ -512,6 +512,18 @@ def rc_wrong_mtu():
     a.completes(e.IBV_WC_REM_INV_REQ_ERR)
 
 
+def rc_rd_atomic():
+    """READ and atomic operations need resources at both ends"""
+    for name, status in ("max_rd_atomic", e.IBV_WC_LOC_QP_OP_ERR), \
+            ("max_dest_rd_atomic", e.IBV_WC_REM_INV_REQ_ERR):
+        a, b = pair(e.IBV_QPT_RC, **{name: 0})
+        a.send(a.sge(64), opcode=e.IBV_WR_RDMA_READ, rkey=b.mr.rkey, addr=b.mr.buf)
+        a.completes(status)
+        a, b = pair(e.IBV_QPT_RC, **{name: 0})
+        atomic(a, b, e.IBV_WR_ATOMIC_FETCH_AND_ADD, 1)
+        a.completes(status)
+
+
 def atomic(a, b, opcode, compare, swap=0, at=8, length=8):
     a.send(a.sge(length), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf + at,
            atomic=(compare, swap))
@@ -953,10 +965,10 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
          cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
-         rc_reset, rc_empty, rc_access, rc_deregistered, rc_too_long, rc_no_buffer,
-         rc_nobody, rc_stranger, rc_forged, rc_forged_grh, uc_forged, uc_forged_grh, paths,
-         numbers, rc_timer, rc_flush, rc_attributes, states, uc_data, uc_no_buffer,
-         uc_access, uc_long]
+         rc_rd_atomic, rc_reset, rc_empty, rc_access, rc_deregistered, rc_too_long,
+         rc_no_buffer, rc_nobody, rc_stranger, rc_forged, rc_forged_grh, uc_forged,
+         uc_forged_grh, paths, numbers, rc_timer, rc_flush, rc_attributes, states, uc_data,
+         uc_no_buffer, uc_access, uc_long]
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:

@@ -171,6 +171,8 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	};
 	send = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
+	if (!send && !rc->attr.max_rd_atomic)
+		return IB_WC_LOC_QP_OP_ERR;
 	if (bth->op == MADSIM_OP_READ) {
 		bth->first = true;
 		bth->dma_len = rc->piece;

@@ -156,9 +156,13 @@ static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
 static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
+	bool message = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome;
 
+	/* What responds with more than an acknowledgment takes a resource */
+	if (!message && !rc->attr.max_dest_rd_atomic)
+		return MADSIM_NAK_INVALID;
 	/* A message ends before another one begins */
 	if (rc->receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
 		return MADSIM_NAK_INVALID;
