@@ -524,6 +524,17 @@ def rc_rd_atomic():
         a.completes(status)
 
 
+def write_beyond():
+    """a WRITE that ends beyond its region writes none of it"""
+    for qp_type, status in (e.IBV_QPT_RC, e.IBV_WC_REM_ACCESS_ERR), (e.IBV_QPT_UC, 0):
+        a, b = pair(qp_type)
+        a.mr.write(b"y" * 3000, 3000)
+        a.send(a.sge(3000), opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey,
+               addr=b.mr.buf + 16384 - 2999)
+        a.completes(status)
+        assert b.mr.read(2999, 16384 - 2999) == bytes(2999)
+
+
 def atomic(a, b, opcode, compare, swap=0, at=8, length=8):
     a.send(a.sge(length), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf + at,
            atomic=(compare, swap))
@@ -965,10 +976,10 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
          cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
-         rc_rd_atomic, rc_reset, rc_empty, rc_access, rc_deregistered, rc_too_long,
-         rc_no_buffer, rc_nobody, rc_stranger, rc_forged, rc_forged_grh, uc_forged,
-         uc_forged_grh, paths, numbers, rc_timer, rc_flush, rc_attributes, states, uc_data,
-         uc_no_buffer, uc_access, uc_long]
+         rc_rd_atomic, write_beyond, rc_reset, rc_empty, rc_access, rc_deregistered,
+         rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_forged, rc_forged_grh,
+         uc_forged, uc_forged_grh, paths, numbers, rc_timer, rc_flush, rc_attributes,
+         states, uc_data, uc_no_buffer, uc_access, uc_long]
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:

@@ -291,6 +291,22 @@ static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data,
 }
 
 /**
+ * madsim_mr_allows - whether a remote key is good for all of a message
+ * @pd: the protection domain of the queue pair that was asked
+ * @rkey: the key
+ * @addr: the address
+ * @len: how many bytes
+ * @access: what the region has to allow
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: whether it is.
+ */
+bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access)
+{
+	return madsim_mr_check(pd, rkey, addr, len, access);
+}
+
+/**
  * madsim_mr_read - copy out of a region for who has its remote key
  * @pd: the protection domain of the queue pair that was asked
  * @rkey: the key

@@ -101,6 +101,11 @@ static u8 madsim_rc_take_write(struct madsim_qp *qp,
 		return MADSIM_NAK_INVALID;
 	if (rc->dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
 		return MADSIM_NAK_ACCESS;
+	/* All of it, before the first byte is written */
+	if (bth->first && rc->dma_len &&
+	    !madsim_mr_allows(qp->ibqp.pd, rc->rkey, rc->va, rc->dma_len,
+			      IB_ACCESS_REMOTE_WRITE))
+		return MADSIM_NAK_ACCESS;
 	if (pkt->with_imm && !madsim_rc_has_buffer(qp))
 		return MADSIM_RNR | rc->attr.min_rnr_timer;
 	if (!madsim_mr_write(qp->ibqp.pd, rc->rkey, rc->va + rc->offset,

@@ -300,6 +300,8 @@ enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
 				   u64 at, void *to, u32 len);
 enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 				 u64 at, const void *from, u32 len);
+bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len,
+		      int access);
 bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
 		    int access);
 bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
