@@ -708,6 +708,22 @@ def rc_too_long():
         b.completes(e.IBV_WC_LOC_LEN_ERR, e.IBV_WC_WR_FLUSH_ERR)
 
 
+def ud_grh():
+    """the GRH that a datagram arrives with"""
+    a, b = pair(e.IBV_QPT_UD, grh=True)
+    for length, opcode, imm in (440, e.IBV_WR_SEND, 0), (441, e.IBV_WR_SEND, 0), \
+            (441, e.IBV_WR_SEND_WITH_IMM, 4):
+        b.receive(b.sge(1024))
+        a.send(a.sge(length), to=b, opcode=opcode)
+        a.completes(0)
+        wc, = b.completions(1)
+        assert wc.wc_flags & e.IBV_WC_GRH
+        first, paylen, header = struct.unpack(">IHB", b.mr.read(7, 0))
+        assert (first >> 28, header) == (6, 0x1b)
+        # BTH, DETH, immediate data, padding and ICRC
+        assert paylen == 12 + 8 + imm + -(-length // 4) * 4 + 4, paylen
+
+
 def rc_no_buffer():
     """without a buffer: wait, or give up"""
     a, b = pair(e.IBV_QPT_RC, rnr_retry=2)
@@ -976,7 +992,7 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
          cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
-         rc_rd_atomic, write_beyond, rc_reset, rc_empty, rc_access, rc_deregistered,
+         rc_rd_atomic, write_beyond, ud_grh, rc_reset, rc_empty, rc_access, rc_deregistered,
          rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_forged, rc_forged_grh,
          uc_forged, uc_forged_grh, paths, numbers, rc_timer, rc_flush, rc_attributes,
          states, uc_data, uc_no_buffer, uc_access, uc_long]

@@ -176,10 +176,11 @@ struct madsim_packet {
 	} __aligned(8);
 };
 
-/* Bytes of LRH, BTH and ICRC, which the counters include, and of DETH */
+/* Bytes of what is around the data of a packet, which the counters include */
 #define MADSIM_WIRE_LRH		8
+#define MADSIM_WIRE_BTH		12
 #define MADSIM_WIRE_DETH	8
-#define MADSIM_WIRE_HEADERS	(MADSIM_WIRE_LRH + 12 + 4)
+#define MADSIM_WIRE_ICRC	4
 
 /* What a port counts from power-on. What comes after the packets are errors */
 enum madsim_counter {
@@ -916,6 +917,7 @@ void madsim_ud_receive(struct madsim_port *port,
 bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);
 
 /* route.c: the way of a packet */
+u32 madsim_payload(const struct madsim_packet *pkt);
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey);
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_arrive(struct madsim_port *port, struct madsim_packet *pkt);

@@ -421,9 +421,7 @@ static void madsim_build_grh(struct madsim_packet *pkt,
 		cpu_to_be32(IB_GRH_VERSION << IB_GRH_VERSION_SHIFT |
 			    route->traffic_class << IB_GRH_TCLASS_SHIFT |
 			    (route->flow_label & IB_GRH_FLOW_MASK));
-	/* Of what is behind the GRH, with the ICRC */
-	grh->paylen = cpu_to_be16(pkt->len + MADSIM_WIRE_HEADERS +
-				  MADSIM_WIRE_DETH - MADSIM_WIRE_LRH);
+	grh->paylen = cpu_to_be16(madsim_payload(pkt));
 	grh->next_hdr = IB_GRH_NEXT_HDR;
 	grh->hop_limit = route->hop_limit;
 	grh->sgid.global.subnet_prefix = port->info.gid_prefix;
@@ -437,7 +435,7 @@ static void madsim_build_grh(struct madsim_packet *pkt,
  * @port: the port that sends
  * @attr: where to
  * @pkey_index: of the port's table
- * @pkt: the packet, with its length
+ * @pkt: the packet, with what it is for and its length
  *
  * Context: any; fabric->lock is held.
  */

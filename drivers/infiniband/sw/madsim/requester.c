@@ -185,7 +185,6 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		return IB_WC_LOC_LEN_ERR;
 
 	pkt->len = send ? rc->piece : 0;
-	madsim_route(qp->port, &rc->attr.ah_attr, qp->pkey_index, pkt);
 	pkt->smi = false;
 	pkt->src_qpn = qp->ibqp.qp_num;
 	pkt->dst_qpn = rc->attr.dest_qp_num;
@@ -193,6 +192,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	pkt->with_imm = bth->last && (wqe->opcode == IB_WR_SEND_WITH_IMM ||
 				      wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM);
 	pkt->imm = wqe->imm;
+	madsim_route(qp->port, &rc->attr.ah_attr, qp->pkey_index, pkt);
 	if (wqe->flags & IB_SEND_INLINE) {
 		memcpy(pkt->data, (const void *)wqe->sge + rc->sent, pkt->len);
 		return IB_WC_SUCCESS;

@@ -36,13 +36,26 @@ static u32 madsim_extended_headers(const struct madsim_packet *pkt)
 	}
 }
 
+/**
+ * madsim_payload - how long a packet is behind LRH and GRH
+ * @pkt: the packet
+ *
+ * Context: any.
+ * Return: the bytes from BTH to ICRC, with the padding.
+ */
+u32 madsim_payload(const struct madsim_packet *pkt)
+{
+	return round_up(pkt->len, 4) + MADSIM_WIRE_BTH + MADSIM_WIRE_ICRC +
+	       madsim_extended_headers(pkt);
+}
+
 static u32 madsim_words(const struct madsim_packet *pkt)
 {
-	u32 len = pkt->len + MADSIM_WIRE_HEADERS + madsim_extended_headers(pkt);
+	u32 len = MADSIM_WIRE_LRH + madsim_payload(pkt);
 
 	if (pkt->grh_valid)
 		len += sizeof(struct ib_grh);
-	return DIV_ROUND_UP(len, 4);
+	return len / 4;
 }
 
 static void madsim_count_xmit(struct madsim_port *port,
