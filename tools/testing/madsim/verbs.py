@@ -708,6 +708,40 @@ def rc_too_long():
         b.completes(e.IBV_WC_LOC_LEN_ERR, e.IBV_WC_WR_FLUSH_ERR)
 
 
+def rc_invalidate():
+    """a key is invalidated by a message that is good"""
+    for length, status, there in ((64, e.IBV_WC_REM_ACCESS_ERR, e.IBV_WC_WR_FLUSH_ERR),
+                                  (65, e.IBV_WC_REM_INV_REQ_ERR, e.IBV_WC_LOC_LEN_ERR)):
+        a, b = pair(e.IBV_QPT_RC)
+        b.receive(b.sge(64))
+        a.send(a.sge(length), opcode=e.IBV_WR_SEND_WITH_INV, imm=1)
+        a.completes(status)
+        b.completes(there)
+
+
+def ud_length():
+    """a datagram has its length on the link, whatever was sent before"""
+    def counted(name):
+        path = f"/sys/class/infiniband/{sys.argv[1]}/ports/1/counters/port_xmit_" + name
+        with open(path) as file:
+            return int(file.read())
+
+    a, b = pair(e.IBV_QPT_UD)
+    while True:
+        c, d = pair(e.IBV_QPT_RC, timeout=1, retry_cnt=0)
+        d.qp.close()
+        c.send(c.sge(8), opcode=e.IBV_WR_SEND_WITH_INV, imm=1)
+        c.completes(e.IBV_WC_RETRY_EXC_ERR)
+        packets, words = counted("packets"), counted("data")
+        a.send(a.sge(8), to=b)
+        a.completes(0)
+        packets, words = counted("packets") - packets, counted("data") - words
+        if packets == 1:
+            break
+    # LRH, BTH, DETH and ICRC
+    assert words * 4 == 8 + 12 + 8 + 8 + 4, words
+
+
 def ud_grh():
     """the GRH that a datagram arrives with"""
     a, b = pair(e.IBV_QPT_UD, grh=True)
@@ -992,10 +1026,10 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
          cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
-         rc_rd_atomic, write_beyond, ud_grh, rc_reset, rc_empty, rc_access, rc_deregistered,
-         rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_forged, rc_forged_grh,
-         uc_forged, uc_forged_grh, paths, numbers, rc_timer, rc_flush, rc_attributes,
-         states, uc_data, uc_no_buffer, uc_access, uc_long]
+         rc_rd_atomic, write_beyond, rc_invalidate, ud_length, ud_grh, rc_reset, rc_empty,
+         rc_access, rc_deregistered, rc_too_long, rc_no_buffer, rc_nobody, rc_stranger,
+         rc_forged, rc_forged_grh, uc_forged, uc_forged_grh, paths, numbers, rc_timer,
+         rc_flush, rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:

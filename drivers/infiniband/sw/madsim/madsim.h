@@ -104,7 +104,7 @@ enum madsim_op {
  * @uc:		the type is UC and not RC
  * @first:	first packet of a message
  * @last:	last one
- * @with_inv:	@inv_key is part of the packet
+ * @with_inv:	@inv_key is part of the packet, if that is a SEND
  * @syndrome:	of a response
  * @psn:	number of the packet
  * @inv_key:	the key of a region to be invalidated

@@ -65,13 +65,14 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 	}
 
 	sge = qp->taken->sge;
-	if (pkt->bth.with_inv && !madsim_mr_invalidate(pd, pkt->bth.inv_key))
-		return MADSIM_NAK_ACCESS;
 	if (madsim_sge_length(sge, qp->taken->num_sge) < rc->offset + pkt->len)
 		status = IB_WC_LOC_LEN_ERR;
 	else
 		status = madsim_copy_to(pd, sge, rc->offset, pkt->data,
 					pkt->len);
+	if (!status && pkt->bth.with_inv &&
+	    !madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key))
+		return MADSIM_NAK_ACCESS;
 	rc->offset += pkt->len;
 	if (status || pkt->bth.last)
 		madsim_rc_received(qp, pkt, status);
@@ -219,7 +220,6 @@ static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 		pkt->len = 0;
 	pkt->bth.op = MADSIM_OP_ACK;
 	pkt->bth.syndrome = syndrome;
-	pkt->bth.with_inv = false;
 	pkt->with_imm = false;
 	pkt->solicited = false;
 	pkt->dst_qpn = qp->rc->attr.dest_qp_num;

@@ -17,11 +17,13 @@
 static u32 madsim_extended_headers(const struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
-	u32 len = pkt->with_imm || bth->with_inv ? 4 : 0;
+	u32 len = pkt->with_imm ? 4 : 0;
 
 	switch (bth->op) {
 	case MADSIM_OP_NONE:
 		return len + MADSIM_WIRE_DETH;
+	case MADSIM_OP_SEND:
+		return len + (bth->with_inv ? 4 : 0);
 	case MADSIM_OP_READ:
 		return len + 16;
 	case MADSIM_OP_WRITE:
