@@ -758,6 +758,24 @@ def ud_grh():
         assert paylen == 12 + 8 + imm + -(-length // 4) * 4 + 4, paylen
 
 
+def uc_send_error():
+    """UC: after an error of a send it still receives, and sends again when told so"""
+    a, b = pair(e.IBV_QPT_UC)
+    a.receive(a.sge(64))
+    a.send(a.sge(8, lkey=1))
+    a.send(a.sge(8))
+    a.completes(e.IBV_WC_LOC_PROT_ERR, e.IBV_WC_WR_FLUSH_ERR)
+    assert a.state() == e.IBV_QPS_SQE
+    b.send(b.sge(8))
+    b.completes(0)
+    a.completes(0)
+    a.turn(e.IBV_QPS_RTS)
+    b.receive(b.sge(64))
+    a.send(a.sge(8))
+    a.completes(0)
+    b.completes(0)
+
+
 def rc_no_buffer():
     """without a buffer: wait, or give up"""
     a, b = pair(e.IBV_QPT_RC, rnr_retry=2)
@@ -1026,10 +1044,11 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
          cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
-         rc_rd_atomic, write_beyond, rc_invalidate, ud_length, ud_grh, rc_reset, rc_empty,
-         rc_access, rc_deregistered, rc_too_long, rc_no_buffer, rc_nobody, rc_stranger,
-         rc_forged, rc_forged_grh, uc_forged, uc_forged_grh, paths, numbers, rc_timer,
-         rc_flush, rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
+         rc_rd_atomic, write_beyond, rc_invalidate, ud_length, ud_grh, uc_send_error,
+         rc_reset, rc_empty, rc_access, rc_deregistered, rc_too_long, rc_no_buffer,
+         rc_nobody, rc_stranger, rc_forged, rc_forged_grh, uc_forged, uc_forged_grh, paths,
+         numbers, rc_timer, rc_flush, rc_attributes, states, uc_data, uc_no_buffer,
+         uc_access, uc_long]
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:

@@ -242,10 +242,13 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 	if (state == IB_QPS_ERR && qp->state != state && qp->ibqp.srq)
 		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
 	qp->state = state;
-	if (state == IB_QPS_ERR && qp->rc)
+	if (qp->rc)
+		madsim_rc_flush_sends(qp);
+	if (state == IB_QPS_SQE)
+		return;
+	if (qp->rc)
 		madsim_rc_flush(qp);
-	if (state == IB_QPS_ERR)
-		madsim_flush_recv(qp);
+	madsim_flush_recv(qp);
 }
 
 static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)

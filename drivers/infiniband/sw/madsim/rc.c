@@ -13,7 +13,7 @@ static struct madsim_fabric *madsim_rc_fabric(const struct madsim_qp *qp)
 }
 
 /**
- * madsim_rc_flush - give back what a queue pair that fails has not done
+ * madsim_rc_flush - give back the buffer of a message that a queue pair receives
  * @qp: a connected queue pair
  *
  * Context: any; fabric->lock and qp->lock are held.
@@ -34,7 +34,6 @@ void madsim_rc_flush(struct madsim_qp *qp)
 	}
 	rc->has_buffer = false;
 	rc->receiving = MADSIM_OP_NONE;
-	madsim_rc_flush_sends(qp);
 }
 
 /**
@@ -95,8 +94,8 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 		return false;
 
 	spin_lock(&qp->lock);
-	if ((qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS ||
-	     qp->state == IB_QPS_SQD) && madsim_qp_admits(qp, pkt)) {
+	if (qp->state >= IB_QPS_RTR && qp->state != IB_QPS_ERR &&
+	    madsim_qp_admits(qp, pkt)) {
 		if (pkt->bth.op == MADSIM_OP_ACK)
 			madsim_rc_response(qp, pkt);
 		else

@@ -133,11 +133,11 @@ void madsim_rc_flush_sends(struct madsim_qp *qp)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 }
 
-/* The oldest send has failed, and with it the queue pair */
+/* The oldest send has failed. UC goes on receiving, until its owner mends that */
 static void madsim_rc_fail(struct madsim_qp *qp, enum ib_wc_status status)
 {
 	madsim_rc_complete(qp, status);
-	madsim_qp_fail(qp, IB_QPS_ERR);
+	madsim_qp_fail(qp, madsim_is_uc(qp) ? IB_QPS_SQE : IB_QPS_ERR);
 }
 
 static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
@@ -457,8 +457,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	length = madsim_sge_length(wr->sg_list, wr->num_sge);
 	if (length > MADSIM_MAX_MESSAGE)
 		return -EINVAL;
-	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD &&
-	    qp->state != IB_QPS_ERR)
+	if (qp->state < IB_QPS_RTS)
 		return -EINVAL;
 	if (rc->count == rc->size)
 		return -ENOMEM;
@@ -498,7 +497,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	default:
 		break;
 	}
-	if (qp->state == IB_QPS_ERR)
+	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 	return 0;
 }
