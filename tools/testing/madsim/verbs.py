@@ -776,6 +776,15 @@ def uc_send_error():
     b.completes(0)
 
 
+def rc_no_buffer_twice():
+    """a response that comes twice uses up one retry"""
+    a, b = pair(e.IBV_QPT_RC, rnr_retry=1, min_rnr_timer=0)
+    a.send(a.sge(64))
+    b.receive(b.sge(64))
+    a.completes(0)
+    b.completes(0)
+
+
 def rc_no_buffer():
     """without a buffer: wait, or give up"""
     a, b = pair(e.IBV_QPT_RC, rnr_retry=2)
@@ -1045,10 +1054,10 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
          rc_rd_atomic, write_beyond, rc_invalidate, ud_length, ud_grh, uc_send_error,
-         rc_reset, rc_empty, rc_access, rc_deregistered, rc_too_long, rc_no_buffer,
-         rc_nobody, rc_stranger, rc_forged, rc_forged_grh, uc_forged, uc_forged_grh, paths,
-         numbers, rc_timer, rc_flush, rc_attributes, states, uc_data, uc_no_buffer,
-         uc_access, uc_long]
+         rc_no_buffer_twice, rc_reset, rc_empty, rc_access, rc_deregistered, rc_too_long,
+         rc_no_buffer, rc_nobody, rc_stranger, rc_forged, rc_forged_grh, uc_forged,
+         uc_forged_grh, paths, numbers, rc_timer, rc_flush, rc_attributes, states, uc_data,
+         uc_no_buffer, uc_access, uc_long]
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:

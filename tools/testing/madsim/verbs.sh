@@ -16,7 +16,7 @@ here=$(dirname "$0")
 cases=$("$here/verbs.py" 2>&1) ||
 	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
 
-plan $((37 + $(wc -l <<<"$cases")))
+plan $((38 + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 faults=$configfs/test/faults
@@ -59,11 +59,11 @@ injected()
 	says "^$1.* injected [1-9]" cat $faults
 }
 
-# with_fault RULE COMMAND ...: nothing is lost, nothing comes twice
+# with_fault NODE PORT RULE COMMAND ...: nothing is lost, nothing comes twice
 with_fault()
 {
 	put $faults "$1"
-	"${@:2}" && injected "$1" && put $faults "h1 1 clear"
+	"${@:2}" && injected "$1" && put $faults "${1%% [a-z]*} clear"
 }
 
 # counter LID PORT NAME
@@ -223,6 +223,8 @@ for name in rc_data rc_atomic; do
 	check "each packet twice, $name" with_fault "h1 1 duplicate nth 1" \
 		timeout 300 "$here/verbs.py" madsim0 madsim1 $name
 done
+check "each response twice, rc_no_buffer_twice" with_fault "h2 1 duplicate nth 1" \
+	timeout 300 "$here/verbs.py" madsim0 madsim1 rc_no_buffer_twice
 if [ -w /proc/self/fail-nth ]; then
 	check "allocations that fail" timeout 300 "$here/verbs.py" madsim0 madsim1 fail_nth
 else

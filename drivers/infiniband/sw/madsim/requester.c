@@ -404,7 +404,9 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		madsim_rc_acknowledged(qp, pkt);
 		break;
 	case MADSIM_RNR ... MADSIM_NAK_SEQUENCE - 1:
-		madsim_rc_not_ready(qp, pkt->bth.syndrome);
+		/* It may come twice */
+		if (!rc->rnr)
+			madsim_rc_not_ready(qp, pkt->bth.syndrome);
 		return;
 	case MADSIM_NAK_SEQUENCE:
 		if (!rc->retries) {
