@@ -506,10 +506,15 @@ def rc_wrong_psn():
 
 
 def rc_wrong_mtu():
-    """more is read than the other end's path takes"""
-    a, b = pair(e.IBV_QPT_RC, there={"path_mtu": e.IBV_MTU_256})
-    a.send(a.sge(257), opcode=e.IBV_WR_RDMA_READ, rkey=b.mr.rkey, addr=b.mr.buf)
-    a.completes(e.IBV_WC_REM_INV_REQ_ERR)
+    """packets with more, or with less, than the other end's path takes"""
+    for opcode, there, length in (
+            (e.IBV_WR_RDMA_READ, e.IBV_MTU_256, 257), (e.IBV_WR_SEND, e.IBV_MTU_256, 257),
+            (e.IBV_WR_RDMA_WRITE, e.IBV_MTU_256, 257), (e.IBV_WR_SEND, e.IBV_MTU_2048, 1025)):
+        a, b = pair(e.IBV_QPT_RC, there={"path_mtu": there})
+        b.receive(b.sge(4096))
+        a.send(a.sge(length), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf)
+        a.completes(e.IBV_WC_REM_INV_REQ_ERR)
+        b.completes(e.IBV_WC_WR_FLUSH_ERR)
 
 
 def rc_rd_atomic():
@@ -708,6 +713,15 @@ def rc_too_long():
         b.completes(e.IBV_WC_LOC_LEN_ERR, e.IBV_WC_WR_FLUSH_ERR)
 
 
+def rc_own_error():
+    """a buffer that is too short is no invalid request"""
+    a, b = pair(e.IBV_QPT_RC, there={"srq": True})
+    b.receive(b.sge(63))
+    a.send(a.sge(64))
+    b.completes(e.IBV_WC_LOC_LEN_ERR)
+    b.hears(e.IBV_EVENT_QP_LAST_WQE_REACHED)
+
+
 def rc_invalidate():
     """a key is invalidated by a message that is good"""
     for length, status, there in ((64, e.IBV_WC_REM_ACCESS_ERR, e.IBV_WC_WR_FLUSH_ERR),
@@ -774,6 +788,21 @@ def uc_send_error():
     a.send(a.sge(8))
     a.completes(0)
     b.completes(0)
+
+
+def other_port():
+    """an address by another port than that of the queue pair"""
+    def path(to):
+        return AHAttr(dlid=to.lid, port_num=2, is_global=0)
+
+    a, b = Side(sys.argv[4], e.IBV_QPT_UD), Side(sys.argv[2], e.IBV_QPT_UD)
+    a.connect(b)
+    a.path = path
+    a.send(a.sge(8), to=b)
+    a.completes(e.IBV_WC_LOC_QP_OP_ERR)
+    a, b = Side(sys.argv[4], e.IBV_QPT_RC), Side(sys.argv[2], e.IBV_QPT_RC)
+    a.path = path
+    refused(errno.EINVAL, a.connect, b)
 
 
 def rc_no_buffer_twice():
@@ -1053,11 +1082,11 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
          cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
-         rc_rd_atomic, write_beyond, rc_invalidate, ud_length, ud_grh, uc_send_error,
-         rc_no_buffer_twice, rc_reset, rc_empty, rc_access, rc_deregistered, rc_too_long,
-         rc_no_buffer, rc_nobody, rc_stranger, rc_forged, rc_forged_grh, uc_forged,
-         uc_forged_grh, paths, numbers, rc_timer, rc_flush, rc_attributes, states, uc_data,
-         uc_no_buffer, uc_access, uc_long]
+         rc_rd_atomic, write_beyond, rc_own_error, rc_invalidate, ud_length, ud_grh,
+         uc_send_error, other_port, rc_no_buffer_twice, rc_reset, rc_empty, rc_access,
+         rc_deregistered, rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_forged,
+         rc_forged_grh, uc_forged, uc_forged_grh, paths, numbers, rc_timer, rc_flush,
+         rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:

@@ -147,7 +147,7 @@ no_peer()
 	until_true 60 one_ended
 	kill_flood
 	put $faults "h2 1 link up"
-	until_true 30 active 3
+	until_true 30 active 4
 }
 
 build()
@@ -158,15 +158,17 @@ build()
 	put $fabric/h1/device 1
 	put $fabric/h2/device 1
 	put $fabric/h3/device 1
+	put $fabric/h3/ports 2
 	# With one seed they give the same numbers
 	put $fabric/h1/seed 1
 	put $fabric/h2/seed 2
 	put $fabric/h3/seed 1
 	put $fabric/leaf/type switch
-	put $fabric/leaf/ports 3
+	put $fabric/leaf/ports 4
 	put $fabric/link "h1 1 leaf 1"
 	put $fabric/link "h2 1 leaf 2"
 	put $fabric/link "h3 1 leaf 3"
+	put $fabric/link "h3 2 leaf 4"
 	put $fabric/live 1
 }
 
@@ -174,7 +176,7 @@ ip link set lo up
 load topology=none || bail "cannot load ib_madsim"
 check "make a fabric with data" build
 sm_start first madsim0
-check "a subnet manager" until_true 30 active 3
+check "a subnet manager" until_true 30 active 4
 check "ibv_devinfo" eval '
 	says "link_layer:.*InfiniBand" ibv_devinfo -d madsim0
 	says "port_lid:.*[1-9]" ibv_devinfo -d madsim1
@@ -238,7 +240,7 @@ check "unplug a host of which a program is sending" eval '
 	until_true 60 one_ended
 	kill_flood
 	put $faults "h2 plug"
-	until_true 30 active 3'
+	until_true 30 active 4'
 sm_end first
 check "remove the fabric" eval '"$madsim_load" -r test; unload'
 check "without data there are no verbs" eval '

@@ -111,11 +111,12 @@ static bool madsim_rc_draining(const struct madsim_qp *qp)
 }
 
 /* Groups are for datagrams, and no port has the LID 0 */
-static bool madsim_rc_is_path(const struct rdma_ah_attr *path)
+static bool madsim_rc_is_path(const struct rdma_ah_attr *path, u32 port_num)
 {
 	u32 dlid = rdma_ah_get_dlid(path);
 
-	return dlid && dlid < MADSIM_LID_MULTICAST;
+	return dlid && dlid < MADSIM_LID_MULTICAST &&
+	       rdma_ah_get_port_num(path) == port_num;
 }
 
 /**
@@ -140,7 +141,9 @@ int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
 	if (mask & IB_QP_PATH_MIG_STATE &&
 	    attr->path_mig_state != IB_MIG_MIGRATED)
 		return -EOPNOTSUPP;
-	if (mask & IB_QP_AV && !madsim_rc_is_path(&attr->ah_attr))
+	if (mask & IB_QP_AV &&
+	    !madsim_rc_is_path(&attr->ah_attr, mask & IB_QP_PORT ?
+					       attr->port_num : qp->port->num))
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||

@@ -76,6 +76,9 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 	rc->offset += pkt->len;
 	if (status || pkt->bth.last)
 		madsim_rc_received(qp, pkt, status);
+	/* An error of its own, of which it has told by that */
+	if (status)
+		madsim_qp_fail(qp, IB_QPS_ERR);
 	switch (status) {
 	case IB_WC_SUCCESS:
 		return MADSIM_ACKNOWLEDGED;
@@ -169,6 +172,9 @@ static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
 	/* What responds with more than an acknowledgment takes a resource */
 	if (!message && !rc->attr.max_dest_rd_atomic)
 		return MADSIM_NAK_INVALID;
+	/* All packets of a message but the last one are as long as the path takes */
+	if (message && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
+		return MADSIM_NAK_INVALID;
 	/* A message ends before another one begins */
 	if (rc->receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
 		return MADSIM_NAK_INVALID;
@@ -230,6 +236,8 @@ static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 /* What an error of the requester does to the responder */
 static void madsim_rc_refused(struct madsim_qp *qp, u8 syndrome)
 {
+	if (qp->state == IB_QPS_ERR)
+		return;
 	switch (syndrome) {
 	case MADSIM_NAK_INVALID:
 		madsim_event(&qp->events, IB_EVENT_QP_REQ_ERR);
@@ -256,9 +264,6 @@ static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 	syndrome = madsim_rc_take(qp, pkt);
 	if (syndrome != MADSIM_ACKNOWLEDGED)
 		rc->receiving = MADSIM_OP_NONE;
-	/* What has completed with an error */
-	if (syndrome > MADSIM_NAK_SEQUENCE && pkt->bth.op == MADSIM_OP_SEND)
-		madsim_qp_fail(qp, IB_QPS_ERR);
 }
 
 /* The request that is next */
