@@ -132,11 +132,9 @@ make_machine()
 		lines+=(-S -gdb "unix:path=$run/gdb,server=on,wait=off")
 		words+=" nokaslr"
 		image=$folder/headers/vmlinux
-		[ -f "$image" ] || image=
+		# Debian's there has types only
+		[ -f "$image" ] && [[ $kernel != "$(realpath "$cache")"/debian/* ]] || image=
 		say "guest: the machine waits for: gdb -ex 'target remote $run/gdb'${image:+ $image}"
-		say "guest: for our modules, once they are loaded: add-symbol-file" \
-			"$top/build/${modules##*/}/ib_umad.ko" \
-			"ADDRESS, as /sys/module/ib_umad/sections/.text has it in the guest"
 	fi
 	machine+=("${lines[@]}" "${cpu[@]}" -m "$mem"
 		-append "console=$console mitigations=off panic=-1 watchdog_thresh=60 $words"

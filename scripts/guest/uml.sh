@@ -41,7 +41,7 @@ make_machine()
 		# It speaks to the terminal; these signals are the kernel's interrupts
 		redirect=
 		debugger=(gdb -q -ex "handle SIGSEGV SIGUSR1 SIGALRM SIGIO SIGCHLD nostop noprint pass"
-			-ex "echo Set breakpoints, then: run\\n" --args)
+			-ex "set print inferior-events off" -ex "echo Set breakpoints, then: run\\n" --args)
 	fi
 
 	# Its console is the file, its second serial line what the command
