@@ -205,7 +205,7 @@ linux_fixes()
 {
 	local fix
 
-	for fix in "$linux_patches"/{um,lib}-*.patch "$linux_patches"/rdma-{1,2,3}-*.patch; do
+	for fix in "$linux_patches"/{um,lib,core}-*.patch "$linux_patches"/rdma-{1,2}-*.patch; do
 		if ! linux_old || [[ $fix != */lib-1-* && ! -e $linux_patches/6.12/${fix##*/} ]]; then
 			echo "$fix"
 		fi
