@@ -808,6 +808,31 @@ def other_port():
     refused(errno.EINVAL, a.connect, b)
 
 
+def send_queue():
+    """a place in a send queue is free when a completion for it was taken"""
+    def flags(number):
+        return e.IBV_SEND_SIGNALED if number == 7 else 0
+
+    for qp_type in e.IBV_QPT_UD, e.IBV_QPT_UC, e.IBV_QPT_RC:
+        a, b = pair(qp_type, sig_all=0, cqe=256)
+        for _ in range(2):
+            for number in range(8):
+                b.receive(b.sge(64))
+                a.send(a.sge(8), to=b, flags=flags(number))
+            b.completions(8)
+            refused(errno.ENOMEM, a.send, a.sge(8), to=b)
+            a.completes(0)
+        for _ in range(8):
+            b.receive(b.sge(64))
+            a.send(a.sge(8), to=b, flags=0)
+        b.completions(8)
+        a.silent()
+        refused(errno.ENOMEM, a.send, a.sge(8), to=b)
+        a.turn(e.IBV_QPS_RESET)
+        a.connect(b)
+        a.send(a.sge(8), to=b)
+
+
 def rc_no_buffer_twice():
     """a response that comes twice uses up one retry"""
     a, b = pair(e.IBV_QPT_RC, rnr_retry=1, min_rnr_timer=0)
@@ -1086,10 +1111,10 @@ CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
          rc_rd_atomic, write_beyond, rc_own_error, rc_invalidate, ud_length, ud_grh,
-         uc_send_error, other_port, rc_no_buffer_twice, rc_reset, rc_empty, rc_access,
-         rc_deregistered, rc_too_long, rc_no_buffer, rc_nobody, rc_stranger, rc_forged,
-         rc_forged_grh, uc_forged, uc_forged_grh, paths, numbers, rc_timer, rc_flush,
-         rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
+         uc_send_error, other_port, send_queue, rc_no_buffer_twice, rc_reset, rc_empty,
+         rc_access, rc_deregistered, rc_too_long, rc_no_buffer, rc_nobody, rc_stranger,
+         rc_forged, rc_forged_grh, uc_forged, uc_forged_grh, paths, numbers, rc_timer,
+         rc_flush, rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
 
 
 

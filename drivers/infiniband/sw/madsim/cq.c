@@ -67,7 +67,7 @@ static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-static struct ib_wc *madsim_cq_entry(struct madsim_cq *cq, u32 offset)
+static struct madsim_cqe *madsim_cq_entry(struct madsim_cq *cq, u32 offset)
 {
 	return &cq->ring[madsim_ring_at(cq->head, offset, cq->size)];
 }
@@ -76,7 +76,7 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 			    struct ib_udata *udata)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	struct ib_wc *ring;
+	struct madsim_cqe *ring;
 	int ret = 0;
 	u32 i;
 
@@ -111,7 +111,12 @@ static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 	spin_lock_irqsave(&cq->lock, flags);
 	cq->done = cq->polled;
 	for (n = 0; n < num_entries && cq->count; n++) {
-		wc[n] = cq->ring[cq->head];
+		const struct madsim_cqe *cqe = &cq->ring[cq->head];
+
+		wc[n] = cqe->wc;
+		/* It may be of a time before the queue pair was reset */
+		if (cqe->sq && (s32)(cqe->sends - cqe->sq->reaped) > 0)
+			WRITE_ONCE(cqe->sq->reaped, cqe->sends);
 		cq->head = madsim_ring_at(cq->head, 1, cq->size);
 		cq->count--;
 	}
@@ -138,20 +143,16 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq,
 	return missed;
 }
 
-/**
- * madsim_complete - put an entry into a completion queue
- * @ibcq: the completion queue
- * @wc: the entry
- * @solicited: the sender has asked for an event at the receiver
+/*
+ * Put an entry into a completion queue. @sq is the queue pair of a send, or NULL.
  *
  * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and
  * with it the CQ. The handler of an owner may need fabric->lock, or a lock that the
  * owner holds while it posts, so it is called later. What the core polls itself has
  * an array for that, and handlers that do no more than queue work.
- *
- * Context: any.
  */
-void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
+static void madsim_cq_put(struct ib_cq *ibcq, const struct ib_wc *wc,
+			  struct madsim_qp *sq, bool solicited)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	bool notify = false, overflow = false;
@@ -159,7 +160,11 @@ void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	if (likely(cq->count < cq->size)) {
-		*madsim_cq_entry(cq, cq->count++) = *wc;
+		*madsim_cq_entry(cq, cq->count++) = (struct madsim_cqe) {
+			.wc = *wc,
+			.sq = sq,
+			.sends = sq ? sq->ended : 0,
+		};
 		notify = cq->armed & IB_CQ_NEXT_COMP ||
 			 (cq->armed && (solicited || wc->status));
 	} else {
@@ -180,6 +185,50 @@ void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
 }
 
 /**
+ * madsim_complete - tell the owner of a queue pair of what it has received
+ * @ibcq: the completion queue
+ * @wc: the entry
+ * @solicited: the sender has asked for an event at the receiver
+ *
+ * Context: any; fabric->lock or the lock of the queue pair is held.
+ */
+void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
+{
+	madsim_cq_put(ibcq, wc, NULL, solicited);
+}
+
+/**
+ * madsim_complete_send - tell the owner of a queue pair of a send that has ended
+ * @qp: the queue pair, which counts it in @ended
+ * @wc: the entry
+ *
+ * Whoever polls it makes the places free of this and of all earlier sends.
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc)
+{
+	madsim_cq_put(qp->ibqp.send_cq, wc, qp, false);
+}
+
+/**
+ * madsim_cq_reap - make all places of a send queue free
+ * @qp: a queue pair that is reset
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_cq_reap(struct madsim_qp *qp)
+{
+	struct madsim_cq *cq = to_madsim_cq(qp->ibqp.send_cq);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	qp->ended = qp->posted;
+	qp->reaped = qp->posted;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/**
  * madsim_cq_purge - forget the completions of a queue pair that is going away
  * @ibcq: the completion queue
  * @ibqp: what its completions name, of which there are no more to come
@@ -193,10 +242,10 @@ void madsim_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp)
 
 	spin_lock_irq(&cq->lock);
 	for (i = 0; i < cq->count; i++) {
-		const struct ib_wc *wc = madsim_cq_entry(cq, i);
+		const struct madsim_cqe *cqe = madsim_cq_entry(cq, i);
 
-		if (wc->qp != ibqp)
-			*madsim_cq_entry(cq, kept++) = *wc;
+		if (cqe->wc.qp != ibqp)
+			*madsim_cq_entry(cq, kept++) = *cqe;
 	}
 	cq->count = kept;
 	spin_unlock_irq(&cq->lock);

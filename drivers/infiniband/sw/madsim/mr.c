@@ -29,9 +29,11 @@
  * @pd:		immutable; the core sets its own later
  * @umem:	immutable; the pinned memory, if it is that of a program
  * @pages:	where the kernel has each page; NULL: it has all in one piece
- * @max_pages:	immutable
- * @num_pages:	of a region that the kernel maps, with that
  * @page_shift:	size of a page
+ * @max_pages:	immutable; of a region that the kernel maps
+ * @mapped:	the pages that the kernel has mapped, which @pages has from the time it
+ *		is enabled. Until then the old ones may be in use
+ * @num_pages:	how many of them there are
  * @key:	what it is used with; the lock of the fabric, as all below
  * @valid:	it can be used
  * @access:	IB_ACCESS_*
@@ -46,9 +48,10 @@ struct madsim_mr {
 	struct ib_pd *pd;
 	struct ib_umem *umem;
 	u64 *pages;
-	u32 max_pages;
-	u32 num_pages;
 	u32 page_shift;
+	u32 max_pages;
+	u64 *mapped;
+	u32 num_pages;
 	u32 key;
 	bool valid;
 	int access;
@@ -79,6 +82,7 @@ static void madsim_mr_free(struct madsim_mr *mr)
 	if (mr->umem)
 		ib_umem_release(mr->umem);
 	kvfree(mr->pages);
+	kvfree(mr->mapped);
 	kfree(mr);
 }
 
@@ -202,7 +206,8 @@ static struct ib_mr *madsim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 		return ERR_PTR(-ENOMEM);
 	mr->max_pages = max_num_sg;
 	mr->pages = kvcalloc(max_num_sg, sizeof(*mr->pages), GFP_KERNEL);
-	ret = mr->pages ? madsim_mr_add(mr) : -ENOMEM;
+	mr->mapped = kvcalloc(max_num_sg, sizeof(*mr->mapped), GFP_KERNEL);
+	ret = mr->pages && mr->mapped ? madsim_mr_add(mr) : -ENOMEM;
 	if (ret) {
 		madsim_mr_free(mr);
 		return ERR_PTR(ret);
@@ -216,18 +221,17 @@ static int madsim_set_page(struct ib_mr *ibmr, u64 addr)
 
 	if (mr->num_pages == mr->max_pages)
 		return -ENOMEM;
-	mr->pages[mr->num_pages++] = addr;
+	mr->mapped[mr->num_pages++] = addr;
 	return 0;
 }
 
-/* It is not valid meanwhile */
+/* The kernel may do this before a key that it has told to go is invalid */
 static int madsim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg,
 			    int sg_nents, unsigned int *sg_offset)
 {
 	struct madsim_mr *mr = to_madsim_mr(ibmr);
 
 	mr->num_pages = 0;
-	mr->page_shift = ilog2(ibmr->page_size);
 	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, madsim_set_page);
 }
 
@@ -367,6 +371,8 @@ bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
 	if (mr->pd != pd || mr->valid || !mr->max_pages ||
 	    (mr->key ^ key) >> MADSIM_KEY_SHIFT)
 		return false;
+	memcpy(mr->pages, mr->mapped, mr->num_pages * sizeof(*mr->pages));
+	mr->page_shift = ilog2(ibmr->page_size);
 	mr->key = key;
 	mr->access = access;
 	mr->start = ibmr->iova;

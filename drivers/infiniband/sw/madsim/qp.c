@@ -263,6 +263,7 @@ static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
 	if (stopped)
 		madsim_rc_drained(qp);
 	if (state == IB_QPS_RESET) {
+		madsim_cq_reap(qp);
 		qp->rq.count = 0;
 		if (qp->rc)
 			madsim_rc_reset(qp);
@@ -498,12 +499,22 @@ static int madsim_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	return 0;
 }
 
+/* A datagram has been sent when it is posted */
+static void madsim_send_ended(struct madsim_qp *qp, const struct ib_wc *wc,
+			      bool told)
+{
+	qp->posted++;
+	qp->ended++;
+	if (told)
+		madsim_complete_send(qp, wc);
+}
+
 /* A send that cannot be sent is the last one, unless its owner mends that */
 static void madsim_send_failed(struct madsim_qp *qp, const struct ib_wc *wc)
 {
 	spin_lock(&qp->lock);
 	madsim_qp_fail(qp, IB_QPS_SQE);
-	madsim_complete(qp->ibqp.send_cq, wc, false);
+	madsim_send_ended(qp, wc, true);
 	spin_unlock(&qp->lock);
 }
 
@@ -546,13 +557,15 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		return -EOPNOTSUPP;
 	if (wr->num_sge > qp->max_send_sge)
 		return -EINVAL;
-	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) {
+	if (qp->state < IB_QPS_RTS || qp->state == IB_QPS_SQD)
+		return -EINVAL;
+	if (madsim_sq_is_full(qp))
+		return -ENOMEM;
+	if (qp->state != IB_QPS_RTS) {
 		wc.status = IB_WC_WR_FLUSH_ERR;
-		madsim_complete(qp->ibqp.send_cq, &wc, false);
+		madsim_send_ended(qp, &wc, true);
 		return 0;
 	}
-	if (qp->state != IB_QPS_RTS)
-		return -EINVAL;
 
 	ret = madsim_fault_verb(qp->port->node, MADSIM_POST_SEND);
 	if (ret)
@@ -570,8 +583,8 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	}
 
 	/* Before the response, which may come while the request is sent */
-	if (qp->sig_all || wr->send_flags & IB_SEND_SIGNALED)
-		madsim_complete(qp->ibqp.send_cq, &wc, false);
+	madsim_send_ended(qp, &wc,
+			  qp->sig_all || wr->send_flags & IB_SEND_SIGNALED);
 	/* The adapter itself replicates to its own members */
 	if (madsim_is_data(pkt) && madsim_lid_is_multicast(pkt->dlid))
 		madsim_ud_receive(qp->port, pkt);

@@ -114,11 +114,12 @@ static void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 
 	rc->head = madsim_ring_at(rc->head, 1, rc->size);
 	rc->count--;
+	qp->ended++;
 	rc->sent = 0;
 	rc->begun = false;
 	rc->waiting = false;
 	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
-		madsim_complete(qp->ibqp.send_cq, &wc, false);
+		madsim_complete_send(qp, &wc);
 }
 
 /**
@@ -461,9 +462,10 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		return -EINVAL;
 	if (qp->state < IB_QPS_RTS)
 		return -EINVAL;
-	if (rc->count == rc->size)
+	if (madsim_sq_is_full(qp))
 		return -ENOMEM;
 
+	qp->posted++;
 	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->head, rc->count++, rc->size));
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;

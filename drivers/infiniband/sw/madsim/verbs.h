@@ -40,6 +40,18 @@ struct madsim_events {
 };
 
 /**
+ * struct madsim_cqe - an entry of a completion queue
+ * @wc:		what its owner gets
+ * @sq:		the queue pair whose sends it is about, or NULL
+ * @sends:	how many sends of that have ended
+ */
+struct madsim_cqe {
+	struct ib_wc wc;
+	struct madsim_qp *sq;
+	u32 sends;
+};
+
+/**
  * struct madsim_cq - a completion queue
  * @ibcq:	the core's part
  * @events:	of it
@@ -67,7 +79,7 @@ struct madsim_cq {
 	u32 head;
 	u32 count;
 	u32 size;
-	struct ib_wc *ring;
+	struct madsim_cqe *ring;
 };
 
 /**
@@ -192,9 +204,13 @@ struct madsim_rc {
  * @port:	immutable for QP0 and QP1. A client's has none before it is in
  *		INIT; changes take fabric->lock, too
  * @sig_all:	immutable; every send completes
- * @max_send_wr: immutable; a send never waits, so this is what it is called only
+ * @max_send_wr: immutable; places of the send queue
  * @max_send_sge: immutable
  * @max_inline: immutable; bytes that a program can send with the request itself
+ * @posted:	how many sends were posted; fabric->lock
+ * @ended:	how many of them have ended; fabric->lock
+ * @reaped:	and of how many the owner has taken that from its completion queue, so
+ *		that their places are free; the lock of that, and read without
  * @alias:	immutable; what the completions of a program's name instead of it
  * @taken:	the buffer of a client's for what it receives; fabric->lock
  * @rc:		NULL if it is for datagrams
@@ -214,6 +230,9 @@ struct madsim_qp {
 	u32 max_send_wr;
 	u32 max_send_sge;
 	u32 max_inline;
+	u32 posted;
+	u32 ended;
+	u32 reaped;
 	struct ib_qp *alias;
 	struct madsim_rwqe *taken;
 	struct madsim_rc *rc;
@@ -265,6 +284,12 @@ static inline bool madsim_is_uc(const struct madsim_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_UC;
 }
 
+/* As of an adapter: what nobody has asked for, or has not taken, takes a place */
+static inline bool madsim_sq_is_full(const struct madsim_qp *qp)
+{
+	return qp->posted - READ_ONCE(qp->reaped) >= qp->max_send_wr;
+}
+
 /* What the buffers that a queue pair receives into belong to */
 static inline struct ib_pd *madsim_recv_pd(const struct madsim_qp *qp)
 {
@@ -283,6 +308,8 @@ void madsim_event(struct madsim_events *events, enum ib_event_type type);
 extern const struct ib_device_ops madsim_cq_ops;
 void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc,
 		     bool solicited);
+void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc);
+void madsim_cq_reap(struct madsim_qp *qp);
 void madsim_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp);
 void madsim_cq_drain(struct ib_cq *ibcq);
 
