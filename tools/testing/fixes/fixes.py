@@ -22,6 +22,7 @@ PATIENCE = 30
 GET, SEND = 0x01, 0x03
 RESPONSE = 0x80
 QP1_QKEY = 0x80010000
+SMP_DIRECTED_ROUTE = 0x81
 # One of those that applications define; the kernel answers for it
 UNSERVED_CLASS = 0x0f
 
@@ -84,16 +85,17 @@ class Message:
     HEADER = struct.Struct("=IIIIIIIHBBBBBB16sIHxxxxxx")
 
     def __init__(self, mad, gid=bytes(16), gid_index=0, agent=0, timeout_ms=0,
-                 retries=0):
+                 retries=0, qpn=1):
         self.mad = bytearray(mad)
-        self.gid, self.gid_index = gid, gid_index
+        self.gid, self.gid_index, self.qpn = gid, gid_index, qpn
         self.agent, self.status = agent, 0
         self.timeout_ms, self.retries = timeout_ms, retries
 
     def pack(self):
         return self.HEADER.pack(self.agent, 0, self.timeout_ms, self.retries, 0,
-                                socket.htonl(1), socket.htonl(QP1_QKEY), 0, 0, 0,
-                                1, self.gid_index, 64, 0, self.gid, 0,
+                                socket.htonl(self.qpn), socket.htonl(QP1_QKEY),
+                                0 if self.qpn else 0xffff, 0, 0, self.qpn,
+                                self.gid_index, 64, 0, self.gid, 0,
                                 0) + bytes(self.mad)
 
     @classmethod
@@ -113,7 +115,7 @@ def new_mad(mgmt_class, method, size=256):
 class Umad:
     """A descriptor of a device's port 1, with one agent."""
 
-    def __init__(self, device, mgmt_class=0, methods=(), oui=bytes(3), rmpp=0):
+    def __init__(self, device, mgmt_class=0, methods=(), oui=bytes(3), rmpp=0, qpn=1):
         for folder in glob.glob("/sys/class/infiniband_mad/umad*"):
             if read(folder + "/ibdev") == device and read(folder + "/port") == "1":
                 break
@@ -124,17 +126,20 @@ class Umad:
         # No class: an agent that sends, and receives nothing but responses
         mask = sum(1 << method for method in methods)
         request = struct.pack("=I16sBBB3sBx", 0, mask.to_bytes(16, sys.byteorder),
-                              1, mgmt_class, 1, oui, rmpp)
+                              qpn, mgmt_class, 1, oui, rmpp)
         request = fcntl.ioctl(self.fd, REGISTER_AGENT, request)
         self.agent = struct.unpack_from("=I", request)[0]
+
+    def close(self):
+        os.close(self.fd)
 
     def send(self, message):
         message.agent = self.agent
         os.write(self.fd, message.pack())
 
-    def receive(self):
+    def receive(self, patience=PATIENCE):
         """The next MAD or record of a send that has ended; None for silence."""
-        if not select.select([self.fd], [], [], PATIENCE)[0]:
+        if not select.select([self.fd], [], [], patience)[0]:
             return None
         return Message.unpack(os.read(self.fd, 64 + 65536))
 
