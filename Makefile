@@ -94,9 +94,12 @@ uninstall: check-kdir
 	$(if $(DESTDIR),,depmod $(KREL))
 
 # Tests, and what runs them: each folder of tools/testing with a program "run" is a suite
-.PHONY: test
+.PHONY: test test-all
 test:
-	@scripts/run-tests $(TEST)
+	@scripts/run-tests $(if $(CHANGED),--changed) $(TEST)
+
+test-all:
+	@scripts/run-tests --all $(SHARD:%=--shard %)
 
 test-%:
 	@scripts/run-tests $(subst test-,,$@)$(ARG:%=:%) $(TEST)
@@ -138,7 +141,9 @@ help:
 	@cat scripts/help
 	@for run in tools/testing/*/run; do \
 		suite=$${run%/run}; \
-		grep -q '^#	make test' $$run && star='*' || star=' '; \
+		star=' '; \
+		! grep -q '^#	make test-all' $$run || star=+; \
+		! grep -q '^#	make test	' $$run || star='*'; \
 		printf 'make %-15s%s %s\n' "test-$${suite##*/}" "$$star" \
 			"$$(sed -n '4s/^# //p' $$run)"; \
 	done

@@ -13,6 +13,7 @@
 #error "ib_madsim needs Linux 6.1 or newer"
 #endif
 
+#include <linux/configfs.h>
 #include <linux/overflow.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -20,6 +21,18 @@
 /* Later updates of 6.1 have it */
 #ifndef struct_size_t
 #define struct_size_t(type, member, count) struct_size((type *)NULL, member, count)
+#endif
+
+/* All files of configfs that can be read could be read by all */
+#ifndef CONFIGFS_ATTR_PERM
+#define CONFIGFS_ATTR_PERM(pfx_, name_, perm_) \
+static struct configfs_attribute pfx_##attr_##name_ = { \
+	.ca_name = __stringify(name_), \
+	.ca_mode = perm_, \
+	.ca_owner = THIS_MODULE, \
+	.show = pfx_##name_##_show, \
+	.store = pfx_##name_##_store, \
+}
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)

@@ -49,6 +49,38 @@ make_initramfs()
 	(cd "$ramfs" && find . | cpio -o -H newc --quiet) >"$run/initramfs"
 }
 
+# kvm_runs: whether KVM runs this kernel here. /dev/kvm may open and run nothing, so the
+# kernel is booted, to power off at once. The answer holds until this machine boots anew.
+kvm_runs()
+{
+	local boot key known
+
+	[ -z "$arch$icount" ] && [ -w /dev/kvm ] || return 1
+	boot=$(cat /proc/sys/kernel/random/boot_id)
+	key="$boot $(qemu-system-x86_64 --version | head -n 1), ${modules##*/}:"
+	(
+		flock 4
+		known=$(grep -F "$key" "$cache/kvm" 2>/dev/null) || {
+			known="$key no"
+			(ulimit -c 0; timeout -k 1 10 "${machine[@]}" -accel kvm -cpu host -m 256M \
+				-append "console=ttyS0 rdinit=/bin/busybox -- poweroff -f" \
+				-serial "file:$run/probe" </dev/null || true) >/dev/null 2>&1
+			if grep -qs 'reboot: Power down' "$run/probe"; then
+				known="$key yes"
+				say "guest: KVM runs ${modules##*/} here: taking it"
+			else
+				say "guest: KVM does not run ${modules##*/} here: QEMU emulates the CPU"
+			fi
+			{
+				grep -sF "$boot" "$cache/kvm" || true
+				echo "$known"
+			} >"$cache/kvm.new"
+			mv "$cache/kvm.new" "$cache/kvm"
+		}
+		[[ $known == *yes ]]
+	) 4>"$cache/kvm.lock"
+}
+
 # share TAG OPTIONS: a folder of this machine; adds to the caller's shares
 share()
 {
@@ -58,11 +90,11 @@ share()
 # make_machine: what boots in it, and in machine, its command line
 make_machine()
 {
-	local cpu=(-accel tcg -smp "$cpus") shares=() nic=() console mac here there
+	local cpu=(-accel tcg -cpu max -smp "$cpus") shares=() nic=() lines console image mac here there
 
 	make_initramfs
 	[ -z "$icount" ] ||
-		cpu=(-accel tcg -icount "shift=0,sleep=off" -smp 1)
+		cpu=(-accel tcg -cpu max -icount "shift=0,sleep=off" -smp 1)
 	share root "path=/,security_model=none,readonly=on,multidevs=remap"
 	[ -z "$layers" ] ||
 		share layers "path=$layer_folder,security_model=none,readonly=on,multidevs=remap"
@@ -78,22 +110,33 @@ make_machine()
 	# The command's output goes to a second line, and what the kernel says to the
 	# first
 	case $arch in
-	'')	machine=(qemu-system-x86_64 -machine q35 -cpu max
-			-serial "file:$run/console" -serial stdio)
+	'')	machine=(qemu-system-x86_64 -machine q35)
+		lines=(-serial "file:$run/console" -serial chardev:output)
 		console=ttyS0 ;;
-	s390x)	machine=(qemu-system-s390x -machine s390-ccw-virtio -cpu max
-			-chardev "file,id=console,path=$run/console" -device sclpconsole,chardev=console
+	s390x)	machine=(qemu-system-s390x -machine s390-ccw-virtio)
+		lines=(-chardev "file,id=console,path=$run/console" -device sclpconsole,chardev=console
 			-device "virtio-serial-$bus")
 		console=ttysclp0 ;;
-	arm64)	machine=(qemu-system-aarch64 -machine "virt,gic-version=3" -cpu "max,pauth-impdef=on"
-			-serial "file:$run/console" -device "virtio-serial-$bus")
+	arm64)	machine=(qemu-system-aarch64 -machine "virt,gic-version=3")
+		cpu=("${cpu[@]/max/max,pauth-impdef=on}")
+		lines=(-serial "file:$run/console" -device "virtio-serial-$bus")
 		console=ttyAMA0 ;;
 	esac
-	[ -z "$arch" ] ||
-		machine+=(-chardev stdio,id=output,signal=off -device virtconsole,chardev=output)
+	# Where a user types, C-a is for QEMU
+	lines+=(-chardev "stdio,id=output,signal=off${shell:+,mux=on}")
+	[ -z "$arch" ] || lines+=(-device virtconsole,chardev=output)
 	machine+=(-nodefaults -no-user-config -no-reboot -display none -nic none
-		"${cpu[@]}" -m "$mem"
-		-kernel "$kernel" -initrd "$run/initramfs"
+		-kernel "$kernel" -initrd "$run/initramfs")
+	! kvm_runs || cpu=(-accel kvm -cpu host -smp "$cpus")
+	if [ "$gdb" ]; then
+		lines+=(-S -gdb "unix:path=$run/gdb,server=on,wait=off")
+		words+=" nokaslr"
+		image=$folder/headers/vmlinux
+		# Debian's there has types only
+		[ -f "$image" ] && [[ $kernel != "$(realpath "$cache")"/debian/* ]] || image=
+		say "guest: the machine waits for: gdb -ex 'target remote $run/gdb'${image:+ $image}"
+	fi
+	machine+=("${lines[@]}" "${cpu[@]}" -m "$mem"
 		-append "console=$console mitigations=off panic=-1 watchdog_thresh=60 $words"
 		"${shares[@]}" "${nic[@]}")
 }

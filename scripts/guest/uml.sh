@@ -9,13 +9,15 @@
 "$top/scripts/deps" uml
 
 # memory_folder: where the file goes that is the memory. It is a tmpfs, or the
-# host would write all of it to the disk, if there is one with the room.
+# host would write all of it to the disk, if there is one with the room. The kernel's
+# own code is in there, too.
 memory_folder()
 {
 	local room
 
 	room=$(df --output=avail -B 1 /dev/shm 2>/dev/null | tail -n 1)
-	if [ "${room:-0}" -gt "$(numfmt --from=iec "$mem")" ]; then
+	if [ "${room:-0}" -gt "$(numfmt --from=iec "$mem")" ] &&
+			! findmnt -no OPTIONS -T /dev/shm | grep -qw noexec; then
 		echo /dev/shm
 	else
 		echo "$run"
@@ -30,12 +32,24 @@ make_machine()
 	output=/dev/ttyS1
 	mount_out=(mount -t hostfs -o "$out" out "$out")
 
+	local input=null redirect='>&5 2>&1' debugger=()
+
+	[ -z "$shell" ] || input=fd:4
+	if [ "$gdb" ]; then
+		[ -t 0 ] && [ -t 1 ] || die "--gdb needs a terminal for user-mode Linux"
+		"$top/scripts/deps" gdb
+		# It speaks to the terminal; these signals are the kernel's interrupts
+		redirect=
+		debugger=(gdb -q -ex "handle SIGSEGV SIGUSR1 SIGALRM SIGIO SIGCHLD nostop noprint pass"
+			-ex "set print inferior-events off" -ex "echo Set breakpoints, then: run\\n" --args)
+	fi
+
 	# Its console is the file, its second serial line what the command
 	# prints. System calls take seccomp where the host has that, or ptrace.
 	machine=(env "TMPDIR=$(memory_folder)"
-		bash -c 'ulimit -c 0; exec "$@" 3>&1 >"$0" 2>&1' "$run/console"
-		"$kernel" "mem=$mem" "uml_dir=$run" seccomp=auto con=null con0=null,fd:1
-		ssl=null ssl1=null,fd:3 console=tty0 printk.time=1
+		bash -c "ulimit -c 0; exec \"\$@\" 3>&1 4<&0 5>\"\$0\" $redirect" "$run/console"
+		"${debugger[@]}" "$kernel" "mem=$mem" "uml_dir=$run" seccomp=auto con=null
+		con0=null,fd:5 ssl=null "ssl1=$input,fd:3" console=tty0 printk.time=1
 		root=/dev/root rootfstype=hostfs rootflags=/ ro
 		"init=$top/scripts/guest/inside/init-uml" "SESSION=$run/share")
 	# shellcheck disable=SC2206	# a word list

@@ -42,14 +42,17 @@ linux_git()
 # us calls inherits the lock.
 linux_lock()
 {
-	[ "${USER_MAD_LINUX_LOCKED-}" ] && return
-	mkdir -p "$cache"
-	exec 9>"$cache/linux.lock"
-	flock -n 9 || {
+	local lock fd
+
+	lock=$(basename "$(realpath -m "$linux")")
+	[[ " ${USER_MAD_LINUX_LOCKED-} " != *" $lock "* ]] || return 0
+	mkdir -p "$cache/linux"
+	exec {fd}>"$cache/linux/.$lock.lock"
+	flock -n "$fd" || {
 		say "waiting for another run to be done with $linux"
-		flock 9
+		flock "$fd"
 	}
-	export USER_MAD_LINUX_LOCKED=1
+	export USER_MAD_LINUX_LOCKED="${USER_MAD_LINUX_LOCKED-} $lock"
 }
 
 # linux_wanted: the source package that belongs there and its version, or nothing if the
@@ -225,7 +228,7 @@ linux_fixed()
 
 	linux_base
 	linux_lock
-	! linux_fixes_diffs | cmp -s - "$linux/fixes" || return 0
+	[ "$(linux_fixes_diffs)" != "$(cat "$linux/fixes" 2>/dev/null)" ] || return 0
 	if linux_old; then
 		apply=(env "GIT_CEILING_DIRECTORIES=$(realpath "$linux")" git -C "$linux/tree" apply)
 		if [ -e "$linux/fixes" ]; then

@@ -26,11 +26,11 @@ in_host()
 all_active()
 {
 	local host
-	grep -q ACTIVE /sys/class/infiniband/madsim0/ports/1/state &&
-		for host in $computers; do
-			in_host "$host" sh -c 'grep -q ACTIVE /sys/class/infiniband/*/ports/1/state' ||
-				return 1
-		done
+	grep -q ACTIVE /sys/class/infiniband/madsim0/ports/1/state || { echo login; return 1; }
+	for host in $computers; do
+		in_host "$host" sh -c 'grep -q ACTIVE /sys/class/infiniband/*/ports/1/state' ||
+			{ echo "$host"; return 1; }
+	done
 }
 
 pings()
@@ -143,10 +143,7 @@ show ip netns exec h1 ip -br addr
 show ip netns exec h1 ibv_devinfo
 
 say "2. opensm starts on the host login, which is this machine"
-mkdir -p /tmp/opensm
-guid=$(cut -d: -f5-8 /sys/class/infiniband/madsim0/ports/1/gids/0 | tr -d :)
-OSM_CACHE_DIR=/tmp/opensm opensm -e -g "0x$guid" -f "$out/opensm.log" >"$out/opensm.out" 2>&1 &
-sm=$!
+start_opensm
 wait_for "all ports are ACTIVE" all_active
 wait_for "h1 reaches h8 by IPoIB" pings h1 h8
 show ip netns exec h1 busybox ping -c 3 h8
@@ -211,8 +208,7 @@ say "9. The cluster is switched off"
 umount /tmp/disk
 nvme disconnect -n disk | sed 's/^/   /'
 rm $nvmet/ports/1/subsystems/disk
-kill $sm
-wait $sm || true
+stop_opensm
 show tools/infiniband/madsim-load/madsim-load -r cluster
 rmmod ib_madsim
 echo "   nothing left: $(ip netns list | wc -l) hosts, $(ls /sys/class/infiniband | wc -l) devices"

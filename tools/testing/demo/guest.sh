@@ -32,7 +32,8 @@ is_sm()
 
 all_active()
 {
-	[ "$(cat /sys/class/infiniband/madsim*/ports/1/state | grep -c ACTIVE)" = $devices ]
+	cat /sys/class/infiniband/madsim*/ports/1/state >/tmp/states
+	! grep -v ACTIVE /tmp/states && [ "$(wc -l </tmp/states)" = $devices ]
 }
 
 say "1. A fat tree is plugged together: madsim, with $fabric"
@@ -49,10 +50,7 @@ done
 echo "   their character devices: $(cd /dev/infiniband && echo umad* issm*)"
 
 say "2. Nobody manages it yet: no addresses, no routes. opensm starts on madsim0"
-guid=$(cut -d: -f5-8 /sys/class/infiniband/madsim0/ports/1/gids/0 | tr -d :)
-mkdir -p /tmp/opensm
-OSM_CACHE_DIR=/tmp/opensm opensm -e -g "0x$guid" -f "$out/opensm.log" >"$out/opensm.out" 2>&1 &
-sm=$!
+start_opensm
 wait_for "all $devices ports are ACTIVE" all_active
 sm_lid=$(lid madsim0)
 wait_for "the subnet manager is master" \
@@ -98,8 +96,7 @@ show ibping -C madsim0 -P 1 -c 3 "$(lid $last)"
 kill $server
 
 say "10. opensm stops: it closes issm0, and the bit is gone"
-kill $sm
-wait $sm || true
+stop_opensm
 ! is_sm "$sm_lid" || fail "the IsSM bit is still there"
 smpquery -C $last -P 1 portinfo "$sm_lid" | grep -A 1 CapMask | sed 's/^/   /'
 

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 53
+plan 54
 
 load topology=none || bail "cannot load ib_madsim"
 fabric=$configfs/test
@@ -55,6 +55,11 @@ check "vendor and device" eval '
 check "they have 24 and 16 bits: ERANGE" eval '
 	refuses "out of range" put $fabric/a/vendor_id 0x1000000
 	refuses "out of range" put $fabric/a/device_id 0x10000'
+check "a seed, which root alone can read" eval '
+	fails cmp $fabric/a/seed $fabric/b/seed
+	says "^600$" stat -c %a $fabric/a/seed
+	put $fabric/a/seed 7
+	says "^7$" cat $fabric/a/seed'
 check "a description" eval '
 	put $fabric/b/description "the other one"
 	says "^the other one$" cat $fabric/b/description'
@@ -109,6 +114,7 @@ check "a node with power cannot be changed: EBUSY" eval '
 	refuses "busy" put $fabric/a/sys_image_guid 5
 	refuses "busy" put $fabric/a/vendor_id 5
 	refuses "busy" put $fabric/a/device_id 5
+	refuses "busy" put $fabric/a/seed 5
 	refuses "busy" put $fabric/a/description x
 	refuses "busy" put $fabric/a/device 0
 	refuses "busy" put $fabric/a/opa 1'

@@ -258,10 +258,11 @@ static u16 madsim_cc_table(struct madsim_cc_request *req)
 {
 	struct madsim_cc *cc = req->port->cc;
 	struct madsim_cc_table *table = req->data;
-	__be16 *entry = &cc->table[req->mod * MADSIM_CC_TABLE_BLOCK];
+	__be16 *entry;
 
 	if (req->mod >= MADSIM_CC_TABLE_SIZE / MADSIM_CC_TABLE_BLOCK)
 		return MADSIM_INVALID;
+	entry = &cc->table[req->mod * MADSIM_CC_TABLE_BLOCK];
 	if (req->set) {
 		if (be16_to_cpu(table->limit) >= MADSIM_CC_TABLE_SIZE)
 			return MADSIM_INVALID;

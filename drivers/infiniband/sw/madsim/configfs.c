@@ -297,6 +297,19 @@ static ssize_t madsim_node_device_id_store(struct config_item *item,
 	return madsim_node_set_id(node, &node->device_id, 0xffff, page, count);
 }
 
+static ssize_t madsim_node_seed_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%u\n", to_madsim_node(item)->seed);
+}
+
+static ssize_t madsim_node_seed_store(struct config_item *item,
+				      const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+
+	return madsim_node_set_id(node, &node->seed, U32_MAX, page, count);
+}
+
 static ssize_t madsim_node_description_show(struct config_item *item,
 					    char *page)
 {
@@ -356,6 +369,7 @@ CONFIGFS_ATTR(madsim_node_, sys_image_guid);
 CONFIGFS_ATTR(madsim_node_, port_guid);
 CONFIGFS_ATTR(madsim_node_, vendor_id);
 CONFIGFS_ATTR(madsim_node_, device_id);
+CONFIGFS_ATTR_PERM(madsim_node_, seed, 0600);
 CONFIGFS_ATTR(madsim_node_, description);
 CONFIGFS_ATTR_RO(madsim_node_, dev_name);
 
@@ -372,6 +386,7 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 	&madsim_node_attr_port_guid,
 	&madsim_node_attr_vendor_id,
 	&madsim_node_attr_device_id,
+	&madsim_node_attr_seed,
 	&madsim_node_attr_description,
 	&madsim_node_attr_dev_name,
 	NULL

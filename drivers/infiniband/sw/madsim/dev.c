@@ -42,7 +42,7 @@ static int madsim_query_device(struct ib_device *ibdev,
 	attr->max_ah = INT_MAX;
 	attr->max_pkeys = MADSIM_PKEYS;
 	if (madsim_has_data(node)) {
-		attr->max_qp += MADSIM_MAX_QP;
+		attr->max_qp = MADSIM_MAX_QP;
 		attr->max_cq = INT_MAX;
 		attr->max_cqe = MADSIM_MAX_CQE;
 		attr->max_send_sge = MADSIM_MAX_SGE;
@@ -399,6 +399,26 @@ void madsim_dev_free(struct madsim_dev *dev)
 	atomic_dec(&madsim_dev_count);
 }
 
+/* The first of so many consecutive numbers, of 24 bits, from @lowest on */
+static u32 madsim_first_number(struct madsim_dev *dev, u32 lowest, u32 count)
+{
+	u32 room = MADSIM_QPN_MULTICAST - lowest - count;
+
+	return lowest + prandom_u32_state(&dev->rnd) % room;
+}
+
+/* A stranger who knows one number of a device cannot tell those of another one */
+static void madsim_dev_seed(struct madsim_dev *dev)
+{
+	prandom_seed_state(&dev->rnd, dev->node->seed);
+	dev->first_qpn = madsim_first_number(dev, 2, MADSIM_MAX_QP);
+	dev->next_qpn = dev->first_qpn +
+			prandom_u32_state(&dev->rnd) % MADSIM_MAX_QP;
+	dev->first_mr = madsim_first_number(dev, 1, MADSIM_MAX_MR);
+	dev->next_mr = dev->first_mr +
+		       prandom_u32_state(&dev->rnd) % MADSIM_MAX_MR;
+}
+
 /**
  * madsim_dev_alloc - make an ib_device of a node, which is not registered yet
  * @node: the node
@@ -427,6 +447,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	xa_init(&dev->aliases);
 	INIT_LIST_HEAD(&dev->members);
+	madsim_dev_seed(dev);
 	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 	dev->ibdev.is_switch = !!node->sw;
 	dev->ibdev.phys_port_cnt = node->nports;

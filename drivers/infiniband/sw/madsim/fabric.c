@@ -8,6 +8,7 @@
  */
 
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -316,6 +317,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	strscpy(node->desc, name, sizeof(node->desc));
 	node->vendor_id = MADSIM_VENDOR_ID;
 	node->device_id = MADSIM_DEVICE_ID;
+	node->seed = get_random_u32();
 	node->smp_by_lid = true;
 
 	/* In a circle: who has seen a node that is gone takes no other for it */

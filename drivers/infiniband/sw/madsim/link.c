@@ -60,6 +60,7 @@ void madsim_port_reset(struct madsim_port *port)
 	memset(&port->counters, 0, sizeof(port->counters));
 	port->cc_setting = 0;
 	port->trap_pending = 0;
+	port->trap_rest = jiffies;
 	list_del_init(&port->trap_link);
 
 	memset(port->pkeys, 0, sizeof(port->pkeys));

@@ -104,7 +104,7 @@ enum madsim_op {
  * @uc:		the type is UC and not RC
  * @first:	first packet of a message
  * @last:	last one
- * @with_inv:	@inv_key is part of the packet
+ * @with_inv:	@inv_key is part of the packet, if that is a SEND
  * @syndrome:	of a response
  * @psn:	number of the packet
  * @inv_key:	the key of a region to be invalidated
@@ -176,10 +176,11 @@ struct madsim_packet {
 	} __aligned(8);
 };
 
-/* Bytes of LRH, BTH and ICRC, which the counters include, and of DETH */
+/* Bytes of what is around the data of a packet, which the counters include */
 #define MADSIM_WIRE_LRH		8
+#define MADSIM_WIRE_BTH		12
 #define MADSIM_WIRE_DETH	8
-#define MADSIM_WIRE_HEADERS	(MADSIM_WIRE_LRH + 12 + 4)
+#define MADSIM_WIRE_ICRC	4
 
 /* What a port counts from power-on. What comes after the packets are errors */
 enum madsim_counter {
@@ -366,7 +367,8 @@ enum madsim_trap {
  * @trap_link:	on fabric->traps while there is a notice to send
  * @trap_pending: mask of enum madsim_trap
  * @trap_left:	how often each notice will be sent yet
- * @trap_due:	when each will be sent next, in jiffies
+ * @trap_due:	when each is to be sent next, in jiffies
+ * @trap_rest:	and before when none is, see SubnetTimeOut in PortInfo
  * @notice:	the notices themselves
  */
 struct madsim_port {
@@ -398,6 +400,7 @@ struct madsim_port {
 	u16 trap_pending;
 	u8 trap_left[MADSIM_TRAPS];
 	unsigned long trap_due[MADSIM_TRAPS];
+	unsigned long trap_rest;
 	struct ib_mad_notice_attr *notice;
 };
 
@@ -490,6 +493,8 @@ struct madsim_switch {
  * @port_guid:	GUID of the first end port, 0 if it follows from @guid
  * @vendor_id:	what NodeInfo says of who made it, 24 bits
  * @device_id:	and of what it is, 16 bits
+ * @seed:	the first numbers of queue pairs and keys of its ib_device follow from
+ *		this
  * @want_dev:	the node shall be backed by an ib_device
  * @split:	that has QP1 only, and QP0 is for another one
  * @smp_by_lid:	its agent answers SMPs that come by LID, too
@@ -522,6 +527,7 @@ struct madsim_node {
 	u64 port_guid;
 	u32 vendor_id;
 	u32 device_id;
+	u32 seed;
 	bool want_dev;
 	bool opa;
 	bool split;
@@ -561,6 +567,7 @@ struct madsim_node {
  * @mcast:	ports that a multicast packet still has to leave through; @lock
  * @traps:	ports with notices to send; @lock
  * @trap_work:	sends them
+ * @trap_at:	when it will, in jiffies, if it is to run; @lock
  * @samples:	what is still being sampled; @lock
  * @samples_work: begins and ends that
  * @held:	delayed, duplicated and reordered packets; @lock
@@ -590,6 +597,7 @@ struct madsim_fabric {
 	struct list_head mcast;
 	struct list_head traps;
 	struct delayed_work trap_work;
+	unsigned long trap_at;
 	struct list_head samples;
 	struct delayed_work samples_work;
 	struct list_head held;
@@ -605,11 +613,14 @@ struct madsim_fabric {
  * @events:	events may be dispatched; fabric->lock
  * @qps:	queue pairs of clients by number. Who finds one there under fabric->lock
  *		may use it until it lets go of that
+ * @first_qpn:	immutable; the lowest number that a client's queue pair can have
  * @next_qpn:	where the search for the next number begins; the lock of @qps
  * @aliases:	what has the number of a program's queue pair for completions, as
  *		long as there is the device
  * @mrs:	memory regions by number; found and used as those in @qps are
+ * @first_mr:	immutable; the lowest number that a memory region can have
  * @next_mr:	where the search for the next number begins; the lock of @mrs
+ * @rnd:	of @seed of the node; the lock of the fabric
  * @members:	of multicast groups; fabric->lock
  * @member_count: how many there are; fabric->lock
  */
@@ -619,10 +630,13 @@ struct madsim_dev {
 	bool smi;
 	bool events;
 	struct xarray qps;
+	u32 first_qpn;
 	u32 next_qpn;
 	struct xarray aliases;
 	struct xarray mrs;
+	u32 first_mr;
 	u32 next_mr;
+	struct rnd_state rnd;
 	struct list_head members;
 	u32 member_count;
 };
@@ -903,6 +917,7 @@ void madsim_ud_receive(struct madsim_port *port,
 bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);
 
 /* route.c: the way of a packet */
+u32 madsim_payload(const struct madsim_packet *pkt);
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey);
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_arrive(struct madsim_port *port, struct madsim_packet *pkt);

@@ -82,6 +82,17 @@ static void madsim_mr_free(struct madsim_mr *mr)
 	kfree(mr);
 }
 
+/* The low byte of a key, until its owner changes it */
+static u8 madsim_mr_first_byte(struct madsim_dev *dev)
+{
+	u8 byte;
+
+	spin_lock_irq(&dev->node->fabric->lock);
+	byte = prandom_u32_state(&dev->rnd);
+	spin_unlock_irq(&dev->node->fabric->lock);
+	return byte;
+}
+
 /* Have it found by a key. Numbers are not used again before all others were */
 static int madsim_mr_add(struct madsim_mr *mr)
 {
@@ -90,11 +101,12 @@ static int madsim_mr_add(struct madsim_mr *mr)
 	int ret;
 
 	ret = xa_alloc_cyclic(&dev->mrs, &number, NULL,
-			      XA_LIMIT(1, MADSIM_MAX_MR), &dev->next_mr,
-			      GFP_KERNEL);
+			      XA_LIMIT(dev->first_mr,
+				       dev->first_mr + MADSIM_MAX_MR - 1),
+			      &dev->next_mr, GFP_KERNEL);
 	if (ret < 0)
 		return ret == -EBUSY ? -ENOSPC : ret;
-	mr->key = number << MADSIM_KEY_SHIFT;
+	mr->key = number << MADSIM_KEY_SHIFT | madsim_mr_first_byte(dev);
 	mr->ibmr.lkey = mr->key;
 	mr->ibmr.rkey = mr->key;
 	xa_store(&dev->mrs, number, mr, GFP_KERNEL);
@@ -276,6 +288,22 @@ static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data,
 		data += piece;
 		len -= piece;
 	}
+}
+
+/**
+ * madsim_mr_allows - whether a remote key is good for all of a message
+ * @pd: the protection domain of the queue pair that was asked
+ * @rkey: the key
+ * @addr: the address
+ * @len: how many bytes
+ * @access: what the region has to allow
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: whether it is.
+ */
+bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access)
+{
+	return madsim_mr_check(pd, rkey, addr, len, access);
 }
 
 /**

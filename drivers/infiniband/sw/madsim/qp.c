@@ -97,8 +97,9 @@ static int madsim_client_add(struct madsim_qp *qp, bool user)
 	if (ret)
 		goto err_taken;
 	ret = xa_alloc_cyclic(&dev->qps, &qp->ibqp.qp_num, qp,
-			      XA_LIMIT(2, MADSIM_MAX_QP + 1), &dev->next_qpn,
-			      GFP_KERNEL);
+			      XA_LIMIT(dev->first_qpn,
+				       dev->first_qpn + MADSIM_MAX_QP - 1),
+			      &dev->next_qpn, GFP_KERNEL);
 	if (ret < 0)
 		goto err_rc;
 	ret = user ? madsim_client_alias(dev, qp) : 0;
@@ -241,23 +242,25 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 	if (state == IB_QPS_ERR && qp->state != state && qp->ibqp.srq)
 		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
 	qp->state = state;
-	if (state == IB_QPS_ERR && qp->rc)
+	if (qp->rc)
+		madsim_rc_flush_sends(qp);
+	if (state == IB_QPS_SQE)
+		return;
+	if (qp->rc)
 		madsim_rc_flush(qp);
-	if (state == IB_QPS_ERR)
-		madsim_flush_recv(qp);
+	madsim_flush_recv(qp);
 }
 
 static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
 {
-	bool drained = qp->rc && qp->state == IB_QPS_RTS &&
-		       state == IB_QPS_SQD;
+	bool stopped = qp->rc && qp->state == IB_QPS_RTS;
 
 	if (state == IB_QPS_ERR) {
 		madsim_qp_fail(qp, state);
 		return;
 	}
 	qp->state = state;
-	if (drained)
+	if (stopped)
 		madsim_rc_drained(qp);
 	if (state == IB_QPS_RESET) {
 		qp->rq.count = 0;
@@ -293,7 +296,7 @@ static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	else if (!ib_modify_qp_is_ok(now, next, ibqp->qp_type, mask))
 		ret = -EINVAL;
 	else if (qp->rc)
-		ret = madsim_rc_check(qp, attr, mask);
+		ret = madsim_rc_check(qp, attr, mask, next);
 	if (ret)
 		goto out;
 
@@ -421,9 +424,7 @@ static void madsim_build_grh(struct madsim_packet *pkt,
 		cpu_to_be32(IB_GRH_VERSION << IB_GRH_VERSION_SHIFT |
 			    route->traffic_class << IB_GRH_TCLASS_SHIFT |
 			    (route->flow_label & IB_GRH_FLOW_MASK));
-	/* Of what is behind the GRH, with the ICRC */
-	grh->paylen = cpu_to_be16(pkt->len + MADSIM_WIRE_HEADERS +
-				  MADSIM_WIRE_DETH - MADSIM_WIRE_LRH);
+	grh->paylen = cpu_to_be16(madsim_payload(pkt));
 	grh->next_hdr = IB_GRH_NEXT_HDR;
 	grh->hop_limit = route->hop_limit;
 	grh->sgid.global.subnet_prefix = port->info.gid_prefix;
@@ -437,7 +438,7 @@ static void madsim_build_grh(struct madsim_packet *pkt,
  * @port: the port that sends
  * @attr: where to
  * @pkey_index: of the port's table
- * @pkt: the packet, with its length
+ * @pkt: the packet, with what it is for and its length
  *
  * Context: any; fabric->lock is held.
  */

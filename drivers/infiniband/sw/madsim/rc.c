@@ -13,7 +13,7 @@ static struct madsim_fabric *madsim_rc_fabric(const struct madsim_qp *qp)
 }
 
 /**
- * madsim_rc_flush - give back what a queue pair that fails has not done
+ * madsim_rc_flush - give back the buffer of a message that a queue pair receives
  * @qp: a connected queue pair
  *
  * Context: any; fabric->lock and qp->lock are held.
@@ -34,7 +34,6 @@ void madsim_rc_flush(struct madsim_qp *qp)
 	}
 	rc->has_buffer = false;
 	rc->receiving = MADSIM_OP_NONE;
-	madsim_rc_flush_sends(qp);
 }
 
 /**
@@ -50,11 +49,27 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->head = 0;
 	rc->count = 0;
 	rc->sent = 0;
+	rc->begun = false;
 	rc->waiting = false;
 	rc->has_buffer = false;
 	rc->receiving = MADSIM_OP_NONE;
 	rc->heard = false;
 	rc->has_atomic = false;
+}
+
+/* Whether a packet has come by the path of a connection, from its other end */
+static bool madsim_rc_is_peer(const struct madsim_qp *qp,
+			      const struct madsim_packet *pkt)
+{
+	const struct ib_qp_attr *attr = &qp->rc->attr;
+	const struct rdma_ah_attr *path = &attr->ah_attr;
+	bool grh = rdma_ah_get_ah_flags(path) & IB_AH_GRH;
+
+	if (attr->dest_qp_num != pkt->src_qpn ||
+	    rdma_ah_get_dlid(path) != pkt->slid || grh != pkt->grh_valid)
+		return false;
+	return !grh || !memcmp(&rdma_ah_read_grh(path)->dgid, &pkt->grh.sgid,
+			       sizeof(pkt->grh.sgid));
 }
 
 /**
@@ -73,18 +88,14 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	/* Groups are for datagrams. A response would come from nobody's LID */
-	if (madsim_lid_is_multicast(pkt->dlid))
-		return false;
 	qp = dev ? xa_load(&dev->qps, pkt->dst_qpn) : NULL;
 	if (!qp || !qp->rc || qp->port != port ||
-	    qp->rc->attr.dest_qp_num != pkt->src_qpn ||
-	    madsim_is_uc(qp) != pkt->bth.uc)
+	    !madsim_rc_is_peer(qp, pkt) || madsim_is_uc(qp) != pkt->bth.uc)
 		return false;
 
 	spin_lock(&qp->lock);
-	if ((qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS ||
-	     qp->state == IB_QPS_SQD) && madsim_qp_admits(qp, pkt)) {
+	if (qp->state >= IB_QPS_RTR && qp->state != IB_QPS_ERR &&
+	    madsim_qp_admits(qp, pkt)) {
 		if (pkt->bth.op == MADSIM_OP_ACK)
 			madsim_rc_response(qp, pkt);
 		else
@@ -94,23 +105,46 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 	return respond;
 }
 
+static bool madsim_rc_draining(const struct madsim_qp *qp)
+{
+	return qp->state == IB_QPS_SQD && qp->rc->begun;
+}
+
+/* Groups are for datagrams, and no port has the LID 0 */
+static bool madsim_rc_is_path(const struct rdma_ah_attr *path, u32 port_num)
+{
+	u32 dlid = rdma_ah_get_dlid(path);
+
+	return dlid && dlid < MADSIM_LID_MULTICAST &&
+	       rdma_ah_get_port_num(path) == port_num;
+}
+
 /**
  * madsim_rc_check - whether a connected queue pair can have such attributes
  * @qp: the queue pair
  * @attr: the attributes
  * @mask: which of them
+ * @next: the state that the queue pair would have then
  *
  * Context: any; fabric->lock is held.
  * Return: 0, -EINVAL, or -EOPNOTSUPP: there is no other path to migrate to.
  */
 int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
-		    int mask)
+		    int mask, enum ib_qp_state next)
 {
+	/* The message that SQD waits for goes on as it has begun */
+	if (madsim_rc_draining(qp) && next != IB_QPS_ERR &&
+	    next != IB_QPS_RESET)
+		return -EINVAL;
 	if (mask & IB_QP_ALT_PATH)
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_PATH_MIG_STATE &&
 	    attr->path_mig_state != IB_MIG_MIGRATED)
 		return -EOPNOTSUPP;
+	if (mask & IB_QP_AV &&
+	    !madsim_rc_is_path(&attr->ah_attr, mask & IB_QP_PORT ?
+					       attr->port_num : qp->port->num))
+		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
 	     ib_mtu_enum_to_int(attr->path_mtu) > (int)madsim_mtu(qp->port)))
@@ -171,6 +205,9 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		mine->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		mine->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IB_QP_STATE)
+		rc->notify = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
+			     attr->en_sqd_async_notify;
 	if (!rc->waiting)
 		madsim_rc_refresh(rc);
 }
@@ -188,18 +225,18 @@ void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr)
 	attr->rq_psn = qp->rc->rq_psn;
 	attr->sq_psn = qp->rc->sq_psn;
 	attr->path_mig_state = IB_MIG_MIGRATED;
-	attr->sq_draining = qp->state == IB_QPS_SQD && qp->rc->waiting;
+	attr->sq_draining = madsim_rc_draining(qp);
 }
 
 /**
- * madsim_rc_drained - tell that no send is under way, if that is so
- * @qp: a connected queue pair, whose sends have been stopped
+ * madsim_rc_drained - tell the owner that SQD waits for no message, if that is so
+ * @qp: a connected queue pair
  *
  * Context: any; fabric->lock is held.
  */
 void madsim_rc_drained(struct madsim_qp *qp)
 {
-	if (!qp->rc->waiting)
+	if (qp->state == IB_QPS_SQD && !qp->rc->begun && qp->rc->notify)
 		madsim_event(&qp->events, IB_EVENT_SQ_DRAINED);
 }
 

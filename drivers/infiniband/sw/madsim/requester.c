@@ -115,6 +115,7 @@ static void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 	rc->head = madsim_ring_at(rc->head, 1, rc->size);
 	rc->count--;
 	rc->sent = 0;
+	rc->begun = false;
 	rc->waiting = false;
 	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
 		madsim_complete(qp->ibqp.send_cq, &wc, false);
@@ -132,11 +133,11 @@ void madsim_rc_flush_sends(struct madsim_qp *qp)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 }
 
-/* The oldest send has failed, and with it the queue pair */
+/* The oldest send has failed. UC goes on receiving, until its owner mends that */
 static void madsim_rc_fail(struct madsim_qp *qp, enum ib_wc_status status)
 {
 	madsim_rc_complete(qp, status);
-	madsim_qp_fail(qp, IB_QPS_ERR);
+	madsim_qp_fail(qp, madsim_is_uc(qp) ? IB_QPS_SQE : IB_QPS_ERR);
 }
 
 static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
@@ -170,6 +171,8 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	};
 	send = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
+	if (!send && !rc->attr.max_rd_atomic)
+		return IB_WC_LOC_QP_OP_ERR;
 	if (bth->op == MADSIM_OP_READ) {
 		bth->first = true;
 		bth->dma_len = rc->piece;
@@ -182,7 +185,6 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		return IB_WC_LOC_LEN_ERR;
 
 	pkt->len = send ? rc->piece : 0;
-	madsim_route(qp->port, &rc->attr.ah_attr, qp->pkey_index, pkt);
 	pkt->smi = false;
 	pkt->src_qpn = qp->ibqp.qp_num;
 	pkt->dst_qpn = rc->attr.dest_qp_num;
@@ -190,6 +192,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	pkt->with_imm = bth->last && (wqe->opcode == IB_WR_SEND_WITH_IMM ||
 				      wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM);
 	pkt->imm = wqe->imm;
+	madsim_route(qp->port, &rc->attr.ah_attr, qp->pkey_index, pkt);
 	if (wqe->flags & IB_SEND_INLINE) {
 		memcpy(pkt->data, (const void *)wqe->sge + rc->sent, pkt->len);
 		return IB_WC_SUCCESS;
@@ -220,8 +223,17 @@ static void madsim_rc_advance(struct madsim_qp *qp)
 	rc->waiting = false;
 	rc->sq_psn = (rc->sq_psn + 1) & MADSIM_PSN_MASK;
 	rc->sent += rc->piece;
-	if (rc->sent == madsim_rc_head(rc)->length)
-		madsim_rc_complete(qp, IB_WC_SUCCESS);
+	if (rc->sent < madsim_rc_head(rc)->length)
+		return;
+	madsim_rc_complete(qp, IB_WC_SUCCESS);
+	madsim_rc_drained(qp);
+}
+
+/* In SQD a queue pair ends what it has begun */
+static bool madsim_rc_may_send(const struct madsim_qp *qp)
+{
+	return qp->state == IB_QPS_RTS ||
+	       (qp->state == IB_QPS_SQD && qp->rc->begun);
 }
 
 /* Returns whether there may be more to be sent at once */
@@ -233,7 +245,7 @@ static bool madsim_rc_step(struct madsim_qp *qp)
 	enum ib_wc_status status;
 	bool local;
 
-	if (qp->state != IB_QPS_RTS || rc->waiting || !wqe)
+	if (!madsim_rc_may_send(qp) || rc->waiting || !wqe)
 		return false;
 
 	local = madsim_ops[wqe->opcode].op == MADSIM_OP_LOCAL;
@@ -249,10 +261,11 @@ static bool madsim_rc_step(struct madsim_qp *qp)
 		return !status;
 	}
 
+	rc->begun = true;
 	if (madsim_is_uc(qp)) {
 		madsim_send(qp->port, pkt);
 		/* It may have come back to this one, and failed it */
-		if (qp->state == IB_QPS_RTS)
+		if (madsim_rc_may_send(qp))
 			madsim_rc_advance(qp);
 		return true;
 	}
@@ -391,7 +404,9 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		madsim_rc_acknowledged(qp, pkt);
 		break;
 	case MADSIM_RNR ... MADSIM_NAK_SEQUENCE - 1:
-		madsim_rc_not_ready(qp, pkt->bth.syndrome);
+		/* It may come twice */
+		if (!rc->rnr)
+			madsim_rc_not_ready(qp, pkt->bth.syndrome);
 		return;
 	case MADSIM_NAK_SEQUENCE:
 		if (!rc->retries) {
@@ -413,8 +428,6 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 	}
 	if (!rc->sending)
 		queue_work(system_dfl_wq, &rc->work);
-	if (qp->state == IB_QPS_SQD)
-		madsim_rc_drained(qp);
 }
 
 /**
@@ -446,8 +459,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	length = madsim_sge_length(wr->sg_list, wr->num_sge);
 	if (length > MADSIM_MAX_MESSAGE)
 		return -EINVAL;
-	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD &&
-	    qp->state != IB_QPS_ERR)
+	if (qp->state < IB_QPS_RTS)
 		return -EINVAL;
 	if (rc->count == rc->size)
 		return -ENOMEM;
@@ -487,7 +499,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	default:
 		break;
 	}
-	if (qp->state == IB_QPS_ERR)
+	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 	return 0;
 }

@@ -65,16 +65,20 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 	}
 
 	sge = qp->taken->sge;
-	if (pkt->bth.with_inv && !madsim_mr_invalidate(pd, pkt->bth.inv_key))
-		return MADSIM_NAK_ACCESS;
 	if (madsim_sge_length(sge, qp->taken->num_sge) < rc->offset + pkt->len)
 		status = IB_WC_LOC_LEN_ERR;
 	else
 		status = madsim_copy_to(pd, sge, rc->offset, pkt->data,
 					pkt->len);
+	if (!status && pkt->bth.with_inv &&
+	    !madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key))
+		return MADSIM_NAK_ACCESS;
 	rc->offset += pkt->len;
 	if (status || pkt->bth.last)
 		madsim_rc_received(qp, pkt, status);
+	/* An error of its own, of which it has told by that */
+	if (status)
+		madsim_qp_fail(qp, IB_QPS_ERR);
 	switch (status) {
 	case IB_WC_SUCCESS:
 		return MADSIM_ACKNOWLEDGED;
@@ -100,6 +104,11 @@ static u8 madsim_rc_take_write(struct madsim_qp *qp,
 	if (pkt->len > rc->dma_len - rc->offset)
 		return MADSIM_NAK_INVALID;
 	if (rc->dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
+		return MADSIM_NAK_ACCESS;
+	/* All of it, before the first byte is written */
+	if (bth->first && rc->dma_len &&
+	    !madsim_mr_allows(qp->ibqp.pd, rc->rkey, rc->va, rc->dma_len,
+			      IB_ACCESS_REMOTE_WRITE))
 		return MADSIM_NAK_ACCESS;
 	if (pkt->with_imm && !madsim_rc_has_buffer(qp))
 		return MADSIM_RNR | rc->attr.min_rnr_timer;
@@ -156,9 +165,16 @@ static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
 static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
+	bool message = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome;
 
+	/* What responds with more than an acknowledgment takes a resource */
+	if (!message && !rc->attr.max_dest_rd_atomic)
+		return MADSIM_NAK_INVALID;
+	/* All packets of a message but the last one are as long as the path takes */
+	if (message && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
+		return MADSIM_NAK_INVALID;
 	/* A message ends before another one begins */
 	if (rc->receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
 		return MADSIM_NAK_INVALID;
@@ -210,20 +226,18 @@ static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 		pkt->len = 0;
 	pkt->bth.op = MADSIM_OP_ACK;
 	pkt->bth.syndrome = syndrome;
-	pkt->bth.with_inv = false;
 	pkt->with_imm = false;
 	pkt->solicited = false;
-	swap(pkt->slid, pkt->dlid);
 	pkt->dst_qpn = qp->rc->attr.dest_qp_num;
 	pkt->src_qpn = qp->ibqp.qp_num;
-	pkt->pkey = be16_to_cpu(qp->port->pkeys[qp->pkey_index]);
-	if (pkt->grh_valid)
-		swap(pkt->grh.sgid, pkt->grh.dgid);
+	madsim_route(qp->port, &qp->rc->attr.ah_attr, qp->pkey_index, pkt);
 }
 
 /* What an error of the requester does to the responder */
 static void madsim_rc_refused(struct madsim_qp *qp, u8 syndrome)
 {
+	if (qp->state == IB_QPS_ERR)
+		return;
 	switch (syndrome) {
 	case MADSIM_NAK_INVALID:
 		madsim_event(&qp->events, IB_EVENT_QP_REQ_ERR);
@@ -250,9 +264,6 @@ static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 	syndrome = madsim_rc_take(qp, pkt);
 	if (syndrome != MADSIM_ACKNOWLEDGED)
 		rc->receiving = MADSIM_OP_NONE;
-	/* What has completed with an error */
-	if (syndrome > MADSIM_NAK_SEQUENCE && pkt->bth.op == MADSIM_OP_SEND)
-		madsim_qp_fail(qp, IB_QPS_ERR);
 }
 
 /* The request that is next */

@@ -17,11 +17,13 @@
 static u32 madsim_extended_headers(const struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
-	u32 len = pkt->with_imm || bth->with_inv ? 4 : 0;
+	u32 len = pkt->with_imm ? 4 : 0;
 
 	switch (bth->op) {
 	case MADSIM_OP_NONE:
 		return len + MADSIM_WIRE_DETH;
+	case MADSIM_OP_SEND:
+		return len + (bth->with_inv ? 4 : 0);
 	case MADSIM_OP_READ:
 		return len + 16;
 	case MADSIM_OP_WRITE:
@@ -36,13 +38,26 @@ static u32 madsim_extended_headers(const struct madsim_packet *pkt)
 	}
 }
 
+/**
+ * madsim_payload - how long a packet is behind LRH and GRH
+ * @pkt: the packet
+ *
+ * Context: any.
+ * Return: the bytes from BTH to ICRC, with the padding.
+ */
+u32 madsim_payload(const struct madsim_packet *pkt)
+{
+	return round_up(pkt->len, 4) + MADSIM_WIRE_BTH + MADSIM_WIRE_ICRC +
+	       madsim_extended_headers(pkt);
+}
+
 static u32 madsim_words(const struct madsim_packet *pkt)
 {
-	u32 len = pkt->len + MADSIM_WIRE_HEADERS + madsim_extended_headers(pkt);
+	u32 len = MADSIM_WIRE_LRH + madsim_payload(pkt);
 
 	if (pkt->grh_valid)
 		len += sizeof(struct ib_grh);
-	return DIV_ROUND_UP(len, 4);
+	return len / 4;
 }
 
 static void madsim_count_xmit(struct madsim_port *port,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Notices to the subnet manager: sent when something happened, and again until
- * the subnet manager represses them or they were sent often enough. Nothing
- * runs while there is nothing to send.
+ * the subnet manager represses them or they were sent often enough. A port sends
+ * one of them in the time that SubnetTimeOut stands for, however many things
+ * happen. Nothing runs while there is nothing to send.
  */
 
 #include "madsim.h"
@@ -84,40 +85,72 @@ static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
 	madsim_send(port, pkt);
 }
 
+/* When a port that has notices may send one of them, and which */
+static unsigned long madsim_trap_next(const struct madsim_port *port,
+				      enum madsim_trap *next)
+{
+	const unsigned long *due = port->trap_due;
+	enum madsim_trap trap;
+
+	/* The one that has waited longest: a kind of which there are many is no other */
+	*next = __ffs(port->trap_pending);
+	for (trap = *next; trap < MADSIM_TRAPS; trap++) {
+		if (port->trap_pending & BIT(trap) &&
+		    time_before(due[trap], due[*next]))
+			*next = trap;
+	}
+	return time_before(due[*next], port->trap_rest) ? port->trap_rest :
+							  due[*next];
+}
+
+/* Have the notices sent that can be sent at a time, in jiffies */
+static void madsim_trap_arm(struct madsim_fabric *fabric, unsigned long at)
+{
+	unsigned long now = jiffies;
+
+	if (delayed_work_pending(&fabric->trap_work) &&
+	    time_before_eq(fabric->trap_at, at))
+		return;
+	fabric->trap_at = at;
+	mod_delayed_work(system_dfl_wq, &fabric->trap_work,
+			 time_before(now, at) ? at - now : 0);
+}
+
+/* It is the turn of a notice */
+static void madsim_trap_turn(struct madsim_port *port, enum madsim_trap trap,
+			     unsigned long now)
+{
+	u8 timeout = madsim_pi_subnet_timeout(&port->info);
+
+	port->trap_due[trap] = now + MADSIM_TRAP_INTERVAL;
+	if (!--port->trap_left[trap])
+		port->trap_pending &= ~BIT(trap);
+	/* Before a subnet manager came: nobody to send it to */
+	if (!port->info.sm_lid || !madsim_lid(port))
+		return;
+	port->trap_rest = now + nsecs_to_jiffies(4096ULL << timeout);
+	madsim_trap_send(port, trap);
+}
+
 static void madsim_trap_work(struct work_struct *work)
 {
 	struct madsim_fabric *fabric =
 		container_of(work, struct madsim_fabric, trap_work.work);
-	unsigned long now, due, next;
 	struct madsim_port *port, *tmp;
 	enum madsim_trap trap;
+	unsigned long now;
 
 	spin_lock_irq(&fabric->lock);
 	now = jiffies;
-	next = now + MADSIM_TRAP_INTERVAL;
 	list_for_each_entry_safe(port, tmp, &fabric->traps, trap_link) {
-		for (trap = 0; trap < MADSIM_TRAPS; trap++) {
-			if (!(port->trap_pending & BIT(trap)))
-				continue;
-			due = port->trap_due[trap];
-			/* The work may run for another notice */
-			if (time_before(now, due)) {
-				next = time_before(due, next) ? due : next;
-				continue;
-			}
-			/* Before a subnet manager came: nobody to send it to */
-			if (port->info.sm_lid && madsim_lid(port))
-				madsim_trap_send(port, trap);
-			port->trap_due[trap] = now + MADSIM_TRAP_INTERVAL;
-			if (!--port->trap_left[trap])
-				port->trap_pending &= ~BIT(trap);
-		}
-		if (!port->trap_pending)
+		while (port->trap_pending &&
+		       time_after_eq(now, madsim_trap_next(port, &trap)))
+			madsim_trap_turn(port, trap, now);
+		if (port->trap_pending)
+			madsim_trap_arm(fabric, madsim_trap_next(port, &trap));
+		else
 			list_del_init(&port->trap_link);
 	}
-	if (!list_empty(&fabric->traps))
-		queue_delayed_work(system_dfl_wq, &fabric->trap_work,
-				   next - now);
 	spin_unlock_irq(&fabric->lock);
 }
 
@@ -140,6 +173,7 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 {
 	struct madsim_fabric *fabric = port->node->fabric;
 	struct ib_mad_notice_attr *notice = &port->notice[trap];
+	enum madsim_trap next;
 
 	lockdep_assert_held(&fabric->lock);
 
@@ -150,11 +184,14 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 	notice->trap_num = madsim_notices[trap].num;
 
 	port->trap_left[trap] = MADSIM_TRAP_SENDS;
-	port->trap_due[trap] = jiffies;
+	/* One that waits for its turn does not lose that */
+	if (!(port->trap_pending & BIT(trap)) ||
+	    time_before(jiffies, port->trap_due[trap]))
+		port->trap_due[trap] = jiffies;
 	port->trap_pending |= BIT(trap);
 	if (list_empty(&port->trap_link))
 		list_add_tail(&port->trap_link, &fabric->traps);
-	mod_delayed_work(system_dfl_wq, &fabric->trap_work, 0);
+	madsim_trap_arm(fabric, madsim_trap_next(port, &next));
 	return notice;
 }
 

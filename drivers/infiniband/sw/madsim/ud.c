@@ -42,11 +42,13 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 {
 	u64 len = madsim_sge_length(wr->sg_list, wr->num_sge);
 	enum ib_wc_status status = IB_WC_SUCCESS;
+	struct ib_ah *ah = ud_wr(wr)->ah;
 
 	if (len > madsim_mtu(qp->port))
 		return IB_WC_LOC_LEN_ERR;
-	/* Addresses stay with who has made them */
-	if (ud_wr(wr)->ah->pd != qp->ibqp.pd)
+	/* Addresses are for the domain, and the port, that they were made for */
+	if (ah->pd != qp->ibqp.pd ||
+	    rdma_ah_get_port_num(&to_madsim_ah(ah)->attr) != qp->port->num)
 		return IB_WC_LOC_QP_OP_ERR;
 	if (data)
 		memcpy(pkt->data, data, len);

@@ -132,6 +132,8 @@ struct madsim_srq {
  * @sq_psn:	number of the packet that is under way, or of the next one
  * @piece:	length of what that is about
  * @sent:	how many bytes of the oldest send are done
+ * @begun:	a packet of the oldest send has been sent, so that SQD waits for its end
+ * @notify:	the owner wants to hear when SQD has nothing left to wait for
  * @waiting:	there is no response yet
  * @sending:	the packet is on its way; whoever sends it goes on after that
  * @rnr:	the responder has no buffer yet
@@ -164,6 +166,8 @@ struct madsim_rc {
 	u32 sq_psn;
 	u32 piece;
 	u64 sent;
+	bool begun;
+	bool notify;
 	bool waiting;
 	bool sending;
 	bool rnr;
@@ -296,6 +300,8 @@ enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
 				   u64 at, void *to, u32 len);
 enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 				 u64 at, const void *from, u32 len);
+bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len,
+		      int access);
 bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
 		    int access);
 bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
@@ -328,7 +334,7 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 int madsim_rc_add(struct madsim_qp *qp);
 void madsim_rc_del(struct madsim_qp *qp);
 int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
-		    int mask);
+		    int mask, enum ib_qp_state next);
 void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		   int mask);
 void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr);

@@ -224,7 +224,7 @@ static long child_fdinfo(FIXTURE_DATA(charge) *self, const char *name)
 /* How much @slab may seem to be */
 static long at_most(long slab)
 {
-	return umad_kernel_has("kasan_report") ? LONG_MAX : slab + NOISE;
+	return umad_slab_padded() ? LONG_MAX : slab + NOISE;
 }
 
 TEST_F_TIMEOUT(charge, outstanding_sends, UMAD_HANGS)

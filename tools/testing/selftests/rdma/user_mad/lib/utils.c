@@ -242,6 +242,19 @@ bool umad_thorough(void)
 	return umad_env_is("UMAD_PACE", "thorough");
 }
 
+/* Whether this kernel puts more around each object than there is in it, to find misuse */
+bool umad_slab_padded(void)
+{
+	FILE *file = fopen("/sys/kernel/slab/kmalloc-64/red_zone", "r");
+	bool padded = umad_kernel_has("kasan_report");
+
+	if (file) {
+		padded |= fgetc(file) == '1';
+		fclose(file);
+	}
+	return padded;
+}
+
 /*
  * How many sends that each need an address handle are many. Up to Linux 5.14 a
  * Soft-RoCE device has no more than 100 handles.

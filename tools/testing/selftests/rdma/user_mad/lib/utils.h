@@ -162,6 +162,7 @@ int umad_fixed_ms(void);
 } while (0)
 
 bool umad_kernel_has(const char *function);
+bool umad_slab_padded(void);
 
 /* open */
 
