@@ -15,7 +15,6 @@
 
 #include <linux/configfs.h>
 #include <linux/overflow.h>
-#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 /* Later updates of 6.1 have it */
@@ -67,11 +66,6 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #define resize_user_cq resize_cq
 #define madsim_resize_cq(ibcq_, cqe_, udata_) \
 	madsim_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
-#endif
-
-/* The old name is there for longer than the new one has been */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
-#define system_dfl_wq system_unbound_wq
 #endif
 
 /*

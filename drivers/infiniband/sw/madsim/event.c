@@ -63,5 +63,5 @@ void madsim_events_end(struct madsim_events *events)
 void madsim_event(struct madsim_events *events, enum ib_event_type type)
 {
 	set_bit(type, &events->pending);
-	queue_work(system_dfl_wq, &events->work);
+	queue_work(madsim_wq, &events->work);
 }

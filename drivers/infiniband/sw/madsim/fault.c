@@ -74,7 +74,7 @@ static void madsim_held_work(struct work_struct *work)
 		spin_lock_irq(&fabric->lock);
 	}
 	if (!list_empty(&fabric->held))
-		mod_delayed_work(system_dfl_wq, &fabric->held_work, wait);
+		mod_delayed_work(madsim_wq, &fabric->held_work, wait);
 	spin_unlock_irq(&fabric->lock);
 }
 
@@ -150,7 +150,7 @@ static bool madsim_hold(struct madsim_port *out,
 	held->reordered = reordered;
 	list_add_tail(&held->list, &fabric->held);
 	fabric->held_count++;
-	mod_delayed_work(system_dfl_wq, &fabric->held_work, 0);
+	mod_delayed_work(madsim_wq, &fabric->held_work, 0);
 	return true;
 }
 
@@ -164,7 +164,7 @@ static void madsim_release_reordered(struct madsim_port *out)
 		if (held->out == out && held->reordered) {
 			held->reordered = false;
 			held->due = jiffies;
-			mod_delayed_work(system_dfl_wq, &fabric->held_work, 0);
+			mod_delayed_work(madsim_wq, &fabric->held_work, 0);
 		}
 	}
 }

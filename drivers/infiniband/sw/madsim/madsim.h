@@ -865,6 +865,10 @@ static inline void madsim_copy_mad(void *to, const void *from, u32 len)
 		memcpy(to, from, len);
 }
 
+/* main.c: workers. Programs' data has its own, and no other work waits for that */
+extern struct workqueue_struct *madsim_wq;
+extern struct workqueue_struct *madsim_user_wq;
+
 /* fabric.c: nodes and links, and bringing them to life */
 struct madsim_fabric *madsim_fabric_create(const char *name);
 void madsim_fabric_destroy(struct madsim_fabric *fabric);

@@ -4,6 +4,7 @@
  */
 
 #include <linux/module.h>
+#include <linux/workqueue.h>
 
 #include "madsim.h"
 
@@ -21,6 +22,28 @@ static bool data;
 module_param(data, bool, 0444);
 MODULE_PARM_DESC(data,
 		 "let that fabric carry data, such as of IPoIB and verbs (default N)");
+
+/* Memory may be reclaimed by way of what the kernel's clients send */
+struct workqueue_struct *madsim_wq;
+struct workqueue_struct *madsim_user_wq;
+
+static void madsim_workers_exit(void)
+{
+	if (madsim_user_wq)
+		destroy_workqueue(madsim_user_wq);
+	if (madsim_wq)
+		destroy_workqueue(madsim_wq);
+}
+
+static int __init madsim_workers_init(void)
+{
+	madsim_wq = alloc_workqueue("ib_madsim", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	madsim_user_wq = alloc_workqueue("ib_madsim_user", WQ_UNBOUND, 0);
+	if (madsim_wq && madsim_user_wq)
+		return 0;
+	madsim_workers_exit();
+	return -ENOMEM;
+}
 
 /* The fabric of the module parameters, NULL if there shall be none */
 static struct madsim_fabric * __init madsim_preset(void)
@@ -57,6 +80,9 @@ static int __init madsim_init(void)
 	struct madsim_fabric *preset;
 	int ret;
 
+	ret = madsim_workers_init();
+	if (ret)
+		return ret;
 	madsim_debugfs_init();
 
 	ret = madsim_dev_init();
@@ -79,6 +105,7 @@ err_dev:
 	madsim_dev_exit();
 err_debugfs:
 	madsim_debugfs_exit();
+	madsim_workers_exit();
 	return ret;
 }
 
@@ -88,6 +115,7 @@ static void __exit madsim_exit(void)
 	madsim_configfs_exit();
 	madsim_dev_exit();
 	madsim_debugfs_exit();
+	madsim_workers_exit();
 }
 
 module_init(madsim_init);

@@ -19,7 +19,7 @@
 /* RNR retries that never end */
 #define MADSIM_RNR_FOREVER	7
 
-/* Packets that who posts sends itself; a few milliseconds */
+/* Packets that are sent in one turn; a few milliseconds */
 #define MADSIM_MAX_RUN		4096
 
 /**
@@ -141,10 +141,16 @@ static void madsim_rc_fail(struct madsim_qp *qp, enum ib_wc_status status)
 	madsim_qp_fail(qp, madsim_is_uc(qp) ? IB_QPS_SQE : IB_QPS_ERR);
 }
 
+/* What programs send, they send for as long as they like: the kernel's has its own */
+static struct workqueue_struct *madsim_rc_wq(const struct madsim_qp *qp)
+{
+	return qp->alias ? madsim_user_wq : madsim_wq;
+}
+
 static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
 {
 	rc->deadline = jiffies + delay;
-	mod_delayed_work(system_dfl_wq, &rc->timer, delay);
+	mod_delayed_work(madsim_rc_wq(rc->qp), &rc->timer, delay);
 }
 
 /* The next packet of a send, which is at most one MTU of it */
@@ -282,16 +288,17 @@ static bool madsim_rc_step(struct madsim_qp *qp)
 }
 
 /*
- * Send what was posted, up to so many packets. The rest is the worker's. Who calls
- * sees to it that the queue pair is not destroyed.
+ * Send what was posted, up to so many packets, and leave the rest to the worker, after
+ * others had their turn. The caller keeps the queue pair from being destroyed.
  */
-static void madsim_rc_run(struct madsim_qp *qp, unsigned int packets)
+static void madsim_rc_run(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_rc_fabric(qp);
+	unsigned int packets = MADSIM_MAX_RUN;
 	bool more;
 
 	do {
-		/* Who is to be told of completions is told here, not by another thread */
+		/* Tasklets that tell of completions run in this thread */
 		local_bh_disable();
 		spin_lock_irq(&fabric->lock);
 		more = madsim_rc_step(qp);
@@ -301,12 +308,12 @@ static void madsim_rc_run(struct madsim_qp *qp, unsigned int packets)
 	} while (more && --packets);
 
 	if (more)
-		queue_work(system_dfl_wq, &qp->rc->work);
+		queue_work(madsim_rc_wq(qp), &qp->rc->work);
 }
 
 static void madsim_rc_work(struct work_struct *work)
 {
-	madsim_rc_run(container_of(work, struct madsim_rc, work)->qp, UINT_MAX);
+	madsim_rc_run(container_of(work, struct madsim_rc, work)->qp);
 }
 
 /* No response in time, or the responder should be ready by now */
@@ -333,7 +340,7 @@ static void madsim_rc_timer(struct work_struct *work)
 		rc->waiting = false;
 	}
 	spin_unlock_irq(&fabric->lock);
-	madsim_rc_run(qp, UINT_MAX);
+	madsim_rc_run(qp);
 }
 
 static void madsim_rc_not_ready(struct madsim_qp *qp, u8 syndrome)
@@ -428,7 +435,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		break;
 	}
 	if (!rc->sending)
-		queue_work(system_dfl_wq, &rc->work);
+		queue_work(madsim_rc_wq(qp), &rc->work);
 }
 
 /**
@@ -518,9 +525,9 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 void madsim_rc_kick(struct madsim_qp *qp)
 {
 	if (qp->alias)
-		madsim_rc_run(qp, MADSIM_MAX_RUN);
+		madsim_rc_run(qp);
 	else
-		queue_work(system_dfl_wq, &qp->rc->work);
+		queue_work(madsim_wq, &qp->rc->work);
 }
 
 /**

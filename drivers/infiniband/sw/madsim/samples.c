@@ -128,7 +128,7 @@ static void madsim_samples_work(struct work_struct *work)
 			next = samples;
 	}
 	if (next)
-		queue_delayed_work(system_dfl_wq, &fabric->samples_work,
+		queue_delayed_work(madsim_wq, &fabric->samples_work,
 				   next->due - now);
 	spin_unlock_irq(&fabric->lock);
 }
@@ -206,7 +206,7 @@ static u16 madsim_samples_set(struct madsim_port *port, u8 first, u8 last,
 				 MADSIM_TICK_NS);
 	memset(samples->counter, 0, sizeof(samples->counter));
 	list_add_tail(&samples->link, &fabric->samples);
-	mod_delayed_work(system_dfl_wq, &fabric->samples_work, 0);
+	mod_delayed_work(madsim_wq, &fabric->samples_work, 0);
 	return IB_MGMT_MAD_STATUS_SUCCESS;
 }
 

@@ -112,7 +112,7 @@ static void madsim_trap_arm(struct madsim_fabric *fabric, unsigned long at)
 	    time_before_eq(fabric->trap_at, at))
 		return;
 	fabric->trap_at = at;
-	mod_delayed_work(system_dfl_wq, &fabric->trap_work,
+	mod_delayed_work(madsim_wq, &fabric->trap_work,
 			 time_before(now, at) ? at - now : 0);
 }
 
