@@ -32,8 +32,9 @@ u32 umad_transaction_hash(struct umad_packet *packet, u32 seed)
 			 jhash(hdr->gid, sizeof(hdr->gid), seed) << 8 :
 			 (__force u16)hdr->lid << 8;
 
+	/* The status tells descriptors apart, as in umad_transaction_duplicate() */
 	return jhash_3words(lower_32_bits(tid), upper_32_bits(tid), class,
-			    seed);
+			    seed + hdr->status);
 }
 
 /**
