@@ -31,10 +31,13 @@ static void umad_warn_old_layout(struct umad_file *file)
 			     current->comm, task_tgid_nr(current));
 }
 
-/* Under reg_lock the header layout is settled by the first to succeed */
+/*
+ * Under reg_lock the header layout is settled by the first to succeed. What the MAD
+ * layer refuses is refused for that, also if the id could not be stored.
+ */
 static int umad_agent_publish(struct umad_agent *agent,
 			      ib_mad_send_handler send_handler,
-			      ib_mad_recv_handler recv_handler)
+			      ib_mad_recv_handler recv_handler, bool stored)
 {
 	struct umad_file *file = agent->file;
 	struct umad_port *port = file->port;
@@ -59,6 +62,10 @@ static int umad_agent_publish(struct umad_agent *agent,
 					  recv_handler, agent, reg->flags);
 	if (IS_ERR(mad_agent))
 		return PTR_ERR(mad_agent);
+	if (!stored) {
+		ib_unregister_mad_agent(mad_agent);
+		return -EFAULT;
+	}
 
 	if (!file->used && agent->hdr_len < sizeof(struct ib_user_mad_hdr))
 		umad_warn_old_layout(file);
@@ -113,6 +120,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 			ib_mad_recv_handler recv_handler, u32 __user *uid)
 {
 	struct umad_agent *agent;
+	bool stored;
 	int ret;
 
 	if (!atomic_add_unless(&file->account->agents, 1, UMAD_ACCOUNT_AGENTS))
@@ -136,14 +144,11 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 		goto err_free;
 	agent->id = ret;
 
-	if (put_user(agent->id, uid)) {
-		ret = -EFAULT;
-		goto err_id;
-	}
+	stored = !put_user(agent->id, uid);
 
 	mutex_lock(&file->reg_lock);
 	down_read(&file->port->dev_lock);
-	ret = umad_agent_publish(agent, send_handler, recv_handler);
+	ret = umad_agent_publish(agent, send_handler, recv_handler, stored);
 	up_read(&file->port->dev_lock);
 	mutex_unlock(&file->reg_lock);
 	if (ret)

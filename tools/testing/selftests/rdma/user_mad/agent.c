@@ -508,6 +508,26 @@ TEST_F(agent, register_read_only)
 	umad_expect_no_agents(&self->file);
 }
 
+/* What the MAD layer refuses is refused for that, wherever the request is */
+TEST_F(agent, refused_read_only)
+{
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_border border;
+	__u8 buf[64];
+	size_t len;
+	void *at;
+
+	umad_register(&self->other, &reg);
+	len = umad_reg_encode(&reg, buf);
+	umad_border(&border, PROT_READ | PROT_WRITE);
+	at = memcpy(umad_before(&border, len), buf, len);
+	ASSERT_EQ(0, mprotect(umad_before(&border, border.page), border.page, PROT_READ));
+	umad_err(EINVAL, ioctl(self->file.fd, umad_reg_cmd(&reg), at));
+	EXPECT_EQ(0, memcmp(at, buf, len));
+	umad_border_free(&border);
+	umad_expect_no_agents(&self->file);
+}
+
 TEST_F(agent, flags_unknown_read_only)
 {
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
