@@ -23,20 +23,18 @@
  * @from: user header and MAD
  * @len: length of the MAD, at least IB_MGMT_RMPP_HDR
  * @hdr_len: length of the user header
- * @nowait: the writer must not wait
  *
  * Context: process context.
  * Return: 0 or -EFAULT.
  */
 int umad_message_init(struct umad_message *m, struct umad_buf from,
-		      size_t len, u8 hdr_len, bool nowait)
+		      size_t len, u8 hdr_len)
 {
 	m->from = from;
 	m->rest = NULL;
 	m->len = len;
 	m->head_len = min(len, UMAD_MAD_SIZE);
 	m->counted = 0;
-	m->nowait = nowait;
 	m->hdr_len = hdr_len;
 
 	len = hdr_len + m->head_len;

@@ -195,6 +195,7 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	port->port_num = port_num;
 	port->dev_index = ib_dev->index;
 	port->has_smi = rdma_cap_ib_smi(ib_dev, port_num);
+	port->is_roce = rdma_protocol_roce(ib_dev, port_num);
 	init_rwsem(&port->dev_lock);
 	port->ib_dev = ib_dev;
 	init_waitqueue_head(&port->issm_wait);

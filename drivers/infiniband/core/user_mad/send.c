@@ -115,7 +115,7 @@ static struct ib_mad_send_buf *umad_create_send(struct umad_agent *agent,
 
 	do {
 		if (m->counted) {
-			gfp = m->nowait ? UMAD_GFP_COUNTED : UMAD_GFP_WRITER;
+			gfp = m->rest ? UMAD_GFP_WRITER : UMAD_GFP_COUNTED;
 			packet = umad_packet_alloc_loose(file, UMAD_TIMEOUT_LEN, gfp);
 		} else {
 			gfp = m->rest ? UMAD_GFP_WRITER | __GFP_ACCOUNT :
@@ -266,10 +266,6 @@ static int umad_send_message(struct umad_file *file, struct umad_message *m)
 
 		fetch = m->head_len < m->len && !m->rest;
 		ret = umad_plan_message(agent, m, &plan);
-		if (!ret && m->nowait &&
-		    (fetch || rdma_protocol_roce(agent->mad_agent->device,
-						 agent->mad_agent->port_num)))
-			ret = -EAGAIN;
 		if (!ret && !fetch)
 			ret = umad_send(agent, m, &plan);
 		umad_agent_put(agent);
@@ -281,7 +277,11 @@ static int umad_send_message(struct umad_file *file, struct umad_message *m)
 	return ret;
 }
 
-/* Returns what umad_write() does, or -EAGAIN if that has to wait and must not */
+/*
+ * Returns what umad_write() does, or -EAGAIN if that may have to wait and must not.
+ * That is said before anything is read: io_uring tries a hundred times before it has
+ * a worker wait.
+ */
 static ssize_t umad_write_message(struct umad_file *file, struct umad_buf from,
 				  size_t count, bool nowait)
 {
@@ -293,8 +293,10 @@ static ssize_t umad_write_message(struct umad_file *file, struct umad_buf from,
 
 	if (count < hdr_len + IB_MGMT_RMPP_HDR)
 		return -EINVAL;
+	if (nowait && (file->port->is_roce || count - hdr_len > UMAD_MAD_SIZE))
+		return umad_port_gone(file->port) ? -EIO : -EAGAIN;
 
-	ret = umad_message_init(&m, from, count - hdr_len, hdr_len, nowait);
+	ret = umad_message_init(&m, from, count - hdr_len, hdr_len);
 	if (ret)
 		return ret;
 

@@ -172,6 +172,7 @@ struct umad_stats {
  * @port_num: number of the port on its device; immutable
  * @dev_index: index of the ib_device, for traces; immutable
  * @has_smi: whether the port has a QP0, and so an issmN; immutable
+ * @is_roce: whether an address has to be resolved for each send; immutable
  * @stats: counters of each CPU
  * @dev_lock: held for read by those who use @ib_dev, for write to disassociate
  * @ib_dev: the device, NULL once it is gone. May be read without @dev_lock
@@ -200,6 +201,7 @@ struct umad_port {
 	u32			port_num;
 	u32			dev_index;
 	bool			has_smi;
+	bool			is_roce;
 	struct umad_stats __percpu *stats;
 
 	struct rw_semaphore	dev_lock;	/* @ib_dev */
@@ -471,7 +473,6 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
  * @len: length of the MAD
  * @head_len: how much of its beginning is in @head
  * @counted: what it takes of the budget of the account, 0 if it is charged
- * @nowait: the writer must not wait for memory or an address
  * @hdr_len: length of the user header
  * @head: user header and beginning of the MAD
  */
@@ -481,7 +482,6 @@ struct umad_message {
 	size_t		len;
 	size_t		head_len;
 	size_t		counted;
-	bool		nowait;
 	u8		hdr_len;
 	u8		head[UMAD_PACKET_LEN] __aligned(8);
 };
@@ -585,7 +585,7 @@ void umad_agent_put(struct umad_agent *agent);
 
 /* message.c */
 int umad_message_init(struct umad_message *m, struct umad_buf from,
-		      size_t len, u8 hdr_len, bool nowait);
+		      size_t len, u8 hdr_len);
 int umad_message_fetch(struct umad_message *m, struct umad_file *file);
 bool umad_message_count(struct umad_message *m, struct umad_account *account);
 void umad_message_exit(struct umad_message *m, struct umad_account *account);

@@ -92,11 +92,25 @@ TEST_F(nowait, no_room)
 	expect_again(self, &msg, sizeof(msg));
 	EXPECT_EQ(charged, umad_cgroup_charged(&self->group));
 
-	/* Mistakes are mistakes */
+	/* Nor is it read for that: mistakes are found by who waits */
+	msg.hdr.id = UMAD_MAX_AGENTS;
+	expect_again(self, &msg, sizeof(msg));
+	expect_again(self, NULL, sizeof(msg));
+	umad_err(EINVAL, write_nowait(self, &msg, UMAD_HDR_NEW + MAD_RMPP_HDR - 1));
+}
+
+/* Where nothing has to be found out, mistakes are mistakes */
+TEST_F(nowait, mistakes)
+{
+	struct umad_msg msg = message(self, MAD_SEND, 1);
+
+	if (variant->kind == UMAD_RXE)
+		SKIP(return, "on RoCE nothing is read");
 	msg.hdr.id = UMAD_MAX_AGENTS;
 	umad_err(EINVAL, write_nowait(self, &msg, sizeof(msg)));
 	msg.hdr.id = 17;
 	umad_err(EIO, write_nowait(self, &msg, sizeof(msg)));
+	umad_err(EFAULT, write_nowait(self, NULL, sizeof(msg)));
 }
 
 /* What is cut into many MADs takes its time, wherever it goes */

@@ -6,12 +6,16 @@
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
 #include "lib/pair.h"
+#include "lib/long.h"
 #include "lib/subnet.h"
+#include "lib/trace.h"
 #include "lib/uring.h"
 
 #define LONG_MS		600000
+#define LONG_LEN	3000
 #define GROUP		7	/* of provided buffers */
 #define BUFFERS		8
+#define MANY		300	/* more than io_uring tries a request */
 /* Linux 6.7 has it, not every liburing */
 #define OP_READ_MULTISHOT 49
 
@@ -343,6 +347,34 @@ TEST_F(pair, multishot)
 	free(buffers.ring);
 }
 
+/* Each packet wakes all of them, and one gets it. The others wait on, without a worker */
+TEST_F(pair, multishots)
+{
+	struct io_uring_cqe cqe;
+	struct io_uring ring;
+	int i;
+
+	if (umad_reference())
+		SKIP(return, BY_WORKER);
+	reading(self, &ring);
+	if (!have_multishot(&ring))
+		SKIP(return, "this kernel has no multishot reads");
+	ASSERT_EQ(0, buffers_register(&ring));
+	ring_read_multishot(&ring, &self->server);
+	ring_read_multishot(&ring, &self->server);
+	umad_ring_submit(&ring, 2);
+	for (i = 0; i < MANY; i++) {
+		umad_send_mads(self, i, 1);
+		expect_shot(&ring, &self->server, i);
+	}
+	EXPECT_FALSE(umad_ring_next(&ring, &cqe, 0));
+	EXPECT_FALSE(have_worker());
+	ring_cancel(&ring);
+	umad_ring_expect(&ring, -ECANCELED, UMAD_SOON_MS);
+	io_uring_queue_exit(&ring);
+	free(buffers.ring);
+}
+
 /* Without a buffer it is over, and what there is no buffer for waits */
 TEST_F(pair, multishot_out_of_buffers)
 {
@@ -378,15 +410,21 @@ TEST_F(pair, multishot_out_of_buffers)
 TEST_F(pair, write_waits)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
+	struct umad_tracing tracing;
 	struct io_uring ring;
 	struct umad_msg got;
+	char text[256];
 
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	umad_ring(&ring, UMAD_VECTOR);
 	msg.hdr.timeout_ms = LONG_MS;
 	umad_vector_put(&vector, 0, &self->client, &msg);
 	ring_write(&ring, &self->client, 0);
 	umad_ring_submit(&ring, 1);
 	umad_ring_expect(&ring, (int)umad_mad_len(&self->client), UMAD_SOON_MS);
+	/* However often it is tried, it is read when it can be sent */
+	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_umad_write", text, sizeof(text)));
+	umad_tracing_stop(&tracing);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(5, (int)(__u32)be64toh(got.mad.tid));
 	/* However often that was tried, it was sent once */
@@ -476,6 +514,32 @@ TEST_F(ib, write_many)
 		if (!umad_reference())
 			EXPECT_EQ(i, (int)(__u32)be64toh(msg.mad.tid));
 	}
+}
+
+/* io_uring tries it many times before a worker waits for it */
+TEST_F(ib, long_write_is_read_once)
+{
+	struct umad_reg reg = umad_reg_rmpp(2, 0);
+	struct umad_tracing tracing;
+	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + LONG_LEN];
+	struct io_uring_sqe *sqe;
+	struct umad_msg msg;
+	char text[256];
+	size_t size;
+
+	umad_register(&self->file, &reg);
+	msg = umad_msg(&self->device.port, reg.id, MAD_SEND, 9);
+	umad_make_active(&msg);
+	umad_msg_to_nobody(&msg);
+	size = umad_long_pack(&self->file, &msg, LONG_LEN, 3, buf);
+
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
+	sqe = io_uring_get_sqe(&self->ring);
+	io_uring_prep_write(sqe, self->file.fd, buf, size, 0);
+	umad_ring_submit(&self->ring, 1);
+	umad_ring_expect(&self->ring, (int)size, UMAD_SOON_MS);
+	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_umad_write", text, sizeof(text)));
+	umad_tracing_stop(&tracing);
 }
 
 /* A duplicate is refused, what follows is sent */
