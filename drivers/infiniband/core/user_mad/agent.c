@@ -11,6 +11,7 @@
 #include <linux/bitops.h>
 #include <linux/nospec.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/wait_bit.h>
@@ -18,11 +19,8 @@
 #include "trace.h"
 #include "user_mad.h"
 
-/*
- * How many agents an account may have. The MAD layer allocates some 700 bytes for
- * each, and has 2^24 transaction ID prefixes for the agents of the whole host.
- */
-#define UMAD_ACCOUNT_AGENTS	16384
+/* What the MAD layer allocates for an agent, some 700 bytes, and for its address handle */
+#define UMAD_AGENT_COST	SZ_1K
 
 static void umad_warn_old_layout(struct umad_file *file)
 {
@@ -109,7 +107,7 @@ static int umad_id_reserve(struct umad_file *file)
  *
  * Context: process context, no lock held.
  * Return: 0, or
- *  * -ENOMEM: all ids are taken, the account has too many agents, or no memory
+ *  * -ENOMEM: all ids are taken, the cap has no room, or no memory
  *  * -EFAULT: @uid cannot be written
  *  * -EPIPE: the device is gone
  *  * what ib_register_mad_agent() says: -EINVAL for a request it refuses,
@@ -123,13 +121,13 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	bool stored;
 	int ret;
 
-	if (!atomic_add_unless(&file->account->agents, 1, UMAD_ACCOUNT_AGENTS))
+	if (!umad_cap_charge(file, UMAD_AGENT_COST))
 		return -ENOMEM;
 
 	agent = kzalloc_obj(*agent, GFP_KERNEL_ACCOUNT);
 	if (!agent) {
 		ret = -ENOMEM;
-		goto err_account;
+		goto err_cap;
 	}
 	agent->file = file;
 	agent->reg = *reg;
@@ -160,8 +158,8 @@ err_id:
 	clear_bit_unlock(agent->id, &file->ids);
 err_free:
 	kfree(agent);
-err_account:
-	atomic_dec(&file->account->agents);
+err_cap:
+	umad_cap_uncharge(file, UMAD_AGENT_COST);
 	return ret;
 }
 
@@ -235,7 +233,7 @@ void umad_agent_destroy(struct umad_agent *agent)
 	/* Completes all sends and waits for the handlers */
 	ib_unregister_mad_agent(agent->mad_agent);
 	clear_bit_unlock(agent->id, &file->ids);
-	atomic_dec(&file->account->agents);
+	umad_cap_uncharge(file, UMAD_AGENT_COST);
 	kfree_rcu(agent, rcu);
 
 	if (atomic_dec_and_test(&port->agents))

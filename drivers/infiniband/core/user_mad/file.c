@@ -5,13 +5,14 @@
  */
 #include <linux/bitmap.h>
 #include <linux/fs.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "packet.h"
+#include "user_mad.h"
 
 /* The list is what a disassociation walks, so joining it needs the device */
 static int umad_file_join(struct umad_file *file)
@@ -38,9 +39,9 @@ static void umad_file_put(struct umad_file *file)
 
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	WARN_ON(file->ids || atomic_read(&file->sends));
+	WARN_ON(file->ids || atomic_read(&file->sends) || atomic_long_read(&file->held));
 	mutex_destroy(&file->reg_lock);
-	umad_account_put(file->account);
+	mem_cgroup_put(file->memcg);
 	kfree_rcu(file, rcu);
 }
 
@@ -53,14 +54,9 @@ static int umad_open(struct inode *inode, struct file *filp)
 	if (!file)
 		return -ENOMEM;
 
-	file->account = umad_account_get();
-	if (!file->account) {
-		kfree(file);
-		return -ENOMEM;
-	}
-
 	refcount_set(&file->refs, 1);
 	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
+	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	file->num = atomic_inc_return(&file->port->opens);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
 	mutex_init(&file->reg_lock);
@@ -212,8 +208,6 @@ const struct file_operations umad_fops = {
 	.owner		= THIS_MODULE,
 	.open		= umad_open,
 	.release	= umad_release,
-	.read		= umad_read,
-	.write		= umad_write,
 	.read_iter	= umad_read_iter,
 	.write_iter	= umad_write_iter,
 	.poll		= umad_poll,

@@ -7,7 +7,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "core_priv.h"
-#include "packet.h"
+#include "user_mad.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -142,6 +142,7 @@ static int __init umad_init(void)
 {
 	int ret;
 
+	umad_cap_init();
 	ret = umad_packet_init();
 	if (ret)
 		return ret;

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The queue of a descriptor: what waits to be read, and who waits to read it.
+ * The queue of a descriptor: packets that wait to be read, and readers that wait for them.
  */
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 
-#include "rmpp.h"
+#include "user_mad.h"
 
-/**
- * umad_queue_init - prepare a descriptor for receiving
- * @file: the descriptor
- */
 void umad_queue_init(struct umad_file *file)
 {
 	spin_lock_init(&file->queue_lock);
@@ -19,86 +15,103 @@ void umad_queue_init(struct umad_file *file)
 	init_waitqueue_head(&file->pollers);
 }
 
-/**
- * umad_queue_exit - free what was never read
- * @file: a descriptor without agents, which nobody reads any more
- */
+/* Frees what was never read, of a descriptor without agents and readers */
 void umad_queue_exit(struct umad_file *file)
 {
-	struct umad_packet *packet;
+	struct umad_queued *queued;
 
-	while ((packet = file->queue)) {
-		file->queue = packet->next;
-		umad_packet_discard(file, packet);
+	while ((queued = file->queue)) {
+		file->queue = queued->next;
+		umad_queued_free(file, queued);
 		cond_resched();
 	}
 }
 
-/**
- * umad_queue_wake - tell that there is something to read
- * @file: whose readers and pollers
- */
+/* Wakes one reader and all pollers, to look at the queue */
 void umad_queue_wake(struct umad_file *file)
 {
-	/* Whoever waits joins the waiters first, has one, too, and looks at the queue */
+	/*
+	 * A waiter first joins the others, and looks at the queue behind a barrier of its
+	 * own. So it is found here, or it finds the packet.
+	 */
 	smp_mb();
-	/* Behind the barrier: who is not here yet sees the packet */
-	if (waitqueue_active(&file->readers))
+	if (waitqueue_active(&file->readers))	/* behind the barrier */
 		wake_up_interruptible(&file->readers);
-	/* The same */
-	if (waitqueue_active(&file->pollers))
+	if (waitqueue_active(&file->pollers))	/* behind the barrier */
 		wake_up_interruptible_poll(&file->pollers, EPOLLIN | EPOLLRDNORM);
 }
 
-/**
- * umad_queue_add - queue something to be read
- * @file: who reads it
- * @packet: what was received, or the record of a send; the queue's from now on
- *
- * Context: a handler of the MAD layer.
- */
-void umad_queue_add(struct umad_file *file, struct umad_packet *packet)
+/* Other CPUs look at @unread and @timeouts without the lock */
+static void umad_queue_count(struct umad_file *file, struct umad_queued *queued, int change)
 {
-	packet->next = NULL;
+	/* Ids are always less; this shows it to the compiler, which checks bounds */
+	u32 id = umad_queued_hdr(queued)->id % UMAD_MAX_AGENTS;
+
+	lockdep_assert_held(&file->queue_lock);
+	WRITE_ONCE(file->unread, file->unread + change);
+	file->agent_unread[id] += change;
+	if (queued->is_send)
+		WRITE_ONCE(file->timeouts, file->timeouts + change);
+}
+
+/* Queues what was received, or the record of a send, from a handler of the MAD layer */
+void umad_queue_add(struct umad_file *file, struct umad_queued *queued)
+{
+	queued->next = NULL;
 
 	spin_lock(&file->queue_lock);
-	WRITE_ONCE(*file->queue_end, packet);
-	file->queue_end = &packet->next;
-	umad_queue_count(file, packet, 1);
+	WRITE_ONCE(*file->queue_end, queued);
+	file->queue_end = &queued->next;
+	umad_queue_count(file, queued, 1);
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
 }
 
-/**
- * umad_queue_restore - give back a packet that could not be read
- * @file: where umad_queue_take() took it from
- * @packet: the packet, which becomes the first again
- *
- * The reader may have been the one that was woken for it, so another one is.
- *
- * Context: process context.
+/*
+ * Takes the first packet. Returns it, NULL if there is none, -EINVAL if there is less room
+ * for it than @count, or -EIO if the device is gone.
  */
-void umad_queue_restore(struct umad_file *file, struct umad_packet *packet)
+struct umad_queued *umad_queue_take(struct umad_file *file, size_t count)
+{
+	struct umad_queued *queued;
+
+	if (umad_port_gone(file->port))
+		return ERR_PTR(-EIO);
+
+	spin_lock(&file->queue_lock);
+	queued = file->queue;
+	if (queued && count < queued->first_len) {
+		queued = ERR_PTR(-EINVAL);
+	} else if (queued) {
+		WRITE_ONCE(file->queue, queued->next);
+		if (!queued->next)
+			file->queue_end = &file->queue;
+		umad_queue_count(file, queued, -1);
+	}
+	spin_unlock(&file->queue_lock);
+
+	return queued;
+}
+
+/*
+ * Puts a packet that could not be read back to the front. The reader may have been the one
+ * that was woken for it, so another one is.
+ */
+void umad_queue_restore(struct umad_file *file, struct umad_queued *queued)
 {
 	spin_lock(&file->queue_lock);
-	packet->next = file->queue;
-	if (!packet->next)
-		file->queue_end = &packet->next;
-	WRITE_ONCE(file->queue, packet);
-	umad_queue_count(file, packet, 1);
+	queued->next = file->queue;
+	if (!queued->next)
+		file->queue_end = &queued->next;
+	WRITE_ONCE(file->queue, queued);
+	umad_queue_count(file, queued, 1);
 	spin_unlock(&file->queue_lock);
 
 	umad_queue_wake(file);
 }
 
-/**
- * umad_queue_wait - wait until there is something to take, or the device is gone
- * @file: who reads
- *
- * Context: process context.
- * Return: 0, or -ERESTARTSYS if a signal came first.
- */
+/* Sleeps until there is a packet, or the device is gone; -ERESTARTSYS for a signal */
 int umad_queue_wait(struct umad_file *file)
 {
 	return wait_event_interruptible_exclusive(file->readers,
@@ -106,13 +119,7 @@ int umad_queue_wait(struct umad_file *file)
 						  umad_port_gone(file->port));
 }
 
-/**
- * umad_queue_next_len - how much the next read() returns
- * @file: the descriptor
- *
- * Context: process context.
- * Return: length of the first packet, user header included; 0 if there is none.
- */
+/* Length of the first packet, user header included; 0 if there is none */
 u32 umad_queue_next_len(struct umad_file *file)
 {
 	u32 len;

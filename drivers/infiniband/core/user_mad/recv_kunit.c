@@ -7,7 +7,7 @@
 #include <linux/limits.h>
 #include <linux/sizes.h>
 
-#include "rmpp.h"
+#include "user_mad.h"
 
 #define UMAD_TEST_TID	0x0000000700000001ULL
 
@@ -81,8 +81,6 @@ static int umad_recv_test_init(struct kunit *test)
 	t->port.stats = alloc_percpu(struct umad_stats);
 	KUNIT_ASSERT_TRUE(test, t->port.stats);
 	t->file.port = &t->port;
-	t->file.account = umad_account_get();
-	KUNIT_ASSERT_NOT_NULL(test, t->file.account);
 	KUNIT_ASSERT_EQ(test, umad_transactions_init(&t->port), 0);
 	umad_queue_init(&t->file);
 	t->agent.file = &t->file;
@@ -118,7 +116,7 @@ static void umad_recv_test_exit(struct kunit *test)
 	umad_packet_drain(&t->file);
 	umad_transactions_exit(&t->port);
 	free_percpu(t->port.stats);
-	umad_account_put(t->file.account);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 0);
 }
 
 static void umad_recv_handler_len_test(struct kunit *test)
@@ -136,20 +134,20 @@ static void umad_recv_handler_len_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->file.dropped, !row->valid);
 }
 
-static struct umad_packet *umad_test_request(struct kunit *test)
+static struct umad_send *umad_test_request(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
-	struct umad_packet *packet = umad_packet_alloc(&t->file, true);
+	struct umad_send *send = umad_send_alloc(&t->file, GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, packet);
-	packet->hdr_len = t->agent.hdr_len;
-	packet->response = false;
-	packet->hashed = false;
-	packet->no_record = false;
-	memset(umad_packet_hdr(packet), 0, packet->hdr_len);
-	*umad_packet_mad(packet) = t->mad.mad_hdr;
-	umad_packet_mad(packet)->method = 0x01;
-	return packet;
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	send->queued.hdr_len = t->agent.hdr_len;
+	send->response = false;
+	send->hashed = false;
+	send->no_record = false;
+	memset(umad_send_hdr(send), 0, send->queued.hdr_len);
+	*umad_send_mad(send) = t->mad.mad_hdr;
+	umad_send_mad(send)->method = 0x01;
+	return send;
 }
 
 /*
@@ -161,8 +159,8 @@ static void umad_recv_response_frees_tid_test(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
 	struct ib_mad_send_buf send_buf = { .mad_agent = &t->mad_agent };
-	struct umad_packet *first = umad_test_request(test);
-	struct umad_packet *next = umad_test_request(test);
+	struct umad_send *first = umad_test_request(test);
+	struct umad_send *next = umad_test_request(test);
 
 	send_buf.context[0] = first;
 	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, first), 0);
@@ -175,13 +173,13 @@ static void umad_recv_response_frees_tid_test(struct kunit *test)
 
 	/* Completing the first one leaves the next one alone */
 	umad_transaction_end(&t->file, first);
-	umad_packet_free(&t->file, first);
+	umad_send_free(&t->file, first);
 	first = umad_test_request(test);
 	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, first), -EINVAL);
 
-	umad_packet_free(&t->file, first);
+	umad_send_free(&t->file, first);
 	umad_transaction_end(&t->file, next);
-	umad_packet_free(&t->file, next);
+	umad_send_free(&t->file, next);
 }
 
 /* A response that is dropped leaves the request to end in a record */
@@ -189,7 +187,7 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
 	struct ib_mad_send_buf send_buf = { .mad_agent = &t->mad_agent };
-	struct umad_packet *request = umad_test_request(test);
+	struct umad_send *request = umad_test_request(test);
 
 	send_buf.context[0] = request;
 	KUNIT_EXPECT_EQ(test, umad_transaction_begin(&t->file, request), 0);
@@ -200,7 +198,7 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, request->no_record);
 
 	umad_transaction_end(&t->file, request);
-	umad_packet_free(&t->file, request);
+	umad_send_free(&t->file, request);
 }
 
 /* What a segment has besides its header */
@@ -210,37 +208,37 @@ static void umad_recv_dropped_response_test(struct kunit *test)
  * A message of @len bytes. There are two buffers, the first one and the last, whose
  * segment has the number @seg_num. MADs of the port have up to @max_mad_size bytes.
  */
-static struct umad_packet *umad_test_keep_segs(struct kunit *test, int len,
-					       u32 seg_num, size_t max_mad_size)
+static struct umad_recv *umad_test_keep_segs(struct kunit *test, struct umad_file *file,
+					     int len, u32 seg_num, size_t max_mad_size)
 {
 	struct umad_recv_test *t = test->priv;
 	struct umad_rmpp_mad *last_mad = (void *)&t->last_mad;
-	struct umad_packet *packet;
+	struct umad_recv *recv;
 
 	t->recv_wc.mad_len = len;
 	last_mad->rmpp_hdr.seg_num = cpu_to_be32(seg_num);
 	t->last.mad = &t->last_mad;
 	list_add(&t->recv_wc.recv_buf.list, &t->recv_wc.rmpp_list);
 	list_add_tail(&t->last.list, &t->recv_wc.rmpp_list);
-	packet = umad_rmpp_keep(&t->file, t->agent.hdr_len, &t->recv_wc, max_mad_size);
+	recv = umad_rmpp_keep(file, t->agent.hdr_len, &t->recv_wc, max_mad_size);
 	INIT_LIST_HEAD(&t->recv_wc.rmpp_list);
-	if (IS_ERR(packet)) {
-		KUNIT_EXPECT_EQ(test, PTR_ERR(packet), -EDQUOT);
-		return NULL;
-	}
-	INIT_LIST_HEAD(&umad_packet_rmpp(packet)->segs);
-	return packet;
+	if (recv)
+		INIT_LIST_HEAD(&umad_recv_rmpp(recv)->segs);
+	return recv;
 }
 
-static struct umad_packet *umad_test_keep(struct kunit *test, int len)
+static struct umad_recv *umad_test_keep(struct kunit *test, struct umad_file *file, int len)
 {
-	return umad_test_keep_segs(test, len, len / UMAD_TEST_SEG_DATA,
-				   UMAD_MAD_SIZE);
+	return umad_test_keep_segs(test, file, len, len / UMAD_TEST_SEG_DATA, UMAD_MAD_SIZE);
+}
+
+static void umad_test_free(struct umad_file *file, struct umad_recv *recv)
+{
+	umad_queued_free(file, &recv->queued);
 }
 
 /* What a message takes besides its buffers */
-#define UMAD_TEST_MESSAGE	(sizeof(struct umad_loose) + sizeof(struct umad_rmpp) + \
-				 sizeof(struct ib_user_mad_hdr))
+#define UMAD_TEST_MESSAGE	((long)(sizeof(struct umad_recv) + UMAD_PACKET_LEN))
 
 /*
  * It is the buffers that count: those that came too early and stand behind the
@@ -249,85 +247,63 @@ static struct umad_packet *umad_test_keep(struct kunit *test, int len)
 static void umad_recv_size_test(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
-	size_t *counted = &t->file.account->counted;
-	struct umad_packet *packet;
+	struct umad_recv *recv;
 
-	packet = umad_test_keep_segs(test, 400, 2, UMAD_MAD_SIZE);
-	KUNIT_ASSERT_NOT_NULL(test, packet);
-	KUNIT_EXPECT_EQ(test, *counted, 2 * 512 + UMAD_TEST_MESSAGE);
-	umad_packet_discard(&t->file, packet);
+	recv = umad_test_keep_segs(test, &t->file, 400, 2, UMAD_MAD_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, recv);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 2 * 512 + UMAD_TEST_MESSAGE);
+	umad_test_free(&t->file, recv);
 
-	packet = umad_test_keep_segs(test, 400, 65, UMAD_MAD_SIZE);
-	KUNIT_ASSERT_NOT_NULL(test, packet);
-	KUNIT_EXPECT_EQ(test, *counted, 65 * 512 + UMAD_TEST_MESSAGE);
-	umad_packet_discard(&t->file, packet);
+	recv = umad_test_keep_segs(test, &t->file, 400, 65, UMAD_MAD_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, recv);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 65 * 512 + UMAD_TEST_MESSAGE);
+	umad_test_free(&t->file, recv);
 
-	packet = umad_test_keep_segs(test, 400, 2, 2048);
-	KUNIT_ASSERT_NOT_NULL(test, packet);
-	KUNIT_EXPECT_EQ(test, *counted, 2 * 4096 + UMAD_TEST_MESSAGE);
-	umad_packet_discard(&t->file, packet);
-	KUNIT_EXPECT_EQ(test, *counted, (size_t)0);
+	recv = umad_test_keep_segs(test, &t->file, 400, 2, 2048);
+	KUNIT_ASSERT_NOT_NULL(test, recv);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 2 * 4096 + UMAD_TEST_MESSAGE);
+	umad_test_free(&t->file, recv);
 }
+
+#define UMAD_TEST_MESSAGES	1024
 
 /*
- * A message of any length is kept while the budget is not spent, whatever else is
- * unread. It is one budget for all descriptors of a cgroup.
+ * A descriptor that is not read gets about half of the cap; then another one still gets
+ * a message. What is longer than the cap is not kept.
  */
-static void umad_recv_budget_test(struct kunit *test)
+static void umad_recv_cap_test(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
-	struct umad_account *account = t->file.account;
-	struct umad_packet *packet[64], *more;
+	struct umad_recv **recv, *more;
+	struct umad_file *other;
 	int i;
 
-	more = umad_test_keep(test, 1000);
-	KUNIT_ASSERT_NOT_NULL(test, more);
-	packet[0] = umad_test_keep(test, SZ_1G);
-	KUNIT_ASSERT_NOT_NULL(test, packet[0]);
-	KUNIT_EXPECT_GT(test, account->counted, (size_t)SZ_2G);
-	KUNIT_EXPECT_NULL(test, umad_test_keep(test, 1000));
-	umad_packet_discard(&t->file, packet[0]);
-	umad_packet_discard(&t->file, more);
-	KUNIT_EXPECT_EQ(test, account->counted, (size_t)0);
+	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	recv = kunit_kcalloc(test, UMAD_TEST_MESSAGES, sizeof(*recv), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, recv);
+	KUNIT_EXPECT_NULL(test, umad_test_keep(test, &t->file, SZ_1G));
 
-	for (i = 0; i < ARRAY_SIZE(packet); i++) {
-		packet[i] = umad_test_keep(test, SZ_1M);
-		if (!packet[i])
+	for (i = 0; i < UMAD_TEST_MESSAGES; i++) {
+		recv[i] = umad_test_keep(test, &t->file, SZ_1M);
+		if (!recv[i])
 			break;
 	}
-	KUNIT_EXPECT_GE(test, i, 8);
-	KUNIT_EXPECT_LE(test, i, 16);
+	KUNIT_EXPECT_GT(test, i, 1);
+	KUNIT_EXPECT_LT(test, i, UMAD_TEST_MESSAGES);
+	more = umad_test_keep(test, other, SZ_1M);
+	KUNIT_EXPECT_NOT_NULL(test, more);
+	if (more)
+		umad_test_free(other, more);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&other->held), 0);
+
 	/* What is freed makes room */
-	if (i) {
-		umad_packet_discard(&t->file, packet[--i]);
-		more = umad_test_keep(test, SZ_1M);
-		KUNIT_EXPECT_NOT_NULL(test, more);
-		if (more)
-			packet[i++] = more;
-	}
+	umad_test_free(&t->file, recv[--i]);
+	recv[i] = umad_test_keep(test, &t->file, SZ_1M);
+	KUNIT_EXPECT_NOT_NULL(test, recv[i]);
+	i += !!recv[i];
 	while (i--)
-		umad_packet_discard(&t->file, packet[i]);
-	KUNIT_EXPECT_EQ(test, account->counted, (size_t)0);
-}
-
-/* What is sent has to fit into what is left of the budget */
-static void umad_account_test(struct kunit *test)
-{
-	struct umad_recv_test *t = test->priv;
-	struct umad_account *account = t->file.account;
-	struct umad_account *same = umad_account_get();
-
-	KUNIT_EXPECT_PTR_EQ(test, same, account);
-	umad_account_put(same);
-
-	KUNIT_EXPECT_FALSE(test, umad_account_take(account, SZ_32M + 1, true));
-	KUNIT_EXPECT_TRUE(test, umad_account_take(account, SZ_32M - 1, true));
-	KUNIT_EXPECT_FALSE(test, umad_account_take(account, 2, true));
-	KUNIT_EXPECT_TRUE(test, umad_account_take(account, 2, false));
-	KUNIT_EXPECT_FALSE(test, umad_account_take(account, 1, true));
-	KUNIT_EXPECT_FALSE(test, umad_account_take(account, 1, false));
-	umad_account_give(account, SZ_32M + 1);
-	KUNIT_EXPECT_EQ(test, account->counted, (size_t)0);
+		umad_test_free(&t->file, recv[i]);
 }
 
 static struct kunit_case umad_recv_cases[] = {
@@ -336,8 +312,7 @@ static struct kunit_case umad_recv_cases[] = {
 	KUNIT_CASE(umad_recv_response_frees_tid_test),
 	KUNIT_CASE(umad_recv_dropped_response_test),
 	KUNIT_CASE(umad_recv_size_test),
-	KUNIT_CASE(umad_recv_budget_test),
-	KUNIT_CASE(umad_account_test),
+	KUNIT_CASE(umad_recv_cap_test),
 	{}
 };
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Received RMPP messages of several segments. The MAD layer hands a message over in
- * the buffers that its MADs came in, and there it stays until it is read. Its sender
- * has the acknowledgment already, so it is not lost while the budget of the account
- * lasts. No other file knows segments.
+ * Received RMPP messages of several segments. The MAD layer hands a message over in the
+ * buffers that its MADs came in, and there it stays until it is read. Its sender has the
+ * acknowledgment already, so it is not lost while the cap has room. No other file knows
+ * segments.
  */
 #include <linux/log2.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/uaccess.h>
 #include <linux/uio.h>
 
-#include "rmpp.h"
+#include "user_mad.h"
 
 /* What struct ib_mad_private, which is not ours to know, adds to a MAD and its GRH */
 #define UMAD_SEGMENT_OVERHEAD	SZ_256
@@ -33,167 +32,102 @@ static u32 umad_segments_count(const struct list_head *segs)
 	return be32_to_cpu(mad->rmpp_hdr.seg_num);
 }
 
-/**
- * umad_rmpp_keep - leave a message in the segments it came in
- * @file: who receives, and pays
- * @hdr_len: length of the user header
- * @recv_wc: the message; its segments are the packet's on success
- * @max_mad_size: longest MAD of the port; each buffer has room for one
- *
- * Context: a receive handler; the time does not depend on the length.
- * Return: a packet with all but the user header filled in, or
- *  * -EDQUOT: the budget is spent
- *  * -ENOMEM: there is no memory
+/*
+ * Leaves a message in its segments, which are the packet's on success; all but the user
+ * header is filled in. Each buffer has room for a MAD of @max_mad_size. The time does not
+ * depend on the length. Returns NULL if the cap has no room, or the host no memory.
  */
-struct umad_packet *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
-				   struct ib_mad_recv_wc *recv_wc,
-				   size_t max_mad_size)
+struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
+				 struct ib_mad_recv_wc *recv_wc, size_t max_mad_size)
 {
-	const size_t len = sizeof(struct ib_user_mad_hdr) + sizeof(struct umad_rmpp);
 	u8 class = recv_wc->recv_buf.mad->mad_hdr.mgmt_class;
-	struct umad_packet *packet;
 	struct umad_rmpp *rmpp;
-	size_t counted;
+	struct umad_recv *recv;
+	size_t held;
 
-	counted = umad_segments_count(&recv_wc->rmpp_list) *
-		  roundup_pow_of_two(max_mad_size + UMAD_SEGMENT_OVERHEAD) +
-		  sizeof(struct umad_loose) + len;
-	if (!umad_account_take(file->account, counted, false))
-		return ERR_PTR(-EDQUOT);
+	held = umad_segments_count(&recv_wc->rmpp_list) *
+	       roundup_pow_of_two(max_mad_size + UMAD_SEGMENT_OVERHEAD) +
+	       sizeof(*recv) + UMAD_PACKET_LEN;
+	recv = umad_recv_alloc_held(file, hdr_len, sizeof(*rmpp), held);
+	if (!recv)
+		return NULL;
+	recv->queued.is_message = true;
+	recv->queued.length = hdr_len + recv_wc->mad_len;
+	recv->queued.first_len = hdr_len + min_t(size_t, recv_wc->mad_len,
+						 recv_wc->mad_seg_size);
 
-	packet = umad_packet_alloc_loose(file, len, UMAD_GFP_COUNTED);
-	if (!packet) {
-		umad_account_give(file->account, counted);
-		return ERR_PTR(-ENOMEM);
-	}
-	umad_packet_loose(packet)->counted = counted;
-	packet->length = hdr_len + recv_wc->mad_len;
-	packet->first_len = hdr_len + min_t(size_t, recv_wc->mad_len,
-					    recv_wc->mad_seg_size);
-	packet->hdr_len = hdr_len;
-	packet->sent = false;
-	packet->rmpp = true;
-
-	rmpp = umad_packet_rmpp(packet);
+	rmpp = umad_recv_rmpp(recv);
 	INIT_LIST_HEAD(&rmpp->segs);
 	list_splice_init(&recv_wc->rmpp_list, &rmpp->segs);
+	rmpp->held = held;
 	rmpp->seg_size = recv_wc->mad_seg_size;
 	rmpp->skip = ib_get_mad_data_offset(class);
-	return packet;
+	return recv;
 }
 
-/**
- * umad_rmpp_give_back - undo umad_rmpp_keep()
- * @file: who received it
- * @packet: the message; not to be touched any more
- * @recv_wc: gets its segments back
- *
- * Context: a receive handler.
- */
-void umad_rmpp_give_back(struct umad_file *file, struct umad_packet *packet,
+/* Undoes umad_rmpp_keep(): @recv_wc gets its segments back */
+void umad_rmpp_give_back(struct umad_file *file, struct umad_recv *recv,
 			 struct ib_mad_recv_wc *recv_wc)
 {
-	list_splice_init(&umad_packet_rmpp(packet)->segs, &recv_wc->rmpp_list);
-	umad_packet_free(file, packet);
+	list_splice_init(&umad_recv_rmpp(recv)->segs, &recv_wc->rmpp_list);
+	umad_recv_free(file, recv);
 }
 
-/* Lets others run: there may be millions of segments */
-static bool umad_reader_killed(void)
+/*
+ * Copies a message, or the first @len bytes of it, user header included. The first
+ * segment is taken whole, with its headers; of the others only the data. There may be
+ * millions, so other tasks run in between. Returns 0, -ENOSPC if @len is less than all,
+ * -EFAULT, or -EINTR if the reader is being killed.
+ */
+int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len)
 {
-	cond_resched();
-	return fatal_signal_pending(current);
-}
-
-/* The first segment is taken whole, with its headers; of the others only the data */
-static int umad_segments_to_iter(struct iov_iter *to, const struct umad_rmpp *rmpp,
-				 size_t len)
-{
+	const struct umad_rmpp *rmpp = umad_recv_rmpp(recv);
+	size_t hdr_len = recv->queued.hdr_len;
+	size_t left = len - hdr_len, skip = 0, part;
 	const struct ib_mad_recv_buf *seg;
-	size_t skip = 0, part;
 
+	if (copy_to_iter(recv->data, hdr_len, to) != hdr_len)
+		return -EFAULT;
 	list_for_each_entry(seg, &rmpp->segs, list) {
-		part = min_t(size_t, len, rmpp->seg_size - skip);
+		part = min_t(size_t, left, rmpp->seg_size - skip);
 		if (copy_to_iter((const char *)seg->mad + skip, part, to) != part)
 			return -EFAULT;
-		if (umad_reader_killed())
+		cond_resched();
+		if (fatal_signal_pending(current))
 			return -EINTR;
-		len -= part;
-		if (!len)
+		left -= part;
+		if (!left)
 			break;
 		skip = rmpp->skip;
 	}
-	return 0;
+	return len < recv->queued.length ? -ENOSPC : 0;
 }
 
-/* Segments are short: user memory is opened for many at a time */
-static int umad_segments_to_user(char __user *to, const struct umad_rmpp *rmpp,
-				 size_t len)
+/* The MAD header of what read() hands out */
+const struct ib_mad_hdr *umad_queued_mad(struct umad_queued *queued)
 {
-	const struct ib_mad_recv_buf *seg;
-	size_t skip = 0, part;
-	int n;
+	struct umad_recv *recv = umad_queued_recv(queued);
 
-	seg = list_first_entry(&rmpp->segs, struct ib_mad_recv_buf, list);
-	while (len) {
-		if (!user_write_access_begin(to, len))
-			return -EFAULT;
-		for (n = 0; len && n < UMAD_YIELD_SEGS; n++) {
-			part = min_t(size_t, len, rmpp->seg_size - skip);
-			unsafe_copy_to_user(to, (const char *)seg->mad + skip,
-					    part, fault);
-			to += part;
-			len -= part;
-			skip = rmpp->skip;
-			seg = list_next_entry(seg, list);
-		}
-		user_write_access_end();
-		if (umad_reader_killed())
-			return -EINTR;
-	}
-	return 0;
-
-fault:
-	user_write_access_end();
-	return -EFAULT;
+	if (queued->is_send)
+		return umad_send_mad(umad_queued_send(queued));
+	if (queued->is_message)
+		return &list_first_entry(&umad_recv_rmpp(recv)->segs,
+					 struct ib_mad_recv_buf, list)->mad->mad_hdr;
+	return (void *)(recv->data + queued->hdr_len);
 }
 
-/**
- * umad_rmpp_read - copy a message, or the beginning of it, to user memory
- * @packet: the message, owned by the caller
- * @buf: where to
- * @len: how much, from the user header on; all of the message if it is as long
- *
- * Context: process context; nothing is held while user memory is written.
- * Return: 0, -ENOSPC if @len is less than all, -EFAULT, or -EINTR if the reader
- * is being killed.
- */
-int umad_rmpp_read(struct umad_packet *packet, struct umad_buf buf, size_t len)
-{
-	const struct umad_rmpp *rmpp = umad_packet_rmpp(packet);
-	size_t hdr_len = packet->hdr_len;
-	int ret = -EFAULT;
-
-	if (!buf.iter && !copy_to_user(buf.user, packet->data, hdr_len))
-		ret = umad_segments_to_user(buf.user + hdr_len, rmpp, len - hdr_len);
-	else if (buf.iter && copy_to_iter(packet->data, hdr_len, buf.iter) == hdr_len)
-		ret = umad_segments_to_iter(buf.iter, rmpp, len - hdr_len);
-	if (!ret && len < packet->length)
-		ret = -ENOSPC;
-	return ret;
-}
-
-/**
- * umad_rmpp_free - free a message
- * @file: who paid for it
- * @packet: the message, owned by the caller
- *
- * Context: process context.
- */
-void umad_rmpp_free(struct umad_file *file, struct umad_packet *packet)
+/* Frees a packet of any kind, which is neither queued nor outstanding */
+void umad_queued_free(struct umad_file *file, struct umad_queued *queued)
 {
 	struct ib_mad_recv_wc recv_wc;
 
-	INIT_LIST_HEAD(&recv_wc.rmpp_list);
-	umad_rmpp_give_back(file, packet, &recv_wc);
-	ib_free_recv_mad(&recv_wc);
+	if (queued->is_send) {
+		umad_send_free(file, umad_queued_send(queued));
+	} else if (queued->is_message) {
+		INIT_LIST_HEAD(&recv_wc.rmpp_list);
+		umad_rmpp_give_back(file, umad_queued_recv(queued), &recv_wc);
+		ib_free_recv_mad(&recv_wc);
+	} else {
+		umad_recv_free(file, umad_queued_recv(queued));
+	}
 }

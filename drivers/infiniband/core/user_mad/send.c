@@ -2,8 +2,8 @@
 /*
  * Sending: from write() to the completion by the MAD layer.
  *
- * User memory is read before an agent is taken, as who removes the device waits for
- * whoever has one. What follows waits for nothing but an address on RoCE, and for a
+ * User memory is read before an agent is taken, as the removal of the device waits for
+ * writers that have one. What follows waits for nothing but an address on RoCE, and for a
  * bounded amount of memory.
  */
 #include <linux/fs.h>
@@ -13,14 +13,14 @@
 #include <linux/uio.h>
 #include <rdma/ib_verbs.h>
 
-#include "packet.h"
 #include "trace.h"
+#include "user_mad.h"
 
 /*
  * A limit for programs that have lost control and are in no cgroup with a limit:
  * so many sends take about 80 MB. A subnet manager that asks a whole fabric at
  * once has far fewer outstanding. An RMPP message counts once, however long it is:
- * only a cgroup limits the memory that those take.
+ * the cap limits the memory that those take.
  */
 static unsigned int umad_max_sends = 65536;
 module_param_named(max_sends, umad_max_sends, uint, 0644);
@@ -33,16 +33,11 @@ MODULE_PARM_DESC(max_sends,
  */
 #define UMAD_MAX_MESSAGE	SZ_256M
 
-/**
- * umad_plan_send - decide how a MAD is handed to the MAD layer
- * @mad: beginning of the MAD, at least IB_MGMT_RMPP_HDR bytes
- * @len: length of the whole MAD
- * @kernel_rmpp: the agent leaves RMPP to the kernel
- * @mad_size: how long a single MAD may be here
- * @plan: result
- *
- * Return: 0, or -EINVAL if the MAD lacks part of its class header, or is too
- * long for one MAD and the kernel is not asked to cut it, or too long for that.
+/*
+ * Decides how a MAD of @len bytes is handed to the MAD layer, from its first
+ * IB_MGMT_RMPP_HDR bytes. @kernel_rmpp: the agent leaves RMPP to the kernel. Returns
+ * -EINVAL if the MAD lacks part of its class header, or is too long for one MAD and the
+ * kernel is not asked to cut it, or too long for that.
  */
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan)
@@ -69,12 +64,26 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	return 0;
 }
 
+/*
+ * What the segments of a message take of the cap while they are in the hands of the MAD
+ * layer, or 0: they are up to a third longer than it is.
+ */
+static size_t umad_message_held(size_t len)
+{
+	return len > UMAD_MAD_SIZE ? len + len / 3 : 0;
+}
+
+static size_t umad_msg_held(const struct ib_mad_send_buf *msg)
+{
+	return umad_message_held(msg->hdr_len + msg->data_len);
+}
+
 static struct ib_mad_send_buf *umad_create_send_mad(struct umad_agent *agent,
 						    const struct umad_message *m,
 						    const struct umad_plan *plan,
 						    gfp_t gfp)
 {
-	struct mem_cgroup *old = set_active_memcg(agent->file->account->memcg);
+	struct mem_cgroup *old = set_active_memcg(agent->file->memcg);
 	const struct ib_user_mad_hdr *hdr = umad_message_hdr(m);
 	struct ib_mad_send_buf *msg;
 
@@ -93,57 +102,44 @@ static struct ib_mad_send_buf *umad_create_send_mad(struct umad_agent *agent,
 
 static void umad_free_send(struct umad_file *file, struct ib_mad_send_buf *msg)
 {
-	struct umad_packet *packet = msg->context[0];
+	size_t held = umad_msg_held(msg);
 
 	ib_free_send_mad(msg);
-	umad_packet_free(file, packet);
+	if (held)
+		umad_cap_uncharge(file, held);
 }
 
-/*
- * The MAD layer's buffers and a packet: charged, or else counted. A packet that is
- * counted gives back what the message has taken. For a long message its cgroup has
- * room, but the host may have to reclaim page cache.
- */
+/* The MAD layer's buffers and what is left of them as a record */
 static struct ib_mad_send_buf *umad_create_send(struct umad_agent *agent,
-						struct umad_message *m,
+						const struct umad_message *m,
 						const struct umad_plan *plan)
 {
+	gfp_t gfp = m->nowait ? GFP_NOWAIT | __GFP_NOWARN : UMAD_GFP_WRITER;
+	size_t held = umad_message_held(m->len);
 	struct umad_file *file = agent->file;
 	struct ib_mad_send_buf *msg;
-	struct umad_packet *packet;
-	gfp_t gfp;
+	struct umad_send *send;
 
-	do {
-		if (m->counted) {
-			gfp = m->rest ? UMAD_GFP_WRITER : UMAD_GFP_COUNTED;
-			packet = umad_packet_alloc_loose(file, UMAD_TIMEOUT_LEN, gfp);
-		} else {
-			gfp = m->rest ? UMAD_GFP_WRITER | __GFP_ACCOUNT :
-					UMAD_GFP_CHARGED;
-			packet = umad_packet_alloc(file, true);
-		}
-		if (!packet) {
-			msg = ERR_PTR(-ENOMEM);
-			continue;
-		}
-		packet->sent = true;
+	if (held && !umad_cap_charge(file, held))
+		return ERR_PTR(-ENOMEM);
 
-		msg = umad_create_send_mad(agent, m, plan, gfp);
-		if (IS_ERR(msg))
-			umad_packet_free(file, packet);
-	} while (msg == ERR_PTR(-ENOMEM) && !m->counted &&
-		 umad_message_count(m, file->account));
-
-	if (msg == ERR_PTR(-ENOMEM))
-		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
-	if (IS_ERR(msg))
-		return msg;
-
-	if (m->counted) {
-		umad_packet_loose(packet)->counted = m->counted;
-		m->counted = 0;
+	send = umad_send_alloc(file, gfp | __GFP_ACCOUNT);
+	if (!send) {
+		msg = ERR_PTR(-ENOMEM);
+		goto err_held;
 	}
-	msg->context[0] = packet;
+
+	msg = umad_create_send_mad(agent, m, plan, held ? gfp : gfp | __GFP_ACCOUNT);
+	if (IS_ERR(msg)) {
+		umad_send_free(file, send);
+		goto err_held;
+	}
+	msg->context[0] = send;
+	return msg;
+
+err_held:
+	if (held)
+		umad_cap_uncharge(file, held);
 	return msg;
 }
 
@@ -151,27 +147,26 @@ static struct ib_mad_send_buf *umad_create_send(struct umad_agent *agent,
 static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 		     const struct umad_plan *plan, struct ib_mad_send_buf *msg)
 {
-	struct umad_packet *packet = msg->context[0];
+	struct umad_send *send = msg->context[0];
 	struct umad_file *file = agent->file;
 	struct ib_mad_hdr *mad;
 	int ret = 0;
 
-	packet->hdr_len = m->hdr_len;
+	send->queued.hdr_len = m->hdr_len;
 	/* A little too much in the old layout, where this has room and is cheaper */
-	memcpy(packet->data, m->head, UMAD_TIMEOUT_LEN);
-	mad = umad_packet_mad(packet);
-	packet->response = ib_response_mad(mad);
-	packet->hashed = false;
-	packet->rmpp = false;
-	packet->no_record = !msg->timeout_ms;
-	/* The MAD layer finds whom a response is for by the agent's half of the ID */
-	if (!packet->response)
+	memcpy(send->data, m->head, UMAD_TIMEOUT_LEN);
+	mad = umad_send_mad(send);
+	send->response = ib_response_mad(mad);
+	send->hashed = false;
+	send->no_record = !msg->timeout_ms;
+	/* The MAD layer finds the agent that a response is for by its half of the ID */
+	if (!send->response)
 		mad->tid = cpu_to_be64((u64)agent->mad_agent->hi_tid << 32 |
 				       lower_32_bits(be64_to_cpu(mad->tid)));
 	((struct ib_mad_hdr *)msg->mad)->tid = mad->tid;
 
 	if (!plan->user_rmpp)
-		ret = umad_transaction_begin(file, packet);
+		ret = umad_transaction_begin(file, send);
 	if (ret) {
 		umad_count(file->port, ret == -ENOMEM ? UMAD_STAT_REFUSED_MEMORY :
 							UMAD_STAT_REFUSED_DUPLICATE);
@@ -182,8 +177,8 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	ret = ib_post_send_mad(msg, NULL);
 	if (ret) {
 		atomic_dec(&agent->outstanding);
-		if (packet->hashed)
-			umad_transaction_end(file, packet);
+		if (send->hashed)
+			umad_transaction_end(file, send);
 		/* The device may not like its address any more */
 		umad_ah_drop(agent);
 	}
@@ -195,9 +190,10 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 {
 	struct umad_file *file = agent->file;
 	struct ib_mad_send_buf *msg;
+	struct umad_send *send;
 	int ret;
 
-	/* Until its record is read, as no other limit applies to that */
+	/* A timeout record counts until it is read, as no other limit applies to that */
 	if (atomic_inc_return(&file->sends) + READ_ONCE(file->timeouts) >
 	    READ_ONCE(umad_max_sends)) {
 		umad_count(file->port, UMAD_STAT_REFUSED_LIMIT);
@@ -206,12 +202,20 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	}
 
 	msg = umad_create_send(agent, m, plan);
+	if (msg == ERR_PTR(-ENOMEM) && m->nowait) {
+		ret = -EAGAIN;
+		goto err_count;
+	}
+	if (msg == ERR_PTR(-ENOMEM))
+		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 	if (IS_ERR(msg)) {
 		ret = PTR_ERR(msg);
 		goto err_count;
 	}
 
 	ret = umad_message_fill(m, plan, msg, file->port);
+	/* All of it is in @msg, or it is not sent */
+	umad_message_exit(m, file);
 	if (ret)
 		goto err_msg;
 
@@ -229,7 +233,9 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 err_ah:
 	umad_ah_put(msg);
 err_msg:
+	send = msg->context[0];
 	umad_free_send(file, msg);
+	umad_send_free(file, send);
 err_count:
 	atomic_dec(&file->sends);
 	return ret;
@@ -249,8 +255,8 @@ static int umad_plan_message(const struct umad_agent *agent,
 }
 
 /*
- * What is longer than a MAD is copied when it is known that it can be sent, and with
- * no agent held: then there is another attempt.
+ * A message that is longer than a MAD is copied when it is known that it can be sent, and
+ * with no agent held: then there is another attempt.
  */
 static int umad_send_message(struct umad_file *file, struct umad_message *m)
 {
@@ -282,7 +288,7 @@ static int umad_send_message(struct umad_file *file, struct umad_message *m)
  * That is said before anything is read: io_uring tries a hundred times before it has
  * a worker wait.
  */
-static ssize_t umad_write_message(struct umad_file *file, struct umad_buf from,
+static ssize_t umad_write_message(struct umad_file *file, struct iov_iter *from,
 				  size_t count, bool nowait)
 {
 	const struct ib_user_mad_hdr *hdr;
@@ -296,7 +302,7 @@ static ssize_t umad_write_message(struct umad_file *file, struct umad_buf from,
 	if (nowait && (file->port->is_roce || count - hdr_len > UMAD_MAD_SIZE))
 		return umad_port_gone(file->port) ? -EIO : -EAGAIN;
 
-	ret = umad_message_init(&m, from, count - hdr_len, hdr_len);
+	ret = umad_message_init(&m, from, count - hdr_len, hdr_len, nowait);
 	if (ret)
 		return ret;
 
@@ -307,142 +313,110 @@ static ssize_t umad_write_message(struct umad_file *file, struct umad_buf from,
 	trace_ib_umad_write(file->port, hdr, hdr_len, &umad_message_mad(&m)->mad_hdr);
 
 	ret = umad_send_message(file, &m);
-	umad_message_exit(&m, file->account);
+	umad_message_exit(&m, file);
 	return ret ?: count;
 }
 
 /**
- * umad_write - send a MAD, or an RMPP message that the kernel cuts into MADs
- * @filp: descriptor of umadN
- * @buf: user header and MAD
- * @count: length of both
- * @pos: unused
+ * umad_write_iter - send MADs or RMPP messages, one from each element
+ * @iocb: of a descriptor of umadN
+ * @from: memory of the writer; all of a registered buffer of io_uring is one element
+ *
+ * The first element that is refused ends it.
  *
  * Context: process context; nothing is held while user memory is read.
- * Return: @count, or
+ * Return: length of all elements that were sent, or if there is none
  *  * -EINTR: the writer is being killed
  *  * -EINVAL: too short or too long, an id out of range, a transaction that is
- *    outstanding already, or an address or class the port cannot do
+ *    outstanding already, or an address or class the port cannot do; and for
+ *    io_submit(), as ever
  *  * -EFAULT: bad pointer; nothing was sent
  *  * -EIO: no such agent, or the device is gone
- *  * -ENOMEM: no memory, or no room for it in the opener's cgroup and account
+ *  * -ENOMEM: no memory, or no room for it in the opener's cgroup or in the cap
  *  * -ENOBUFS: as many sends are outstanding or timed out as may be
+ *  * -EAGAIN: with IOCB_NOWAIT, for what may have to wait
  *  * what rdma_create_user_ah() and ib_post_send_mad() return
- */
-ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
-		   loff_t *pos)
-{
-	return umad_write_message(filp->private_data,
-				  (struct umad_buf) { .user = (char __user *)buf },
-				  count, false);
-}
-
-/**
- * umad_write_iter - send several MADs or RMPP messages, one from each element
- * @iocb: of a descriptor of umadN
- * @from: user memory, as of writev() and io_uring; or a registered buffer of
- *	io_uring, which has one
- *
- * The first element that is refused ends it. With IOCB_NOWAIT, -EAGAIN is for what
- * may have to wait: for an address on RoCE, or for the copy of a message that is
- * longer than a MAD.
- *
- * This is apart from umad_write() for the same reason as umad_read_iter() is from
- * umad_read().
- *
- * Context: process context; nothing is held while user memory is read.
- * Return: length of all elements that were sent. If there is none, what
- * umad_write() returns, -EAGAIN, or -EINVAL for io_submit(), as ever.
  */
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
-	struct umad_file *file = iocb->ki_filp->private_data;
-	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
-	const struct iovec *iov, *end;
-	ssize_t ret = -EINVAL;
+	size_t len, behind;
 	ssize_t done = 0;
+	ssize_t ret;
 
 	if (iocb->ki_flags & IOCB_AIO_RW)
 		return -EINVAL;
-	if (!user_backed_iter(from))
-		return umad_write_message(file, (struct umad_buf) { .iter = from },
-					  iov_iter_count(from), nowait);
-
-	/* As in umad_read_iter() */
-	end = iter_iov(from) + from->nr_segs;
-	for (iov = iter_iov(from); iov < end; iov++) {
-		if (!iov->iov_len && done)
-			continue;
-		ret = umad_write_message(file,
-					 (struct umad_buf) { .user = iov->iov_base },
-					 iov->iov_len, nowait);
+	do {
+		len = umad_iter_len(from);
+		behind = iov_iter_count(from) - len;
+		ret = umad_write_message(iocb->ki_filp->private_data, from, len,
+					 iocb->ki_flags & IOCB_NOWAIT);
 		if (ret < 0)
 			break;
 		done += ret;
-	}
+		/* By 0 bytes, too: that skips elements without any */
+		iov_iter_advance(from, iov_iter_count(from) - behind);
+	} while (behind);
 	return done ?: ret;
 }
 
 /*
- * Whoever waits for a response has to learn that there will be none: that none
+ * A client that waits for a response has to learn that there will be none: that none
  * came, that there was no room for it, or that the request failed after write()
  * had returned. An RMPP message can time out although no response is expected.
- * What ends because its agent is being unregistered has not failed, and nobody waits:
- * the agent has no users any more.
+ * A send that ends because its agent is being unregistered has not failed, and no client
+ * waits for it: the agent has no users any more.
  */
 static bool umad_send_lost(const struct umad_agent *agent,
-			   struct umad_packet *packet, enum ib_wc_status status)
+			   struct umad_send *send, enum ib_wc_status status)
 {
 	const struct umad_port *port = agent->file->port;
 
 	if (status == IB_WC_RESP_TIMEOUT_ERR) {
 		umad_count(port, UMAD_STAT_TIMEOUTS);
-		trace_ib_umad_timeout(agent, umad_packet_mad(packet), UMAD_STAT_TIMEOUTS);
+		trace_ib_umad_timeout(agent, umad_send_mad(send), UMAD_STAT_TIMEOUTS);
 		return true;
 	}
 	if (!refcount_read(&agent->users))
 		return false;
 	if (status != IB_WC_SUCCESS)
 		umad_count(port, UMAD_STAT_SEND_ERRORS);
-	return !packet->no_record;
+	return !send->no_record;
 }
 
 /* A send turns into its own record */
-static void umad_send_record(struct umad_file *file, struct umad_packet *packet)
+static void umad_send_record(struct umad_file *file, struct umad_send *send)
 {
-	packet->length = packet->hdr_len + IB_MGMT_MAD_HDR;
-	packet->first_len = packet->length;
-	umad_packet_hdr(packet)->status = ETIMEDOUT;
-	umad_queue_add(file, packet);
+	send->queued = (struct umad_queued) {
+		.length		= send->queued.hdr_len + IB_MGMT_MAD_HDR,
+		.first_len	= send->queued.hdr_len + IB_MGMT_MAD_HDR,
+		.hdr_len	= send->queued.hdr_len,
+		.is_send	= true,
+	};
+	umad_send_hdr(send)->status = ETIMEDOUT;
+	umad_queue_add(file, &send->queued);
 }
 
-/**
- * umad_send_handler - the MAD layer has completed a send
- * @mad_agent: the agent it was sent with
- * @send_wc: the completion; its buffer is freed here
- *
- * Context: a worker of the MAD layer, or ib_unregister_mad_agent().
+/*
+ * The MAD layer has completed a send. It is called by a worker of the MAD layer, or by
+ * ib_unregister_mad_agent().
  */
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc)
 {
-	struct umad_packet *packet = send_wc->send_buf->context[0];
+	struct umad_send *send = send_wc->send_buf->context[0];
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_file *file = agent->file;
 
 	/* Most have ended with their response */
-	if (packet->hashed)
-		umad_transaction_end(file, packet);
+	if (send->hashed)
+		umad_transaction_end(file, send);
 	atomic_dec(&agent->outstanding);
 	atomic_dec(&file->sends);
 	umad_ah_put(send_wc->send_buf);
-	ib_free_send_mad(send_wc->send_buf);
+	umad_free_send(file, send_wc->send_buf);
 
-	if (packet->loose)
-		umad_packet_recount(file, packet);
-
-	if (umad_send_lost(agent, packet, send_wc->status))
-		umad_send_record(file, packet);
+	if (umad_send_lost(agent, send, send_wc->status))
+		umad_send_record(file, send);
 	else
-		umad_packet_free(file, packet);
+		umad_send_free(file, send);
 }

@@ -3,8 +3,8 @@
  * Transactions: which sends of a port are outstanding, so that duplicates of them
  * are refused, and what ends them.
  *
- * The table is one for a port, as nobody could be charged for it. It takes some 16
- * bytes for each send, which is charged or counted itself.
+ * A port has one table for all its descriptors, and no cgroup is charged for it. It takes
+ * some 16 bytes for each send, which is charged itself.
  */
 #include <linux/jhash.h>
 #include <linux/once.h>
@@ -13,51 +13,38 @@
 
 #include "user_mad.h"
 
-/**
- * umad_transaction_hash - hash of what makes a send a duplicate of another
- * @packet: the send
- * @seed: a random number, the same for all sends of a table
- *
- * Return: the hash; the same for any two sends that are duplicates.
- */
-u32 umad_transaction_hash(struct umad_packet *packet, u32 seed)
+/* The same for any two sends that are duplicates. All that tells sends apart is in it */
+u32 umad_transaction_hash(struct umad_send *send, u32 seed)
 {
-	const struct ib_user_mad_hdr *hdr = umad_packet_hdr(packet);
-	const struct ib_mad_hdr *mad = umad_packet_mad(packet);
+	const struct ib_user_mad_hdr *hdr = umad_send_hdr(send);
+	const struct ib_mad_hdr *mad = umad_send_mad(send);
 	u64 tid = (__force u64)mad->tid;
 	u32 class = mad->mgmt_class;
 
-	if (packet->response)
+	if (send->response)
 		class |= hdr->grh_present ?
 			 jhash(hdr->gid, sizeof(hdr->gid), seed) << 8 :
 			 (__force u16)hdr->lid << 8;
 
-	/* The status tells descriptors apart, as in umad_transaction_duplicate() */
 	return jhash_3words(lower_32_bits(tid), upper_32_bits(tid), class,
-			    seed + hdr->status);
+			    seed + send->num);
 }
 
-/**
- * umad_transaction_duplicate - whether a send is a duplicate of another
- * @a: a send
- * @b: another one
- *
- * Only those of one descriptor are, which the status in their headers tells. Requests
- * are duplicates if transaction ID and management class are the same, wherever they go.
- * That is stricter than the specification, and what clients were written against.
- * Responses are duplicates if they also have the same destination.
- *
- * Return: true if only one of the two can be outstanding.
+/*
+ * Whether only one of two sends can be outstanding. Only those of one descriptor are
+ * duplicates. Requests are if transaction ID and management class are the same, wherever
+ * they go: that is stricter than the specification, and what clients were written
+ * against. Responses are if they also have the same destination.
  */
-bool umad_transaction_duplicate(struct umad_packet *a, struct umad_packet *b)
+bool umad_transaction_duplicate(struct umad_send *a, struct umad_send *b)
 {
-	const struct ib_user_mad_hdr *ahdr = umad_packet_hdr(a);
-	const struct ib_user_mad_hdr *bhdr = umad_packet_hdr(b);
-	const struct ib_mad_hdr *amad = umad_packet_mad(a);
-	const struct ib_mad_hdr *bmad = umad_packet_mad(b);
+	const struct ib_user_mad_hdr *ahdr = umad_send_hdr(a);
+	const struct ib_user_mad_hdr *bhdr = umad_send_hdr(b);
+	const struct ib_mad_hdr *amad = umad_send_mad(a);
+	const struct ib_mad_hdr *bmad = umad_send_mad(b);
 
 	if (amad->tid != bmad->tid || amad->mgmt_class != bmad->mgmt_class ||
-	    ahdr->status != bhdr->status)
+	    a->num != b->num)
 		return false;
 	if (!a->response || !b->response)
 		return a->response == b->response;
@@ -68,7 +55,7 @@ bool umad_transaction_duplicate(struct umad_packet *a, struct umad_packet *b)
 	return ahdr->lid == bhdr->lid;
 }
 
-/* So that nobody can choose transaction IDs that fall into one bucket */
+/* So that no sender can choose transaction IDs that fall into one bucket */
 static u32 umad_transaction_seed __read_mostly;
 
 /*
@@ -79,25 +66,25 @@ static u32 umad_transaction_seed __read_mostly;
  */
 static u32 umad_transaction_hashfn(const void *key, u32 len, u32 seed)
 {
-	return ((const struct umad_packet *)key)->hash;
+	return ((const struct umad_send *)key)->hash;
 }
 
 static int umad_transaction_cmpfn(struct rhashtable_compare_arg *arg,
 				  const void *obj)
 {
-	return !umad_transaction_duplicate((struct umad_packet *)arg->key,
-					   (struct umad_packet *)obj);
+	return !umad_transaction_duplicate((struct umad_send *)arg->key,
+					   (struct umad_send *)obj);
 }
 
 /* Enough for most hosts */
 #define UMAD_BUCKETS	64
 
 /*
- * Nobody walks the table without the lock of a bucket, so that a send can be
- * freed as soon as it has been removed.
+ * The table is only walked with the lock of a bucket, so that a send can be freed as
+ * soon as it has been removed.
  */
 static const struct rhashtable_params umad_transaction_params = {
-	.head_offset		= offsetof(struct umad_packet, node),
+	.head_offset		= offsetof(struct umad_send, node),
 	.hashfn			= umad_transaction_hashfn,
 	.obj_hashfn		= umad_transaction_hashfn,
 	.obj_cmpfn		= umad_transaction_cmpfn,
@@ -106,91 +93,64 @@ static const struct rhashtable_params umad_transaction_params = {
 	.automatic_shrinking	= true,
 };
 
-/**
- * umad_transactions_init - prepare a port for sends
- * @port: the port
- *
- * Return: 0 or -ENOMEM.
- */
 int umad_transactions_init(struct umad_port *port)
 {
 	get_random_once(&umad_transaction_seed, sizeof(umad_transaction_seed));
 	return rhashtable_init(&port->outstanding, &umad_transaction_params);
 }
 
-/**
- * umad_transactions_exit - undo umad_transactions_init()
- * @port: a port without agents, so that no send is outstanding
- */
 void umad_transactions_exit(struct umad_port *port)
 {
 	WARN_ON(atomic_read(&port->outstanding.nelems));
 	rhashtable_destroy(&port->outstanding);
 }
 
-/**
- * umad_transaction_begin - have the duplicates of a send refused
- * @file: who sends it
- * @packet: the send
- *
- * Context: process context.
- * Return: 0, -EINVAL if @packet is a duplicate, or -ENOMEM if there is no memory
- * for a larger table.
+/*
+ * Has the duplicates of a send refused. Returns -EINVAL if it is one itself, or -ENOMEM if
+ * there is no memory for a larger table.
  */
-int umad_transaction_begin(struct umad_file *file, struct umad_packet *packet)
+int umad_transaction_begin(struct umad_file *file, struct umad_send *send)
 {
 	int ret;
 
-	/* Free while it is outstanding, as its record gets another one */
-	umad_packet_hdr(packet)->status = file->num;
-	packet->hash = umad_transaction_hash(packet, umad_transaction_seed);
-	ret = rhashtable_lookup_insert_key(&file->port->outstanding, packet,
-					   &packet->node,
+	send->num = file->num;
+	send->hash = umad_transaction_hash(send, umad_transaction_seed);
+	ret = rhashtable_lookup_insert_key(&file->port->outstanding, send,
+					   &send->node,
 					   umad_transaction_params);
-	packet->hashed = !ret;
+	send->hashed = !ret;
 	if (ret == -EEXIST)
 		return -EINVAL;
 	return ret ? -ENOMEM : 0;
 }
 
-/**
- * umad_transaction_end - undo umad_transaction_begin()
- * @file: who sent it
- * @packet: the send, with umad_packet.hashed
- *
- * Context: process context.
- */
-void umad_transaction_end(struct umad_file *file, struct umad_packet *packet)
+void umad_transaction_end(struct umad_file *file, struct umad_send *send)
 {
-	rhashtable_remove_fast(&file->port->outstanding, &packet->node,
+	rhashtable_remove_fast(&file->port->outstanding, &send->node,
 			       umad_transaction_params);
-	packet->hashed = false;
+	send->hashed = false;
 }
 
-/**
- * umad_transaction_response - a MAD has come that may be a response
- * @mad_agent: the agent that received it
- * @send_buf: the send that it came with, or NULL
- * @mad: header of the MAD
+/*
+ * A MAD has come to @mad_agent that may be a response. @send_buf is the send that it came
+ * with, or NULL, which is completed after the receive handler has returned.
  *
- * The MAD layer completes a request after it has delivered the response. Whoever
- * has read the response may use the transaction ID again at once, so the
+ * A client that has read a response may use its transaction ID again at once, so the
  * transaction ends before there is anything to read.
  *
- * An SMP that does not leave the port comes with the send that it was itself. If
- * the port answers it, the response comes to the sender. If not, the request comes
- * to the agent that serves it, and the sender may be anybody.
+ * An SMP that does not leave the port comes with the send that it was itself. If the port
+ * answers it, the response comes to the sender. If not, the request comes to the agent
+ * that serves it, and the sender may be any client of the MAD layer.
  *
- * Context: a receive handler; @send_buf is completed after it returns.
- * Return: the send that needs no record once @mad is in the queue, or NULL.
+ * Returns the send that needs no record once @mad is in the queue, or NULL.
  */
-struct umad_packet *
+struct umad_send *
 umad_transaction_response(struct ib_mad_agent *mad_agent,
 			  struct ib_mad_send_buf *send_buf,
 			  const struct ib_mad_hdr *mad)
 {
 	struct umad_agent *agent = mad_agent->context;
-	struct umad_packet *request;
+	struct umad_send *request;
 
 	if (!send_buf)
 		return NULL;

@@ -187,34 +187,32 @@ static const struct umad_duplicate_case umad_duplicate_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(umad_duplicate, umad_duplicate_cases, desc);
 
-static struct umad_packet *umad_test_packet(struct kunit *test, u8 hdr_len)
+static struct umad_send *umad_test_send(struct kunit *test, u8 hdr_len)
 {
-	struct umad_packet *packet;
+	struct umad_send *send;
 
-	packet = kunit_kzalloc(test, struct_size(packet, data, hdr_len +
-						 sizeof(struct ib_mad_hdr)),
-			       GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, packet);
-	packet->hdr_len = hdr_len;
-	return packet;
+	send = kunit_kzalloc(test, struct_size(send, data, hdr_len + sizeof(struct ib_mad_hdr)),
+			     GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	send->queued.hdr_len = hdr_len;
+	return send;
 }
 
-static void umad_test_packet_set(struct umad_packet *packet,
-				 const struct umad_test_send *send)
+static void umad_test_send_set(struct umad_send *send, const struct umad_test_send *what)
 {
-	struct ib_user_mad_hdr *hdr = umad_packet_hdr(packet);
-	struct ib_mad_hdr *mad = umad_packet_mad(packet);
+	struct ib_user_mad_hdr *hdr = umad_send_hdr(send);
+	struct ib_mad_hdr *mad = umad_send_mad(send);
 
-	hdr->lid = cpu_to_be16(send->lid);
-	hdr->grh_present = send->grh;
-	hdr->gid[15] = send->gid;
+	hdr->lid = cpu_to_be16(what->lid);
+	hdr->grh_present = what->grh;
+	hdr->gid[15] = what->gid;
 
 	mad->base_version = 1;
-	mad->mgmt_class = send->class;
-	mad->method = send->method;
-	mad->tid = cpu_to_be64(send->tid);
-	mad->attr_mod = cpu_to_be32(send->attr_mod);
-	packet->response = ib_response_mad(mad);
+	mad->mgmt_class = what->class;
+	mad->method = what->method;
+	mad->tid = cpu_to_be64(what->tid);
+	mad->attr_mod = cpu_to_be32(what->attr_mod);
+	send->response = ib_response_mad(mad);
 }
 
 static void umad_transaction_duplicate_test(struct kunit *test)
@@ -222,19 +220,19 @@ static void umad_transaction_duplicate_test(struct kunit *test)
 	static const u32 seeds[] = { 0, 1, 0x5eed5eed, U32_MAX };
 	static const u8 hdr_lens[] = { 56, 64 };
 	const struct umad_duplicate_case *row = test->param_value;
-	struct umad_packet *a, *b;
+	struct umad_send *a, *b;
 	int i, j;
 
 	for (i = 0; i < ARRAY_SIZE(hdr_lens); i++) {
-		a = umad_test_packet(test, hdr_lens[i]);
-		b = umad_test_packet(test, hdr_lens[i]);
-		umad_test_packet_set(a, &row->a);
-		umad_test_packet_set(b, &row->b);
+		a = umad_test_send(test, hdr_lens[i]);
+		b = umad_test_send(test, hdr_lens[i]);
+		umad_test_send_set(a, &row->a);
+		umad_test_send_set(b, &row->b);
 
 		/* Of another descriptor, nothing is a duplicate */
-		umad_packet_hdr(a)->status = 1;
+		a->num = 1;
 		KUNIT_EXPECT_FALSE(test, umad_transaction_duplicate(a, b));
-		umad_packet_hdr(b)->status = 1;
+		b->num = 1;
 		KUNIT_EXPECT_EQ(test, umad_transaction_duplicate(a, b), row->duplicate);
 		KUNIT_EXPECT_EQ(test, umad_transaction_duplicate(b, a), row->duplicate);
 		KUNIT_EXPECT_TRUE(test, umad_transaction_duplicate(a, a));
@@ -253,6 +251,7 @@ static void umad_transaction_duplicate_test(struct kunit *test)
  * @tid: how much the next transaction ID differs
  * @lid: how much the next LID differs
  * @gid: how much the next last byte of the GID differs
+ * @num: how much the number of the next descriptor differs
  */
 struct umad_spread_case {
 	const char		*desc;
@@ -260,6 +259,7 @@ struct umad_spread_case {
 	u64			tid;
 	u16			lid;
 	u8			gid;
+	u32			num;
 };
 
 static const struct umad_spread_case umad_spread_cases[] = {
@@ -268,6 +268,7 @@ static const struct umad_spread_case umad_spread_cases[] = {
 	{ "responses by transaction", UMAD_RESP(), .tid = 1 },
 	{ "responses by LID", UMAD_RESP(), .lid = 1 },
 	{ "responses by GID", UMAD_GRESP(), .gid = 1 },
+	{ "responses by descriptor", UMAD_RESP(), .num = 1 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(umad_spread, umad_spread_cases, desc);
@@ -279,7 +280,7 @@ KUNIT_ARRAY_PARAM_DESC(umad_spread, umad_spread_cases, desc);
 static void umad_transaction_spread_test(struct kunit *test)
 {
 	const struct umad_spread_case *row = test->param_value;
-	struct umad_packet *packet = umad_test_packet(test, 64);
+	struct umad_send *packet = umad_test_send(test, 64);
 	struct umad_test_send send = row->first;
 	u8 load[256] = {};
 	int i, max = 0;
@@ -287,7 +288,7 @@ static void umad_transaction_spread_test(struct kunit *test)
 	for (i = 0; i < 256; i++) {
 		u32 bucket;
 
-		umad_test_packet_set(packet, &send);
+		umad_test_send_set(packet, &send);
 		bucket = umad_transaction_hash(packet, 0x5eed5eed) % 256;
 		load[bucket]++;
 		max = max_t(int, max, load[bucket]);
@@ -295,6 +296,7 @@ static void umad_transaction_spread_test(struct kunit *test)
 		send.tid += row->tid;
 		send.lid += row->lid;
 		send.gid += row->gid;
+		packet->num += row->num;
 	}
 	KUNIT_EXPECT_LE(test, max, 12);
 }
@@ -329,7 +331,7 @@ static bool umad_test_become(struct umad_port *port, u32 least, u32 most)
 /* What many sends took in the table of duplicates is not kept when they are over */
 static void umad_transactions_shrink_test(struct kunit *test)
 {
-	struct umad_packet **packet;
+	struct umad_send **packet;
 	struct umad_file *file;
 	struct umad_port *port;
 	u32 before;
@@ -343,9 +345,9 @@ static void umad_transactions_shrink_test(struct kunit *test)
 	packet = kunit_kcalloc(test, UMAD_TEST_SENDS, sizeof(*packet), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, packet);
 	for (i = 0; i < UMAD_TEST_SENDS; i++) {
-		packet[i] = umad_test_packet(test, 64);
-		umad_test_packet_set(packet[i], &(struct umad_test_send)UMAD_REQ());
-		umad_packet_mad(packet[i])->tid = cpu_to_be64(UMAD_TID + i);
+		packet[i] = umad_test_send(test, 64);
+		umad_test_send_set(packet[i], &(struct umad_test_send)UMAD_REQ());
+		umad_send_mad(packet[i])->tid = cpu_to_be64(UMAD_TID + i);
 	}
 
 	KUNIT_ASSERT_EQ(test, umad_transactions_init(port), 0);

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Everything the files of ib_umad share. First the objects: port, file, agent, packet
- * and account, in the order in which one holds the next. Then the functions, by file:
- * no file calls one that stands above its own. packet.h has what makes and frees
- * packets, rmpp.h what only received RMPP messages need.
+ * What the files of ib_umad share. First the objects: port, file, agent and packets, in
+ * the order in which one holds the next. Then the functions, by file: no file calls one
+ * that stands above its own.
  *
  * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
- * -> umad_file.queue_lock. umad_account.lock and the list of accounts nest in none of
- * these. The rhashtable of a port locks itself and is innermost. None of these is ever
- * held across an access to user memory, the resolution of an address or the reclaim
- * of a cgroup's memory.
+ * -> umad_file.queue_lock. The rhashtable of a port locks itself and is innermost. None
+ * of these is ever held across an access to user memory, the resolution of an address or
+ * an allocation that may reclaim memory.
  *
  * The MAD layer calls the handlers
  *  - in the worker that completes the work of a port's QPs. There is one for each
  *    port, and the kernel's own MAD clients need it as well;
  *  - in the timeout queue of a port;
- *  - in whoever unregisters an agent.
+ *  - in the task that unregisters an agent.
  * So handlers of one file may run at the same time. They take spinlocks only.
  */
 #ifndef UMAD_USER_MAD_H
@@ -54,17 +52,14 @@ struct umad_ah;
 /* Part of the ABI: ids are 0 to 31. */
 #define UMAD_MAX_AGENTS		32
 
+/* What tells the descriptors of a port apart, see struct umad_send */
+#define UMAD_NUM_BITS		29
+
 /*
- * For memory that is charged while others wait for us: all who receive on the
- * port, or who removes a device that has an agent in use. So nothing is reclaimed
- * for a cgroup at its limit. What it refuses is counted, see struct umad_account.
+ * For what a writer allocates. It reclaims memory of its own cgroup, but not for long, and
+ * no task is killed for it. A send that has to wait for memory may delay the removal of an
+ * agent, and the device, as long.
  */
-#define UMAD_GFP_CHARGED	(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
-
-/* The same for what is counted. What was acknowledged may use the last reserves */
-#define UMAD_GFP_COUNTED	(GFP_ATOMIC | __GFP_NOWARN)
-
-/* For what a writer can wait for, but not for long, and nobody gets killed for */
 #define UMAD_GFP_WRITER		(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN)
 
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
@@ -76,24 +71,6 @@ struct umad_ah;
 /* What most clients write and read at a time, and the record of a timeout */
 #define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
 #define UMAD_TIMEOUT_LEN	(sizeof(struct ib_user_mad_hdr) + IB_MGMT_MAD_HDR)
-
-/*
- * A copy of one of two lengths that the compiler knows, as most are, or of any
- * other. A known one is 20 to 200 instructions cheaper, see "read", "read.timeout" and
- * "write" of tools/testing/bench.
- */
-#define umad_copy(copy, to, from, len, usual, other)			\
-({									\
-	typeof(copy) *__fn = (copy);					\
-	typeof(to) __to = (to);						\
-	typeof(from) __from = (from);					\
-	const size_t __usual = (usual), __other = (other);		\
-	size_t __len = (len);						\
-									\
-	__len == __usual ? __fn(__to, __from, __usual) :		\
-	__len == __other ? __fn(__to, __from, __other) :		\
-			   __fn(__to, __from, __len);			\
-})
 
 /*
  * Header: stands before each MAD that is written or read. The old layout ends
@@ -111,24 +88,6 @@ static inline u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr,
 				      u8 hdr_len)
 {
 	return hdr_len < sizeof(*hdr) ? 0 : hdr->pkey_index;
-}
-
-/*
- * Memory of a caller: a pointer, as most programs have, or an iterator over what
- * the kernel has pinned, as of io_uring's registered buffers. What was copied is
- * behind us.
- */
-struct umad_buf {
-	char __user	*user;
-	struct iov_iter	*iter;
-};
-
-static inline bool umad_buf_get(void *to, struct umad_buf *from, size_t len)
-{
-	if (from->iter)
-		return copy_from_iter(to, len, from->iter) == len;
-	from->user += len;
-	return !copy_from_user(to, from->user - len, len);
 }
 
 /*
@@ -241,7 +200,9 @@ static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
  * @port_list: entry in umad_port.files
  * @rcu: the list of files is read under RCU
  * @num: what tells it from other descriptors of the port; immutable
- * @account: of who opened the file and pays for what it holds; immutable
+ * @memcg: the cgroup of the process that opened the file, or NULL; charged for what it
+ *	piles up; immutable
+ * @held: what it holds of the cap, in bytes
  * @reg_lock: serialises registration; protects @used
  * @used: an agent was registered, so the header layout is settled
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
@@ -252,15 +213,14 @@ static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
  *	destroy it
  * @sends: sends that the MAD layer has not completed yet, and writers who are
  *	about to give it one
- * @spare: a free packet of each kind, as most packets live for a short time and
- *	one at a time; indexed by umad_packet.sent, taken and given by xchg(). The
- *	slab costs 150 instructions more of a write(), 200 of receiving a MAD
+ * @spare_send: a free struct umad_send, or NULL; taken and given by xchg()
+ * @spare_recv: a free struct umad_recv of the cache, or NULL; in the same way
  * @queue_lock: protects @queue, @queue_end, @unread, @timeouts, @agent_unread and
  *	@dropped
- * @queue: packets in the order read() hands them out, by umad_packet.next.
+ * @queue: packets in the order read() hands them out, by umad_queued.next.
  *	Written with @queue_lock held, read without a lock to see whether it is
  *	NULL
- * @queue_end: where the next packet is put: umad_packet.next of the last, or
+ * @queue_end: where the next packet is put: umad_queued.next of the last, or
  *	@queue
  * @unread: length of the queue. Written with @queue_lock held, read without a
  *	lock by who receives
@@ -279,7 +239,8 @@ struct umad_file {
 	struct list_head	port_list;
 	struct rcu_head		rcu;
 	u32			num;
-	struct umad_account	*account;
+	struct mem_cgroup	*memcg;
+	atomic_long_t		held;
 
 	struct mutex		reg_lock;	/* registration */
 	bool			used;
@@ -289,11 +250,12 @@ struct umad_file {
 
 	atomic_t		sends;
 
-	struct umad_packet	*spare[2];
+	void			*spare_send;
+	void			*spare_recv;
 
 	spinlock_t		queue_lock;	/* the queue */
-	struct umad_packet	*queue;
-	struct umad_packet	**queue_end;
+	struct umad_queued	*queue;
+	struct umad_queued	**queue_end;
 	unsigned int		unread;
 	unsigned int		timeouts;
 	u32			agent_unread[UMAD_MAX_AGENTS];
@@ -357,94 +319,107 @@ struct umad_agent {
 	};
 };
 
-/*
- * Packet: a send while it is outstanding, and anything that read() hands out:
- * a received MAD, or a send without response. A send turns into its own timeout
- * record, so that no lack of memory can lose one.
- */
-
 /**
- * struct umad_packet - a send, or one read()
+ * struct umad_queued - a packet that read() hands out, at the beginning of its struct
  * @next: the packet behind it in umad_file.queue
- * @node: entry in umad_port.outstanding, if @hashed
- * @length: length of header and MAD together, of what is in the queue
- * @hash: umad_transaction_hash(), of what is outstanding
+ * @length: length of header and MAD together
  * @first_len: how much of @length a reader must have room for at least: all of
  *	it, or the header and the first segment of an RMPP message
- * @hashed: found in umad_port.outstanding, of what is outstanding
- * @response: what ib_response_mad() says, of what is outstanding
  * @hdr_len: length of the header alone
- * @sent: born as a send, with room for header and MAD header only
- * @no_record: no record is due when it completes: no response is expected, or the
- *	response has been queued, or who serves the request has got it
- * @rmpp: received, and of several segments, which are not in @data: see rmpp.h
- * @loose: in a struct umad_loose, and not from a cache
- * @data: the user header, and behind it the MAD. Of a send, the header as it
- *	was written and the MAD header as it was posted
- *
- * There may be very many. What a send keeps, 104 bytes, fits into a page 39
- * times.
+ * @is_send: it is the record of a struct umad_send, or else a struct umad_recv
+ * @is_message: received, and of several segments, see struct umad_rmpp
+ * @held: the cap is charged for it
  */
-struct umad_packet {
-	union {
-		struct umad_packet	*next;
-		struct rhash_head	node;
-	};
-	union {
-		u32		length;
-		u32		hash;
-	};
-	union {
-		u16		first_len;
-		struct {
-			bool	hashed;
-			bool	response;
-		};
-	};
+struct umad_queued {
+	struct umad_queued	*next;
+	u32			length;
+	u16			first_len;
 	u8			hdr_len;
-	bool			sent		: 1;
-	bool			no_record	: 1;
-	bool			rmpp		: 1;
-	bool			loose		: 1;
+	bool			is_send		: 1;
+	bool			is_message	: 1;
+	bool			held		: 1;
+};
+
+/**
+ * struct umad_send - a send, which becomes its own timeout record by being queued, so that
+ *	no lack of memory can lose one
+ * @queued: once it is a record; umad_queued.hdr_len from the beginning
+ * @node: entry in umad_port.outstanding, if @hashed
+ * @hash: umad_transaction_hash()
+ * @num: umad_file.num
+ * @hashed: found in umad_port.outstanding
+ * @response: what ib_response_mad() says
+ * @no_record: no record is due when it completes: no response is expected, or the
+ *	response has been queued, or was given to the server of the request
+ * @data: the user header as it was written, and the MAD header as it was posted
+ *
+ * There may be very many: 120 bytes fit into a page 34 times.
+ */
+struct umad_send {
+	struct umad_queued	queued;
+	struct rhash_head	node;
+	u32			hash;
+	u32			num		: UMAD_NUM_BITS;
+	u32			hashed		: 1;
+	u32			response	: 1;
+	u32			no_record	: 1;
 	u8			data[] __aligned(8);
 };
 
-static inline struct ib_user_mad_hdr *umad_packet_hdr(struct umad_packet *packet)
-{
-	return (struct ib_user_mad_hdr *)packet->data;
-}
-
-/* Of a packet without @rmpp */
-static inline struct ib_mad_hdr *umad_packet_mad(struct umad_packet *packet)
-{
-	return (void *)(packet->data + packet->hdr_len);
-}
-
-/*
- * Account: born when a process of a memory cgroup opens a descriptor, dies with
- * the last of these.
+/**
+ * struct umad_recv - a received MAD or RMPP message
+ * @queued: in the queue from the beginning
+ * @data: the user header, and behind it the MAD, or a struct umad_rmpp
  */
+struct umad_recv {
+	struct umad_queued	queued;
+	u8			data[] __aligned(8);
+};
 
 /**
- * struct umad_account - what a memory cgroup has that cannot be charged to it
- * @list: entry in the list of all
- * @refs: one for each descriptor
- * @memcg: the cgroup; immutable
- * @agents: agents of its descriptors: the MAD layer's part of them is charged to
- *	nobody
- * @lock: protects @counted
- * @counted: bytes of the budget that are taken: the MAD layer's buffers of received
- *	RMPP messages, and packets and sends that the cgroup had no room for
+ * struct umad_rmpp - a received message of several segments
+ * @segs: the MAD layer's buffers that it came in
+ * @held: what it takes of the cap
+ * @seg_size: length of a segment
+ * @skip: how much of a segment is headers, which only the first one keeps
  */
-struct umad_account {
-	struct list_head	list;
-	refcount_t		refs;
-	struct mem_cgroup	*memcg;
-	atomic_t		agents;
-
-	spinlock_t		lock;	/* @counted */
-	size_t			counted;
+struct umad_rmpp {
+	struct list_head	segs;
+	size_t			held;
+	u16			seg_size;
+	u16			skip;
 };
+
+static inline struct umad_send *umad_queued_send(struct umad_queued *queued)
+{
+	return container_of(queued, struct umad_send, queued);
+}
+
+static inline struct umad_recv *umad_queued_recv(struct umad_queued *queued)
+{
+	return container_of(queued, struct umad_recv, queued);
+}
+
+static inline struct ib_user_mad_hdr *umad_send_hdr(struct umad_send *send)
+{
+	return (void *)send->data;
+}
+
+static inline struct ib_mad_hdr *umad_send_mad(struct umad_send *send)
+{
+	return (void *)(send->data + send->queued.hdr_len);
+}
+
+static inline struct umad_rmpp *umad_recv_rmpp(struct umad_recv *recv)
+{
+	return (void *)(recv->data + sizeof(struct ib_user_mad_hdr));
+}
+
+static inline struct ib_user_mad_hdr *umad_queued_hdr(struct umad_queued *queued)
+{
+	return (void *)(queued->is_send ? umad_queued_send(queued)->data :
+					  umad_queued_recv(queued)->data);
+}
 
 /*
  * Message: a MAD or an RMPP message while it is being written, on the stack of the
@@ -469,19 +444,19 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
 /**
  * struct umad_message - a message being written
  * @from: what was not copied yet
- * @rest: a copy of what is not in @head, or NULL
+ * @rest: a copy of what is not in @head, for which the cap is charged, or NULL
  * @len: length of the MAD
  * @head_len: how much of its beginning is in @head
- * @counted: what it takes of the budget of the account, 0 if it is charged
+ * @nowait: the writer must not wait
  * @hdr_len: length of the user header
  * @head: user header and beginning of the MAD
  */
 struct umad_message {
-	struct umad_buf	from;
+	struct iov_iter	*from;
 	void		*rest;
 	size_t		len;
 	size_t		head_len;
-	size_t		counted;
+	bool		nowait;
 	u8		hdr_len;
 	u8		head[UMAD_PACKET_LEN] __aligned(8);
 };
@@ -556,8 +531,6 @@ int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 		   struct umad_reg *reg);
 
 /* send.c */
-ssize_t umad_write(struct file *filp, const char __user *buf, size_t count,
-		   loff_t *pos);
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from);
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc);
@@ -565,8 +538,6 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan);
 
 /* recv.c */
-ssize_t umad_read(struct file *filp, char __user *buf, size_t count,
-		  loff_t *pos);
 ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to);
 void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_buf *send_buf,
@@ -584,81 +555,54 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
 void umad_agent_put(struct umad_agent *agent);
 
 /* message.c */
-int umad_message_init(struct umad_message *m, struct umad_buf from,
-		      size_t len, u8 hdr_len);
+size_t umad_iter_len(const struct iov_iter *iter);
+int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
+		      u8 hdr_len, bool nowait);
 int umad_message_fetch(struct umad_message *m, struct umad_file *file);
-bool umad_message_count(struct umad_message *m, struct umad_account *account);
-void umad_message_exit(struct umad_message *m, struct umad_account *account);
+void umad_message_exit(struct umad_message *m, struct umad_file *file);
 int umad_message_fill(const struct umad_message *m, const struct umad_plan *plan,
 		      struct ib_mad_send_buf *msg, const struct umad_port *port);
 
 /* transaction.c */
 int umad_transactions_init(struct umad_port *port);
 void umad_transactions_exit(struct umad_port *port);
-int umad_transaction_begin(struct umad_file *file, struct umad_packet *packet);
-void umad_transaction_end(struct umad_file *file, struct umad_packet *packet);
-struct umad_packet *
-umad_transaction_response(struct ib_mad_agent *mad_agent,
-			  struct ib_mad_send_buf *send_buf,
-			  const struct ib_mad_hdr *mad);
-bool umad_transaction_duplicate(struct umad_packet *a, struct umad_packet *b);
-u32 umad_transaction_hash(struct umad_packet *packet, u32 seed);
+int umad_transaction_begin(struct umad_file *file, struct umad_send *send);
+void umad_transaction_end(struct umad_file *file, struct umad_send *send);
+struct umad_send *umad_transaction_response(struct ib_mad_agent *mad_agent,
+					    struct ib_mad_send_buf *send_buf,
+					    const struct ib_mad_hdr *mad);
+bool umad_transaction_duplicate(struct umad_send *a, struct umad_send *b);
+u32 umad_transaction_hash(struct umad_send *send, u32 seed);
 
 /* queue.c */
 void umad_queue_init(struct umad_file *file);
 void umad_queue_exit(struct umad_file *file);
-void umad_queue_add(struct umad_file *file, struct umad_packet *packet);
-void umad_queue_restore(struct umad_file *file, struct umad_packet *packet);
+void umad_queue_add(struct umad_file *file, struct umad_queued *queued);
+struct umad_queued *umad_queue_take(struct umad_file *file, size_t count);
+void umad_queue_restore(struct umad_file *file, struct umad_queued *queued);
 int umad_queue_wait(struct umad_file *file);
 void umad_queue_wake(struct umad_file *file);
 u32 umad_queue_next_len(struct umad_file *file);
 
-/* Others look at @unread and @timeouts without the lock */
-static inline void umad_queue_count(struct umad_file *file,
-				    struct umad_packet *packet, int change)
-{
-	/* Ids are always less; this shows it to the compiler, which checks bounds */
-	u32 id = umad_packet_hdr(packet)->id % UMAD_MAX_AGENTS;
+/* rmpp.c */
+struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
+				 struct ib_mad_recv_wc *recv_wc, size_t max_mad_size);
+void umad_rmpp_give_back(struct umad_file *file, struct umad_recv *recv,
+			 struct ib_mad_recv_wc *recv_wc);
+int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len);
+const struct ib_mad_hdr *umad_queued_mad(struct umad_queued *queued);
+void umad_queued_free(struct umad_file *file, struct umad_queued *queued);
 
-	lockdep_assert_held(&file->queue_lock);
-	WRITE_ONCE(file->unread, file->unread + change);
-	file->agent_unread[id] += change;
-	if (packet->sent)
-		WRITE_ONCE(file->timeouts, file->timeouts + change);
-}
-
-/**
- * umad_queue_take - take the first packet
- * @file: who reads
- * @count: for how much there is room
- *
- * Context: process context; does not sleep.
- * Return: the packet, which is the caller's; NULL if there is none; or an ERR_PTR():
- *  * -EINVAL: there is no room for the first packet, which stays
- *  * -EIO: the device is gone
- */
-static inline struct umad_packet *umad_queue_take(struct umad_file *file,
-						  size_t count)
-{
-	struct umad_packet *packet;
-
-	if (umad_port_gone(file->port))
-		return ERR_PTR(-EIO);
-
-	spin_lock(&file->queue_lock);
-	packet = file->queue;
-	if (packet && count < packet->first_len) {
-		packet = ERR_PTR(-EINVAL);
-	} else if (packet) {
-		WRITE_ONCE(file->queue, packet->next);
-		if (!packet->next)
-			file->queue_end = &file->queue;
-		umad_queue_count(file, packet, -1);
-	}
-	spin_unlock(&file->queue_lock);
-
-	return packet;
-}
+/* packet.c */
+int umad_packet_init(void);
+void umad_packet_exit(void);
+void umad_packet_drain(struct umad_file *file);
+struct umad_send *umad_send_alloc(struct umad_file *file, gfp_t gfp);
+void umad_send_free(struct umad_file *file, struct umad_send *send);
+struct umad_recv *umad_recv_alloc(struct umad_file *file, u8 hdr_len, size_t mad_len);
+struct umad_recv *umad_recv_alloc_held(struct umad_file *file, u8 hdr_len,
+				       size_t mad_len, size_t held);
+void umad_recv_free(struct umad_file *file, struct umad_recv *recv);
 
 /* ah.c */
 int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
@@ -673,12 +617,10 @@ int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
 		     const struct ib_mad_recv_wc *recv_wc,
 		     struct ib_user_mad_hdr *hdr);
 
-/* account.c */
-struct umad_account *umad_account_get(void);
-void umad_account_put(struct umad_account *account);
-bool umad_account_room(const struct umad_account *account, size_t len);
-bool umad_account_take(struct umad_account *account, size_t len, bool all);
-void umad_account_give(struct umad_account *account, size_t len);
+/* cap.c */
+void umad_cap_init(void);
+bool umad_cap_charge(struct umad_file *file, size_t len);
+void umad_cap_uncharge(struct umad_file *file, size_t len);
 
 /* stats.c */
 extern const struct attribute_group *umad_stats_groups[];

@@ -48,26 +48,9 @@ FIXTURE_VARIANT(charge)
 umad_device_variant(charge, rxe, UMAD_RXE);
 umad_device_variant(charge, madsim, UMAD_MADSIM);
 
-/* The value of a line "name value" or "name: value kB", in its unit */
-static long line_value(const char *path, const char *name)
-{
-	size_t len = strlen(name);
-	long value = -1;
-	char line[128];
-	FILE *f;
-
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, len))
-			value = atol(line + len);
-	if (f)
-		fclose(f);
-	return value;
-}
-
 static long slab(void)
 {
-	return line_value("/proc/meminfo", "Slab:") * 1024;
+	return umad_meminfo("Slab:");
 }
 
 FIXTURE_SETUP(charge)
@@ -188,7 +171,7 @@ static long child_fdinfo(FIXTURE_DATA(charge) *self, const char *name)
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", self->child,
 		 self->child_fd);
 	snprintf(line, sizeof(line), "%s:", name);
-	return line_value(path, line);
+	return umad_line_value(path, line);
 }
 
 /* The group may have @more bytes than it has now */
@@ -272,7 +255,7 @@ TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
 
 /*
  * The group has no room: it may be full of what it has read from files. What arrives
- * is there all the same, up to a bound, and is charged beyond the limit to nobody.
+ * is there all the same, while the cap has room for it.
  */
 TEST_F_TIMEOUT(charge, flood_of_unread_mads, UMAD_HANGS)
 {

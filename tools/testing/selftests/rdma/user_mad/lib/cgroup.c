@@ -72,3 +72,10 @@ void umad_cgroup_remove(const struct umad_cgroup *group)
 	for (i = 0; i < 50 && rmdir(group->path) && errno == EBUSY; i++)
 		umad_sleep_ms(20);
 }
+
+long umad_cap(void)
+{
+	long cap = umad_meminfo("MemTotal:") / 8;
+
+	return cap < 1L << 30 ? cap : 1L << 30;
+}

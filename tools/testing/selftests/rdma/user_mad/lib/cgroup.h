@@ -61,4 +61,10 @@ int umad_cgroup_throttle(const struct umad_cgroup *group, long bytes);
 
 void umad_cgroup_remove(const struct umad_cgroup *group);
 
+/*
+ * What the driver has, for all descriptors of the host together, of memory that is
+ * charged to no group
+ */
+long umad_cap(void);
+
 #endif /* UMAD_CGROUP_H */

@@ -230,6 +230,29 @@ bool umad_reference(void)
 	return umad_env_is("UMAD_REFERENCE", "1") || umad_any_reference();
 }
 
+/* The value of a line "name value" or "name: value kB", in its unit */
+long umad_line_value(const char *path, const char *name)
+{
+	size_t len = strlen(name);
+	long value = -1;
+	char line[128];
+	FILE *f;
+
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, len))
+			value = atol(line + len);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* In bytes */
+long umad_meminfo(const char *name)
+{
+	return umad_line_value("/proc/meminfo", name) * 1024;
+}
+
 /* Set by who runs the programs on a kernel with sanitizers */
 bool umad_slow_kernel(void)
 {

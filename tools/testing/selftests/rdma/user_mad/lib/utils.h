@@ -137,6 +137,8 @@ int umad_many_sends(void);
 bool umad_any_reference(void);
 bool umad_reference(void);
 bool umad_slow_kernel(void);
+long umad_line_value(const char *path, const char *name);
+long umad_meminfo(const char *name);
 bool umad_thorough(void);
 int umad_fixed_ms(void);
 

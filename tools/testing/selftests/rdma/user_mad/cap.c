@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * RMPP messages that were acknowledged and not read yet: the cgroup that reads them
- * has 32 MiB for the buffers in which they came. Until these are spent a message of
- * any length is taken, whatever else the cgroup has or lacks. Messages are of
- * Omni-Path, as these have a tenth of the segments.
+ * The cap: RMPP messages that were acknowledged and not read yet, and MADs for a cgroup
+ * without room, are charged to no cgroup. There is an eighth of the memory for all
+ * descriptors of the host together, and one that is not read leaves enough to the others.
+ * Messages are of Omni-Path, as these have a tenth of the segments.
  */
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
@@ -12,11 +12,13 @@
 #include "lib/subnet.h"
 #include "lib/trace.h"
 
+#include <sys/uio.h>
+
 #define MB		(1024 * 1024L)
 
 #define OPA_VERSION	0x80
 
-/* Its buffers, of 4,096 bytes for 2,008 of data, are more than the budget */
+/* In buffers of 4,096 bytes for 2,008 of data */
 #define MOST		(18 * MB)
 #define SHORT		5000
 #define PLAIN		6000		/* 1.5 MiB as the kernel charges them */
@@ -25,7 +27,7 @@
 #define PROBE		1024
 #define TOO_LONG_MS	20000
 
-FIXTURE(budget)
+FIXTURE(cap)
 {
 	struct umad_fabric fabric;
 	struct umad_port port;
@@ -48,12 +50,12 @@ FIXTURE(budget)
 } while (0)
 
 /* Nobody is in the group when it is set up */
-FIXTURE_SETUP(budget)
+FIXTURE_SETUP(cap)
 {
 	int i;
 
 	if (umad_reference())
-		SKIP(return, "the reference has no budget");
+		SKIP(return, "the reference has no cap");
 	self->fabric = (struct umad_fabric){ .hosts = 2, .opa = true };
 	umad_subnet(&self->fabric);
 	self->port = self->fabric.host[0];
@@ -66,7 +68,7 @@ FIXTURE_SETUP(budget)
 	self->before = umad_statistics(&self->port);
 }
 
-FIXTURE_TEARDOWN(budget)
+FIXTURE_TEARDOWN(cap)
 {
 	umad_close(&self->file[0]);
 	umad_close(&self->file[1]);
@@ -77,13 +79,13 @@ FIXTURE_TEARDOWN(budget)
 }
 
 /* From the port to itself */
-static struct umad_msg message(FIXTURE_DATA(budget) *self, __u8 method, __u64 tid)
+static struct umad_msg message(FIXTURE_DATA(cap) *self, __u8 method, __u64 tid)
 {
 	return umad_msg(&self->port, self->peer_id, method, tid);
 }
 
 /* To the first of the group's descriptors, or by Set to the second one */
-static struct umad_msg head_to(FIXTURE_DATA(budget) *self, int which, __u64 tid)
+static struct umad_msg head_to(FIXTURE_DATA(cap) *self, int which, __u64 tid)
 {
 	struct umad_msg head = message(self, which ? MAD_SET : MAD_SEND, tid);
 
@@ -143,7 +145,7 @@ static long not_there(const struct umad_file *file)
 } while (0)
 
 /* A message that nobody reads for a moment costs no other one */
-TEST_F_TIMEOUT(budget, any_length_while_there_is_some, UMAD_HANGS)
+TEST_F_TIMEOUT(cap, any_length_while_there_is_some, UMAD_HANGS)
 {
 	umad_cgroup_fill(&self->group);
 	ASSERT_TRUE(send_long(self, 1, 1, MB));
@@ -155,7 +157,7 @@ TEST_F_TIMEOUT(budget, any_length_while_there_is_some, UMAD_HANGS)
 }
 
 /* However many MADs there are, which are charged, and for which there is no room */
-TEST_F_TIMEOUT(budget, behind_many_mads, UMAD_HANGS)
+TEST_F_TIMEOUT(cap, behind_many_mads, UMAD_HANGS)
 {
 	int i;
 
@@ -169,11 +171,29 @@ TEST_F_TIMEOUT(budget, behind_many_mads, UMAD_HANGS)
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 }
 
-/* A send takes of it what the group has no room for */
-TEST_F_TIMEOUT(budget, sends, UMAD_HANGS)
+/* Messages for a descriptor until it gets no more: of 1 MiB, and then short ones */
+#define fill_up(self, which) ({						\
+	int __n = 0;							\
+									\
+	while (send_long(self, which, 1000 + __n, MB))			\
+		__n++;							\
+	while (send_long(self, which, 100000 + __n, SHORT))		\
+		__n++;							\
+	__n;								\
+})
+
+#define read_up(self, which) do {					\
+	while (umad_readable(&(self)->file[which], 0))			\
+		ASSERT_LT(0, read((self)->file[which].fd, (self)->msg.in, \
+				  (self)->msg.max));			\
+} while (0)
+
+/* Sends are the group's to pay, and a writer that can wait has it reclaim memory */
+TEST_F_TIMEOUT(cap, sends, UMAD_HANGS)
 {
 	long refused = umad_statistic(&self->port, "refused_memory");
-	struct umad_msg msg, got;
+	struct umad_msg msg;
+	struct iovec iov = { &msg, sizeof(msg) };
 	int i;
 
 	umad_cgroup_fill(&self->group);
@@ -181,95 +201,74 @@ TEST_F_TIMEOUT(budget, sends, UMAD_HANGS)
 		msg = message(self, 0x10, i);
 		msg.hdr.id = self->id[0];
 		umad_msg_to_nobody(&msg);
-		msg.hdr.timeout_ms = i % 2 ? 600000 : 1;
-		umad_write(&self->file[0], &msg);
-	}
-	for (i = 0; i < PLAIN; i += 2)
-		umad_read_timeout(&self->file[0], &got);
-	EXPECT_EQ(PLAIN / 2, umad_fdinfo(&self->file[0], "umad-outstanding"));
-	EXPECT_EQ(refused, umad_statistic(&self->port, "refused_memory"));
-
-	/* There is no more of it than there is of the budget, and it is the group's */
-	ASSERT_TRUE(send_long(self, 1, 1, MOST));
-	for (i = 0; i < 10 * PLAIN; i++) {
-		msg = message(self, 0x10, 0x100000 + i);
-		msg.hdr.id = self->id[0];
-		umad_msg_to_nobody(&msg);
 		msg.hdr.timeout_ms = 600000;
 		if (_umad_write(&self->file[0], &msg) < 0)
 			break;
 	}
-	TH_LOG("%d written", i);
-	EXPECT_GT(10 * PLAIN, i);
+	EXPECT_GT(PLAIN, i);
 	EXPECT_EQ(ENOMEM, errno);
 	EXPECT_EQ(refused + 1, umad_statistic(&self->port, "refused_memory"));
+	umad_err(EAGAIN, pwritev2(self->file[0].fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(refused + 1, umad_statistic(&self->port, "refused_memory"));
+	EXPECT_EQ(i, umad_fdinfo(&self->file[0], "umad-outstanding"));
+
+	/* It is nothing to other groups, and ends when there is room */
 	msg.hdr.id = self->peer_id;
 	umad_write(&self->peer, &msg);
-
-	read_long(self, 1, 1, MOST);
 	msg.hdr.id = self->id[0];
+	ASSERT_EQ(0, umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + MB));
 	umad_write(&self->file[0], &msg);
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 }
 
-/* What is dropped when it is spent has a counter and a reason of its own */
-TEST_F_TIMEOUT(budget, spent, UMAD_HANGS)
+/* What is dropped has a counter and a reason of its own, and is nothing to others */
+TEST_F_TIMEOUT(cap, neglected, UMAD_HANGS)
 {
+	long dropped = umad_statistic(&self->port, "dropped_rmpp");
 	struct umad_tracing tracing;
 	char text[256];
-	int i;
+	int i, n;
 
 	ASSERT_EQ(0, umad_tracing_start(&tracing));
-	/* Those who read it, and those who are charged for it, are any of the group */
-	ASSERT_TRUE(send_long(self, 0, 1, MOST));
-	for (i = 0; i < 3; i++)
-		EXPECT_FALSE(send_long(self, 1, 2 + i, SHORT));
-	EXPECT_EQ(3, umad_fdinfo(&self->file[1], "umad-dropped"));
-	umad_expect_changes(&self->before, &self->port,
-			    "rmpp_sent+4 rmpp_received+1 dropped_rmpp+3 unread+1");
+	n = fill_up(self, 0);
+	ASSERT_LT(0, n);
+	EXPECT_FALSE(send_long(self, 0, 2, SHORT));
+	EXPECT_EQ(3, umad_fdinfo(&self->file[0], "umad-dropped"));
 	EXPECT_EQ(3, umad_tracing_events(&tracing, "ib_umad_drop", text, sizeof(text)));
 	EXPECT_TRUE(strstr(text, " reason rmpp "))
 		TH_LOG("%s", text);
 	umad_tracing_stop(&tracing);
+	EXPECT_EQ(3, umad_statistic(&self->port, "dropped_rmpp") - dropped);
+
+	/* The other descriptor of the group is read */
+	for (i = 0; i < 20; i++) {
+		ASSERT_TRUE(send_long(self, 1, 10 + i, 3 * MB))
+			TH_LOG("message %d was acknowledged and dropped", i);
+		read_long(self, 1, 10 + i, 3 * MB);
+	}
+	EXPECT_EQ(0, umad_fdinfo(&self->file[1], "umad-dropped"));
 
 	/* One that is read makes room again */
-	read_long(self, 0, 1, MOST);
-	for (i = 0; i < 3; i++) {
-		ASSERT_TRUE(send_long(self, i % 2, 5 + i, MOST));
-		read_long(self, i % 2, 5 + i, MOST);
-	}
-}
-
-/* It is the group's. Another one has its own */
-TEST_F_TIMEOUT(budget, of_another_group, UMAD_HANGS)
-{
-	umad_close(&self->file[1]);
-	self->id[1] = umad_open_agent(&self->port, &umad_abi_new,
-				      umad_reg_rmpp(2, 1ULL << MAD_SET), &self->file[1]);
-
-	ASSERT_TRUE(send_long(self, 0, 1, MOST));
-	ASSERT_TRUE(send_long(self, 1, 2, MOST));
-	read_long(self, 1, 2, MOST);
-	read_long(self, 0, 1, MOST);
+	read_up(self, 0);
+	ASSERT_TRUE(send_long(self, 0, 3, MOST));
+	read_long(self, 0, 3, MOST);
 }
 
 /* What is not read ends with its descriptor, and takes nothing of it any more */
-TEST_F_TIMEOUT(budget, given_back_by_close, UMAD_HANGS)
+TEST_F_TIMEOUT(cap, given_back_by_close, UMAD_HANGS)
 {
-	int i;
+	int first, i;
 
-	for (i = 0; i < 3; i++) {
-		ASSERT_TRUE(send_long(self, 0, 1 + i, MOST));
-		ASSERT_FALSE(send_long(self, 1, 10 + i, SHORT));
+	first = fill_up(self, 0);
+	for (i = 0; i < 2; i++) {
 		umad_close(&self->file[0]);
 		open_file(self, 0);
+		EXPECT_EQ(first, fill_up(self, 0));
 	}
-	ASSERT_TRUE(send_long(self, 1, 20, SHORT));
-	read_long(self, 1, 20, SHORT);
 }
 
 /* What a full queue drops takes nothing of it */
-TEST_F_TIMEOUT(budget, given_back_by_a_full_queue, 600)
+TEST_F_TIMEOUT(cap, given_back_by_a_full_queue, 600)
 {
 	long limit = umad_statistic(&self->port, "dropped_limit");
 	long long start = umad_now_ms(), ms;
@@ -284,26 +283,33 @@ TEST_F_TIMEOUT(budget, given_back_by_a_full_queue, 600)
 	EXPECT_FALSE(send_long(self, 0, 1, MOST));
 	EXPECT_EQ(limit + 64, umad_statistic(&self->port, "dropped_limit"));
 	ASSERT_TRUE(send_long(self, 1, 2, SHORT))
-		TH_LOG("what was dropped still takes of the budget");
+		TH_LOG("what was dropped still takes of the cap");
 	read_long(self, 1, 2, SHORT);
 }
 
-/* MADs that the group has no room for are counted there too; then they are dropped */
-TEST_F_TIMEOUT(budget, spent_for_mads, UMAD_HANGS)
+/* MADs for a group without room are in it as well; what it has none for is dropped */
+TEST_F_TIMEOUT(cap, spent_for_mads, UMAD_HANGS)
 {
-	long dropped;
+	long before, dropped;
 
 	umad_cgroup_fill(&self->group);
-	ASSERT_TRUE(send_long(self, 1, 1, MOST));
 	send_plain(self, PLAIN);
-	dropped = umad_fdinfo(&self->file[0], "umad-dropped");
+	EXPECT_EQ(0, umad_fdinfo(&self->file[0], "umad-dropped"));
+	fill_up(self, 0);
+	before = umad_fdinfo(&self->file[0], "umad-dropped");
+	send_plain(self, PLAIN);
+	dropped = umad_fdinfo(&self->file[0], "umad-dropped") - before;
 	TH_LOG("%ld of %d dropped", dropped, PLAIN);
 	EXPECT_LT(0, dropped);
-	EXPECT_EQ(PLAIN - dropped, umad_fdinfo(&self->file[0], "umad-unread"));
 	EXPECT_EQ(dropped, umad_statistic(&self->port, "dropped_memory") -
 		  self->before.value[UMAD_DROPPED_MEMORY]);
 	EXPECT_EQ(self->before.value[UMAD_DROPPED_LIMIT],
 		  umad_statistic(&self->port, "dropped_limit"));
+
+	/* When it was read there is room again */
+	read_up(self, 0);
+	send_plain(self, PLAIN);
+	EXPECT_EQ(before + dropped, umad_fdinfo(&self->file[0], "umad-dropped"));
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 }
 
@@ -311,7 +317,7 @@ TEST_F_TIMEOUT(budget, spent_for_mads, UMAD_HANGS)
  * A MAD of Omni-Path may be longer than one of InfiniBand. It is a packet as others
  * are, and does not hold one of those large buffers.
  */
-TEST_F_TIMEOUT(budget, single_mads, UMAD_HANGS)
+TEST_F_TIMEOUT(cap, single_mads, UMAD_HANGS)
 {
 	struct umad_msg msg, got;
 	__u8 buf[UMAD_HDR_NEW + 2048] = {};
@@ -340,18 +346,69 @@ TEST_F_TIMEOUT(budget, single_mads, UMAD_HANGS)
 	}
 }
 
-/* When the message was read there is room beyond the group's again */
-TEST_F_TIMEOUT(budget, room_for_mads_again, UMAD_HANGS)
+/* A long message arrives beside short ones that are not read */
+TEST_F_TIMEOUT(cap, long_beside_short, UMAD_HANGS)
 {
-	long dropped;
+	int i;
 
-	umad_cgroup_fill(&self->group);
-	ASSERT_TRUE(send_long(self, 1, 1, MOST));
-	send_plain(self, PLAIN);
-	dropped = umad_fdinfo(&self->file[0], "umad-dropped");
-	read_long(self, 1, 1, MOST);
-	send_plain(self, PLAIN);
-	EXPECT_EQ(dropped, umad_fdinfo(&self->file[0], "umad-dropped"));
+	for (i = 0; i < 100; i++)
+		ASSERT_TRUE(send_long(self, i % 2, 1 + i, SHORT));
+	send_plain(self, 100);
+	ASSERT_TRUE(send_long(self, 1, 1000, 14 * MB));
+	for (i = 1; i < 100; i += 2)
+		read_long(self, 1, 1 + i, SHORT);
+	read_long(self, 1, 1000, 14 * MB);
+}
+
+/* Groups can be made at will: a container has as many as it likes */
+#define NESTED		9
+#define CONTAINER	(64 * MB)
+
+TEST_F_TIMEOUT(cap, nested, UMAD_HANGS)
+{
+	struct umad_cgroup child[NESTED];
+	struct umad_file file[NESTED];
+	long slab = umad_meminfo("Slab:"), taken;
+	long long end = umad_now_ms() + UMAD_LONG_MS;
+	struct umad_msg head;
+	struct umad_reg reg;
+	int i, there = 0;
+	size_t size;
+
+	if (umad_cap() >= 200 * MB)
+		SKIP(return, "less than the cap is sent");
+	ASSERT_EQ(0, umad_cgroup_limit(&self->group, CONTAINER));
+	umad_close(&self->file[0]);
+	ASSERT_EQ(0, umad_cgroup_put(self->group.path, "cgroup.subtree_control", "+memory"));
+	for (i = 0; i < NESTED; i++) {
+		ASSERT_LT(0, snprintf(child[i].path, sizeof(child[i].path), "%.50s/%d",
+				      self->group.path, i));
+		ASSERT_EQ(0, mkdir(child[i].path, 0700));
+		umad_cgroup_open(&child[i], &self->port, &self->file[0]);
+		file[i] = self->file[0];
+		reg = umad_reg_rmpp(2, 1ULL << MAD_SEND);
+		self->id[0] = umad_register(&self->file[0], &reg);
+		/* A message that is written needs room for a moment, too */
+		head = head_to(self, 0, 1 + i);
+		size = umad_long_pack(&self->peer, &head, 10 * MB, 1, self->msg.out);
+		if (write(self->peer.fd, self->msg.out, size) < 0) {
+			EXPECT_EQ(ENOMEM, errno);
+		} else {
+			while (!not_there(&file[i]) && !umad_readable(&file[i], 1))
+				ASSERT_GT(end, umad_now_ms());
+			there += umad_readable(&file[i], 0);
+		}
+		umad_unregister(&file[i], self->id[0]);
+	}
+	taken = umad_meminfo("Slab:") - slab;
+	TH_LOG("%d of %d are there, and take %ld KiB", there, NESTED, taken / 1024);
+	EXPECT_LT(0, there);
+	EXPECT_GT(umad_cap() + 8 * MB, taken);
+	for (i = 0; i < NESTED; i++) {
+		umad_close(&file[i]);
+		umad_cgroup_remove(&child[i]);
+	}
+	self->file[0] = (struct umad_file){};
 }
 
 TEST_HARNESS_MAIN
