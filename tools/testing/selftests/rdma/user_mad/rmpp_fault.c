@@ -12,6 +12,7 @@
 #include <linux/userfaultfd.h>
 
 #include "kselftest_harness.h"
+#include "lib/cgroup.h"
 #include "lib/long.h"
 #include "lib/stall.h"
 #include "lib/subnet.h"
@@ -19,7 +20,6 @@
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define RACES		50
 #define KILLED_STEP	(2 << 20)
-#define KILLED_SIZE	(32 * KILLED_STEP)
 
 FIXTURE(fault)
 {
@@ -249,7 +249,8 @@ static __u8 *map_long(size_t size)
 TEST_F_TIMEOUT(fault, killed_while_it_is_copied, UMAD_HANGS)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
-	const size_t size = page + KILLED_SIZE;
+	/* The copy and the segments have to fit into the cap */
+	const size_t size = page + umad_cap() / 4 / KILLED_STEP * KILLED_STEP;
 	struct umad_msg head = next_head(self);
 	int status;
 	__u8 *map;
