@@ -15,12 +15,15 @@ static struct kmem_cache *umad_recv_cache;
 /* A send keeps what its timeout record gives back; read() copies just that */
 int __init umad_packet_init(void)
 {
-	umad_send_cache = kmem_cache_create_usercopy("ib_umad_send",
-			sizeof(struct umad_send) + UMAD_TIMEOUT_LEN, 0, 0,
-			offsetof(struct umad_send, data), UMAD_TIMEOUT_LEN, NULL);
-	umad_recv_cache = kmem_cache_create_usercopy("ib_umad_recv",
-			sizeof(struct umad_recv) + UMAD_PACKET_LEN, 0, 0,
-			offsetof(struct umad_recv, data), UMAD_PACKET_LEN, NULL);
+	const size_t send_size = sizeof(struct umad_send) + UMAD_TIMEOUT_LEN;
+	const size_t recv_size = sizeof(struct umad_recv) + UMAD_PACKET_LEN;
+
+	umad_send_cache = kmem_cache_create_usercopy("ib_umad_send", send_size, 0, 0,
+						     offsetof(struct umad_send, data),
+						     UMAD_TIMEOUT_LEN, NULL);
+	umad_recv_cache = kmem_cache_create_usercopy("ib_umad_recv", recv_size, 0, 0,
+						     offsetof(struct umad_recv, data),
+						     UMAD_PACKET_LEN, NULL);
 	if (umad_send_cache && umad_recv_cache)
 		return 0;
 	umad_packet_exit();

@@ -304,7 +304,7 @@ TEST_F_TIMEOUT(rmpp_room, longest_message, UMAD_HANGS)
 	before = umad_statistics(&self->port);
 	umad_err(EINVAL, write(file.fd, buf, UMAD_HDR_NEW + LONGEST + 1));
 	umad_expect_changes(&before, &self->port, "");
-	if (LONGEST > umad_cap() / 3) {
+	if (umad_cap() / 3 < LONGEST) {
 		umad_err(ENOMEM, write(file.fd, buf, UMAD_HDR_NEW + LONGEST));
 		umad_expect_changes(&before, &self->port, "refused_memory+1");
 	}
