@@ -4,9 +4,9 @@
 A suite is a folder of tools/testing with a program "run" that prints KTAP. Its head
 declares it, in a comment behind one line that says what it is:
 
-    #	make test	6.12			what of it "make test" runs: arguments of run;
+    #	make test	6.12			arguments with which "make test" runs it;
     #					- is none
-    #	make test-all	newest, 6.1		what of it "make test-all" runs
+    #	make test-all	newest, 6.1		arguments with which "make test-all" does
     #	besides		newest-rt, 5.10		arguments that neither runs
     #	takes		selftests, kunit	kinds of tests that it runs by name
     #	by name		newest			with this argument, unless told otherwise; the
