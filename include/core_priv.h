@@ -2,7 +2,7 @@
 /*
  * What an ib_client needs of drivers/infiniband/core/core_priv.h, which
  * packages of kernel headers do not carry. The external build finds this one
- * instead; the series leaves it out. The same from Linux 6.1 to 7.2.
+ * instead. The same from Linux 6.1 to 7.2.
  */
 #ifndef UMAD_CORE_PRIV_H
 #define UMAD_CORE_PRIV_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Kernels older than the one the series is made for, and what tells a module of
+ * Kernels older than the one ib_umad is written for, and what tells a module of
  * the external build from the kernel's. That build includes this before
- * everything else; the series leaves it out.
+ * everything else.
  *
  * Distributions take functions over into kernels that are older than these.
  * Below the version that brought one, ours has a name of its own, which does
@@ -17,6 +17,7 @@
 #include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/poll.h>
+#include <linux/rbtree.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -38,6 +39,29 @@
 /* An attribute that only compilers of today know */
 #ifndef __counted_by
 #define __counted_by(count)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 12, 0)
+static inline struct rb_node *umad_rb_find_add(struct rb_node *node, struct rb_root *tree,
+					       int (*cmp)(struct rb_node *,
+							  const struct rb_node *))
+{
+	struct rb_node **link = &tree->rb_node, *parent = NULL;
+	int order;
+
+	while (*link) {
+		parent = *link;
+		order = cmp(node, parent);
+		if (!order)
+			return parent;
+		link = order < 0 ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(node, parent, link);
+	rb_insert_color(node, tree);
+	return NULL;
+}
+
+#define rb_find_add umad_rb_find_add
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 14, 0) && defined(CONFIG_MEMCG)

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The cap: memory that user space makes the host hold and that no memory cgroup is
- * charged for, or could be without a neighbour being killed for it. That is every message
- * longer than a MAD, agents, and MADs that arrive for a cgroup without room.
- *
- * It is one for the host, as cgroups can be made at will. Each descriptor counts what it
- * holds of it.
+ * The cap limits memory that user space makes the host hold and no memory cgroup is charged
+ * for: messages longer than a MAD, agents, and MADs that arrive for a cgroup without room.
+ * It is one for the host, as a container can make cgroups at will. Each descriptor counts
+ * its share.
  */
 #include <linux/mm.h>
-#include <linux/sizes.h>
 
 #include "user_mad.h"
 
@@ -24,9 +21,9 @@ void __init umad_cap_init(void)
 }
 
 /*
- * Says no before anything is allocated. A descriptor gets more only while it holds no
- * more than is left for all others then. So the one that is not read cannot take all,
- * and a message may be as long as what is left.
+ * Callers charge before they allocate. A descriptor gets more only while it holds no more
+ * than it leaves for all others. So a descriptor that is not read cannot take all, and a
+ * message may be as long as what is left.
  */
 bool umad_cap_charge(struct umad_file *file, size_t len)
 {

@@ -1,33 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * A descriptor of umadN: open, poll, release, fdinfo, and what becomes of it
- * when the device goes.
- */
+/* A descriptor of umadN: open, poll, release, fdinfo, and the removal of the device */
 #include <linux/bitmap.h>
 #include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/poll.h>
-#include <linux/sched.h>
 #include <linux/seq_file.h>
-#include <linux/slab.h>
 
 #include "user_mad.h"
 
-/* The list is what a disassociation walks, so joining it needs the device */
+/* A disassociation walks the list, so a file joins it only while there is a device */
 static int umad_file_join(struct umad_file *file)
 {
 	struct umad_port *port = file->port;
 	int ret;
 
-	down_read(&port->dev_lock);
+	mutex_lock(&port->lock);
 	ret = umad_port_access(port);
-	if (!ret) {
-		mutex_lock(&port->files_lock);
-		list_add_tail_rcu(&file->port_list, &port->files);
-		mutex_unlock(&port->files_lock);
-	}
-	up_read(&port->dev_lock);
+	if (!ret)
+		list_add_tail(&file->port_list, &port->files);
+	mutex_unlock(&port->lock);
 
 	return ret;
 }
@@ -39,10 +31,11 @@ static void umad_file_put(struct umad_file *file)
 
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	WARN_ON(file->ids || atomic_read(&file->sends) || atomic_long_read(&file->held));
+	WARN_ON(file->ids || atomic_read(&file->sends) || atomic_long_read(&file->held) ||
+		!RB_EMPTY_ROOT(&file->transactions));
 	mutex_destroy(&file->reg_lock);
 	mem_cgroup_put(file->memcg);
-	kfree_rcu(file, rcu);
+	kfree(file);
 }
 
 static int umad_open(struct inode *inode, struct file *filp)
@@ -57,9 +50,10 @@ static int umad_open(struct inode *inode, struct file *filp)
 	refcount_set(&file->refs, 1);
 	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
-	file->num = atomic_inc_return(&file->port->opens);
+	spin_lock_init(&file->transaction_lock);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
 	mutex_init(&file->reg_lock);
+	spin_lock_init(&file->agents_lock);
 	umad_queue_init(file);
 
 	ret = umad_file_join(file);
@@ -73,7 +67,7 @@ static int umad_open(struct inode *inode, struct file *filp)
 	return stream_open(inode, filp);
 }
 
-/* Nobody starts to send with them any more, and those who do end side by side */
+/* Writers no longer find these agents, and those that have found one end in parallel */
 static void umad_agents_destroy(struct list_head *agents)
 {
 	struct umad_agent *agent, *next;
@@ -91,9 +85,9 @@ static int umad_release(struct inode *inode, struct file *filp)
 	struct umad_file *file = filp->private_data;
 	LIST_HEAD(agents);
 
-	mutex_lock(&file->port->files_lock);
-	list_del_rcu(&file->port_list);
-	mutex_unlock(&file->port->files_lock);
+	mutex_lock(&file->port->lock);
+	list_del(&file->port_list);
+	mutex_unlock(&file->port->lock);
 
 	umad_agents_detach(file, &agents);
 	umad_agents_destroy(&agents);
@@ -101,37 +95,32 @@ static int umad_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/**
- * umad_files_disassociate - tell all descriptors of a port that it is over
- * @port: a port whose device nobody can get any more
- *
- * All agents of all descriptors are taken away before the first of them is waited
- * for. On RoCE a writer may need a second to find its destination. So all who do
- * need one second together.
- *
- * Agents that are being unregistered already, by UNREGISTER_AGENT or as their
- * descriptor is being closed, are not seen here.
- *
- * Context: process context; takes umad_port.files_lock, and lets it go before it
- * waits.
+/*
+ * Wakes all sleepers on a port whose umad_port.ib_dev is NULL, and destroys its agents, but
+ * for those that another task is unregistering. It detaches all of them before it waits for
+ * the first: on RoCE a writer may need a second to find its destination, and so all writers
+ * together need one. Takes umad_port.lock, and not while it waits.
  */
 void umad_files_disassociate(struct umad_port *port)
 {
 	struct umad_file *file;
 	LIST_HEAD(agents);
 
-	mutex_lock(&port->files_lock);
+	mutex_lock(&port->lock);
 	list_for_each_entry(file, &port->files, port_list) {
 		wake_up_all(&file->readers);
 		wake_up_all(&file->pollers);
+		/* Waits for a registration that has begun; later ones see no device */
+		mutex_lock(&file->reg_lock);
 		umad_agents_detach(file, &agents);
+		mutex_unlock(&file->reg_lock);
 	}
-	mutex_unlock(&port->files_lock);
+	mutex_unlock(&port->lock);
 
 	umad_agents_destroy(&agents);
 }
 
-/* Never sleeps; a MAD can be written at any time */
+/* Never sleeps. A MAD can be written at any time */
 static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
 {
 	struct umad_file *file = filp->private_data;
@@ -146,40 +135,18 @@ static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
 	return mask;
 }
 
-static void umad_show_agent(struct seq_file *m,
-			    const struct umad_agent *agent, u32 unread)
+static void umad_show_agent(struct seq_file *m, u32 id, const struct umad_reg *reg)
 {
-	const struct umad_reg *reg = &agent->reg;
 	u32 methods[IB_MGMT_MAX_METHODS / 32];
 
 	bitmap_to_arr32(methods, reg->req.method_mask, IB_MGMT_MAX_METHODS);
 	seq_printf(m, "umad-agent:\t%u qp %u class 0x%02x version %u",
-		   agent->id, reg->qp_type == IB_QPT_GSI, reg->req.mgmt_class,
+		   id, reg->qp_type == IB_QPT_GSI, reg->req.mgmt_class,
 		   reg->req.mgmt_class_version);
-	seq_printf(m, " methods %08x%08x%08x%08x oui %*phN",
+	seq_printf(m, " methods %08x%08x%08x%08x oui %*phN rmpp %u user-rmpp %u\n",
 		   methods[3], methods[2], methods[1], methods[0],
-		   (int)sizeof(reg->req.oui), reg->req.oui);
-	seq_printf(m, " rmpp %u user-rmpp %u outstanding %d unread %u\n",
-		   reg->rmpp_version, !!(reg->flags & IB_USER_MAD_USER_RMPP),
-		   atomic_read(&agent->outstanding), unread);
-}
-
-static void umad_show_agents(struct seq_file *m, struct umad_file *file)
-{
-	const struct umad_agent *agent;
-	u32 unread, id;
-
-	rcu_read_lock();
-	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
-		agent = rcu_dereference(file->agents[id]);
-		if (!agent)
-			continue;
-		spin_lock(&file->queue_lock);
-		unread = file->agent_unread[id];
-		spin_unlock(&file->queue_lock);
-		umad_show_agent(m, agent, unread);
-	}
-	rcu_read_unlock();
+		   (int)sizeof(reg->req.oui), reg->req.oui, reg->rmpp_version,
+		   !!(reg->flags & IB_USER_MAD_USER_RMPP));
 }
 
 static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
@@ -189,19 +156,22 @@ static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
 	u64 dropped;
 	u32 id;
 
-	for (id = 0; id < UMAD_MAX_AGENTS; id++)
-		agents += !!rcu_access_pointer(file->agents[id]);
-
 	spin_lock(&file->queue_lock);
 	unread = file->unread;
 	dropped = file->dropped;
 	spin_unlock(&file->queue_lock);
 
+	spin_lock(&file->agents_lock);
+	for (id = 0; id < UMAD_MAX_AGENTS; id++)
+		agents += !!file->agents[id];
 	seq_printf(m, "umad-agents:\t%u\n", agents);
 	seq_printf(m, "umad-outstanding:\t%d\n", atomic_read(&file->sends));
 	seq_printf(m, "umad-unread:\t%u\n", unread);
 	seq_printf(m, "umad-dropped:\t%llu\n", dropped);
-	umad_show_agents(m, file);
+	for (id = 0; id < UMAD_MAX_AGENTS; id++)
+		if (file->agents[id])
+			umad_show_agent(m, id, &file->agents[id]->reg);
+	spin_unlock(&file->agents_lock);
 }
 
 const struct file_operations umad_fops = {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a received GRH says about the way back.
+ * The way back, from a received GRH.
  *
- * ib_init_ah_attr_from_wc() knows, but on RoCE it also resolves the sender's
- * Ethernet address, which may take a second. Nobody needs that here: it happens
- * again when a response is sent. The worker that all MADs of the QP come through
- * must not wait for it, so on RoCE we look for ourselves.
+ * On RoCE, ib_init_ah_attr_from_wc() would also resolve the Ethernet address of the sender,
+ * for up to a second. The worker that all MADs of the QP come through must not wait for
+ * that, and a response resolves it again. So this file reads the GRH itself there.
  */
 #include <linux/ip.h>
 #include <rdma/ib_cache.h>
-#include <rdma/ib_verbs.h>
 
 #include "user_mad.h"
 
@@ -36,8 +34,8 @@ static bool umad_gid_on_vlan(const struct ib_gid_attr *attr, u16 vlan_id)
 }
 
 /*
- * Netdevs of several VLANs may share a GID. The first entry with the GID is
- * nearly always the one; if it is of another VLAN the table is searched.
+ * Netdevs of several VLANs may share a GID. The first entry with the GID is nearly always
+ * the one. If it is of another VLAN, this searches the table behind it.
  */
 static int umad_roce_gid_index(struct ib_device *ib_dev, u32 port_num,
 			       const union ib_gid *gid, enum ib_gid_type type,
@@ -129,14 +127,9 @@ static int umad_grh_ib(const struct ib_mad_agent *mad_agent,
 	return 0;
 }
 
-/**
- * umad_grh_from_wc - fill the GRH fields of a header, ready to reply with
- * @mad_agent: the agent that received
- * @recv_wc: what it received, with a GRH
- * @hdr: header to fill in
- *
- * Context: a receive handler; never waits for the network.
- * Return: 0, or a negative errno for a GRH that was not sent to us.
+/*
+ * Fills in the GRH fields of a header, ready to reply with. Called by a receive handler, it
+ * never waits for the network. Fails if the GRH has no GID of this port.
  */
 int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
 		     const struct ib_mad_recv_wc *recv_wc,

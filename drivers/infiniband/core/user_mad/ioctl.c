@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * ioctl(): the requests of user space, decoded and passed on. No other file
- * knows that there is more than one way to spell a registration.
+ * ioctl(): decodes the requests of user space. No other file knows that a registration has
+ * two layouts.
  */
 #include <linux/bitmap.h>
 #include <linux/compat.h>
 #include <linux/fs.h>
-#include <linux/uaccess.h>
 
 #include <asm/ioctls.h>
 
@@ -27,14 +26,9 @@ static int umad_decode_qpn(u32 qpn, struct umad_reg *reg)
 	return 0;
 }
 
-/**
- * umad_decode_v1 - decode the request of IB_USER_MAD_REGISTER_AGENT
- * @ureq: the request, in kernel memory
- * @compat: it comes from a 32-bit process on a 64-bit kernel, and its method
- *	mask is made of 32-bit words
- * @reg: result
- *
- * Return: 0, or -EINVAL for a QP that is neither 0 nor 1.
+/*
+ * Decodes IB_USER_MAD_REGISTER_AGENT. @compat: the method mask has 32-bit words, from a
+ * 32-bit process on a 64-bit kernel. Returns -EINVAL for a QP that is neither 0 nor 1.
  */
 int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
 		   struct umad_reg *reg)
@@ -56,13 +50,9 @@ int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
 	return umad_decode_qpn(ureq->qpn, reg);
 }
 
-/**
- * umad_decode_v2 - decode the request of IB_USER_MAD_REGISTER_AGENT2
- * @ureq: the request, in kernel memory
- * @reg: result
- *
- * Return: 0, or -EINVAL for a QP that is neither 0 nor 1, a flag that is not
- * known or an OUI of more than 24 bits where there is a class to it.
+/*
+ * Decodes IB_USER_MAD_REGISTER_AGENT2. Returns -EINVAL for a QP that is neither 0 nor 1, an
+ * unknown flag, or an OUI of more than 24 bits with a class.
  */
 int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 		   struct umad_reg *reg)
@@ -87,9 +77,8 @@ int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
 }
 
 /*
- * The new id is stored before the outcome is known. If the request is refused after
- * all, the old one is stored again. If the page cannot be written any more, it
- * keeps the new one.
+ * umad_agent_register() stores the new id before the outcome is known. If the request is
+ * refused, this stores the old id again, unless the page can no longer be written.
  */
 static int umad_register(struct umad_file *file, const struct umad_reg *reg,
 			 u32 __user *uid, u32 old_id)
@@ -106,8 +95,8 @@ static int umad_register_v1(struct umad_file *file,
 			    struct ib_user_mad_reg_req __user *uptr,
 			    bool compat)
 {
-	struct ib_user_mad_reg_req ureq;
-	struct umad_reg reg;
+	struct ib_user_mad_reg_req ureq __uninitialized;
+	struct umad_reg reg __uninitialized;
 	int ret;
 
 	if (umad_port_gone(file->port))
@@ -124,8 +113,8 @@ static int umad_register_v1(struct umad_file *file,
 static int umad_register_v2(struct umad_file *file,
 			    struct ib_user_mad_reg_req2 __user *uptr)
 {
-	struct ib_user_mad_reg_req2 ureq;
-	struct umad_reg reg;
+	struct ib_user_mad_reg_req2 ureq __uninitialized;
+	struct umad_reg reg __uninitialized;
 	int ret;
 
 	if (umad_port_gone(file->port))
@@ -134,7 +123,7 @@ static int umad_register_v2(struct umad_file *file,
 		return -EFAULT;
 
 	ret = umad_decode_v2(&ureq, &reg);
-	/* A client that asks for too much learns what it could have */
+	/* Tells a client that asks for unknown flags the known ones */
 	if (ret && ureq.qpn <= 1 && (ureq.flags & ~IB_USER_MAD_REG_FLAGS_CAP) &&
 	    put_user((u32)IB_USER_MAD_REG_FLAGS_CAP, &uptr->flags))
 		return -EFAULT;
@@ -166,7 +155,7 @@ static int umad_enable_pkey(struct umad_file *file)
 	return ret;
 }
 
-/* As read(), it does not know what is left in the queue of a device that is gone */
+/* Fails as read() does when the device is gone, whatever is queued */
 static int umad_next_len(struct umad_file *file, int __user *ulen)
 {
 	if (umad_port_gone(file->port))
@@ -193,22 +182,7 @@ static long umad_do_ioctl(struct umad_file *file, unsigned int cmd,
 	}
 }
 
-/**
- * umad_ioctl - ioctl on umadN
- * @filp: the descriptor
- * @cmd: one of IB_USER_MAD_*, or FIONREAD
- * @arg: user pointer, if @cmd takes one
- *
- * Context: process context; no lock is held while user memory is accessed.
- * Return: 0, or
- *  * -ENOIOCTLCMD: @cmd is none of ours (user space sees ENOTTY)
- *  * -EFAULT: bad pointer; nothing was done
- *  * -EINVAL: a request, or an id, that cannot be
- *  * -ENOMEM: no memory, or no free id
- *  * -EPIPE: registration on a device that is gone
- *  * -EIO: FIONREAD on a device that is gone
- *  * what ib_register_mad_agent() returns
- */
+/* Holds no lock while it accesses user memory. user_mad.rst has the errors */
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	return umad_do_ioctl(filp->private_data, cmd, (void __user *)arg,
@@ -216,14 +190,7 @@ long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 }
 
 #ifdef CONFIG_COMPAT
-/**
- * umad_compat_ioctl - umad_ioctl() for 32-bit processes on a 64-bit kernel
- * @filp: the descriptor
- * @cmd: one of IB_USER_MAD_*
- * @arg: user pointer, if @cmd takes one
- *
- * Return: as umad_ioctl().
- */
+/* umad_ioctl() for 32-bit processes on a 64-bit kernel */
 long umad_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	return umad_do_ioctl(filp->private_data, cmd, compat_ptr(arg), true);

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The IsSM device. Holding issmN open is what says that a subnet manager runs
- * behind the port: the IsSM bit of the port's capability mask is set from open
- * to release, by one holder at a time. There is nothing else to do with it.
+ * The IsSM device. A subnet manager holds issmN open to announce itself: the IsSM bit of
+ * the port's capability mask is set from open to release, by one holder at a time. The
+ * descriptor has no other use.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
-#include <linux/sched.h>
 #include <linux/seq_file.h>
 
-#include "trace.h"
 #include "user_mad.h"
 
 #define UMAD_ISSM_BUSY	0	/* bit of umad_port.issm_busy */
 
-/* 1: the port's issm is ours; 0: somebody else's; or there will never be one */
+/* Returns 1 if the caller holds the issm now, 0 if another task does, -ENXIO without device */
 static int umad_issm_try(struct umad_port *port)
 {
 	if (umad_port_gone(port))
@@ -25,14 +23,17 @@ static int umad_issm_try(struct umad_port *port)
 static int umad_issm_acquire(struct umad_port *port, bool nonblock)
 {
 	int got = umad_issm_try(port);
-	int ret = 0;
+	int ret;
 
 	if (!got && nonblock)
 		return -EAGAIN;
-	if (!got)
+	if (!got) {
 		ret = wait_event_interruptible_exclusive(port->issm_wait,
 							 (got = umad_issm_try(port)));
-	return ret ?: min(got, 0);
+		if (ret)
+			return ret;
+	}
+	return got < 0 ? got : 0;
 }
 
 static void umad_issm_unlock(struct umad_port *port)
@@ -46,15 +47,13 @@ static int umad_issm_set(struct umad_port *port)
 	struct ib_port_modify set = { .set_port_cap_mask = IB_PORT_SM };
 	int ret;
 
-	down_read(&port->dev_lock);
+	mutex_lock(&port->lock);
 	ret = umad_port_access(port);
 	if (!ret)
 		ret = ib_modify_port(port->ib_dev, port->port_num, 0, &set);
-	if (!ret) {
+	if (!ret)
 		port->issm_set = true;
-		trace_ib_umad_issm(port, true);
-	}
-	up_read(&port->dev_lock);
+	mutex_unlock(&port->lock);
 
 	return ret;
 }
@@ -67,7 +66,6 @@ static void umad_issm_clear(struct umad_port *port, struct ib_device *ib_dev)
 		return;
 	ib_modify_port(ib_dev, port->port_num, 0, &clear);
 	port->issm_set = false;
-	trace_ib_umad_issm(port, false);
 }
 
 static int umad_issm_open(struct inode *inode, struct file *filp)
@@ -94,39 +92,37 @@ static int umad_issm_release(struct inode *inode, struct file *filp)
 {
 	struct umad_port *port = filp->private_data;
 
-	down_read(&port->dev_lock);
+	mutex_lock(&port->lock);
 	if (port->ib_dev)
 		umad_issm_clear(port, port->ib_dev);
-	up_read(&port->dev_lock);
+	mutex_unlock(&port->lock);
 
 	umad_issm_unlock(port);
 	return 0;
 }
 
-/**
- * umad_issm_disassociate - send the openers in line home, and clear the bit
- * @port: a port whose device nobody can get any more
- * @ib_dev: that device. It may live on without us, in another network
- *	namespace for one, and shall not claim a subnet manager there
- *
- * Context: process context.
+/*
+ * Clears the bit, and has the waiting openers of a port fail whose umad_port.ib_dev is NULL
+ * now. @ib_dev may live on without this module, such as in another network namespace, and
+ * shall not announce a subnet manager there.
  */
 void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev)
 {
-	down_write(&port->dev_lock);
+	mutex_lock(&port->lock);
 	umad_issm_clear(port, ib_dev);
-	up_write(&port->dev_lock);
+	mutex_unlock(&port->lock);
 
 	wake_up_all(&port->issm_wait);
 }
 
+/* umadstat shows which descriptors have the bit set */
 static void umad_issm_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct umad_port *port = filp->private_data;
 
-	down_read(&port->dev_lock);
+	mutex_lock(&port->lock);
 	seq_printf(m, "issm-held:\t%d\n", port->issm_set);
-	up_read(&port->dev_lock);
+	mutex_unlock(&port->lock);
 }
 
 const struct file_operations umad_issm_fops = {

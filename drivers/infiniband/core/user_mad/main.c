@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * ib_umad: MADs for user space. The module as ib_core sees it: two clients.
- */
+/* ib_umad: MADs for user space. The module as ib_core sees it: two clients */
 #include <linux/module.h>
-#include <linux/slab.h>
-#include <rdma/ib_verbs.h>
 
 #include "core_priv.h"
 #include "user_mad.h"
@@ -18,7 +14,7 @@ MODULE_LICENSE("Dual BSD/GPL");
 MODULE_ALIAS_RDMA_CLIENT("umad");
 MODULE_ALIAS_RDMA_CLIENT("issm");
 
-/* What both clients know of a device: its ports, NULL where one has no MADs */
+/* The ports of a device, for both clients: NULL where a port has no MADs */
 struct umad_device {
 	u32			num_ports;
 	struct umad_port	*ports[] __counted_by(num_ports);
@@ -34,7 +30,7 @@ static void umad_device_free(struct umad_device *umad_dev)
 	kfree(umad_dev);
 }
 
-/* What RDMA netlink tells of a port: its character device, of either kind */
+/* Finds a character device of a port, of either kind, for RDMA netlink */
 static int umad_nl_chardev(struct ib_device *ib_dev,
 			   const struct umad_device *umad_dev,
 			   struct ib_client_nl_info *res, bool issm)
@@ -119,9 +115,9 @@ err_free:
 }
 
 /*
- * The second client exists for its name in RDMA netlink only. It borrows what
- * the first one made: clients are added in the order in which they were
- * registered and removed in the opposite one.
+ * The second client exists for its name in RDMA netlink only. It uses the struct umad_device
+ * of the first one: ib_core adds clients in the order in which they were registered, and
+ * removes them in the opposite one.
  */
 static int umad_issm_client_add(struct ib_device *ib_dev);
 

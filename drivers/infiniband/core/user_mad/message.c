@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Messages: what write() is given, until it is in the hands of the MAD layer.
+ * Messages: from the memory of the writer to the buffers of the MAD layer.
  *
- * User memory is read once, and before anything is held: the beginning onto the
- * stack, which is all there is of a plain MAD, and the rest of a longer message into
- * memory of its own. What was checked is what is sent.
+ * The writer's memory is read once, and before anything is held: a plain MAD onto the
+ * stack, and the rest of a longer message into memory of its own. So the checks see the
+ * bytes that are sent.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sizes.h>
-#include <linux/uio.h>
 
 #include "user_mad.h"
 
-/*
- * How much of a vector one packet is read into or written from: an element, or all of a
- * registered buffer of io_uring, which holds one packet.
- */
+/* Room for one packet: an element of a vector, or all of a registered buffer of io_uring */
 size_t umad_iter_len(const struct iov_iter *iter)
 {
 	return user_backed_iter(iter) ? iov_iter_single_seg_count(iter) : iov_iter_count(iter);
@@ -37,7 +32,7 @@ int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
 	return copy_from_iter(m->head, len, from) == len ? 0 : -EFAULT;
 }
 
-/* Lets other tasks run */
+/* Lets other tasks run, too */
 static bool umad_writer_killed(void)
 {
 	cond_resched();
@@ -62,8 +57,8 @@ static int umad_message_copy_rest(struct umad_message *m, size_t len)
  * Copies the rest of a message that is longer than a MAD, with nothing held, as it may
  * sleep for pages of user memory. Returns -ENOMEM if the cap has no room for it.
  *
- * The cap, and no cgroup: to charge a cgroup page by page until it has no more leaves
- * none to its other processes meanwhile, and one of them gets killed for it.
+ * It charges the cap and no cgroup. To charge a cgroup page by page until it is full would
+ * leave nothing to its other processes, and the OOM killer would end one of them.
  */
 int umad_message_fetch(struct umad_message *m, struct umad_file *file)
 {
@@ -105,9 +100,8 @@ static void umad_message_copy(const struct umad_message *m, void *to, size_t fro
 }
 
 /*
- * Copies a message into the buffers that ib_create_send_mad() made for @plan. Returns
- * -EINTR if the writer is being killed, or -EIO if the device is gone, as its removal waits
- * for this.
+ * Copies a message into the buffers that ib_create_send_mad() made for @plan. Returns -EINTR
+ * if the writer is being killed, or -EIO if the device is gone, whose removal waits for it.
  */
 int umad_message_fill(const struct umad_message *m, const struct umad_plan *plan,
 		      struct ib_mad_send_buf *msg, const struct umad_port *port)

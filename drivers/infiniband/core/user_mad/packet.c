@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory of sends and of what is received. The cgroup of the process that opened the
+ * Memory of sends and received packets. The cgroup of the process that opened the
  * descriptor is charged for it, as that process lets it pile up.
  */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 
 #include "user_mad.h"
 
 static struct kmem_cache *umad_send_cache;
 static struct kmem_cache *umad_recv_cache;
 
-/* A send keeps what its timeout record gives back; read() copies just that */
+/* A send keeps the contents of its timeout record, and read() copies nothing else of it */
 int __init umad_packet_init(void)
 {
 	const size_t send_size = sizeof(struct umad_send) + UMAD_TIMEOUT_LEN;
@@ -38,8 +37,8 @@ void umad_packet_exit(void)
 
 /*
  * Most packets live for a short time and one at a time, so a descriptor keeps a free one
- * of each kind. The slab costs 150 instructions more of a write(), 200 of receiving a MAD.
- * KASAN can only tell of memory that is really freed.
+ * of each kind. Without it, a write() takes 150 instructions more, and receiving a MAD 200.
+ * KASAN sees uses after free only of memory that goes back to the slab.
  */
 static bool umad_spare(void **spare, void *packet)
 {
@@ -47,7 +46,7 @@ static bool umad_spare(void **spare, void *packet)
 	       !cmpxchg(spare, NULL, packet);
 }
 
-/* A descriptor on which nothing is sent or received any more */
+/* Frees both spare packets, when the descriptor has no agents any more */
 void umad_packet_drain(struct umad_file *file)
 {
 	if (file->spare_send)
@@ -78,7 +77,7 @@ void umad_send_free(struct umad_file *file, struct umad_send *send)
 		kmem_cache_free(umad_send_cache, send);
 }
 
-/* What does not fit into the cache is an OPA MAD */
+/* An OPA MAD does not fit into an object of the cache */
 static void *__umad_recv_alloc(size_t len, gfp_t gfp)
 {
 	return len <= UMAD_PACKET_LEN ? kmem_cache_alloc(umad_recv_cache, gfp) :
@@ -96,9 +95,8 @@ static void umad_recv_init(struct umad_recv *recv, u8 hdr_len, size_t mad_len, b
 }
 
 /*
- * For what nobody is charged for, with room for @mad_len bytes behind a user header. It
- * may use the last reserves. @held is how much of the cap it takes, until
- * umad_recv_free().
+ * Charges no cgroup, but the cap with @held bytes until umad_recv_free(). There is room for
+ * @mad_len bytes behind a user header. It may use the last reserves.
  */
 struct umad_recv *umad_recv_alloc_held(struct umad_file *file, u8 hdr_len,
 				       size_t mad_len, size_t held)
@@ -123,9 +121,9 @@ static size_t umad_recv_held(size_t mad_len)
 }
 
 /*
- * For a MAD that has arrived. All who receive on the port wait for us, so nothing can be
- * reclaimed. A cgroup without room may only be full of page cache: to drop the MAD, or to
- * go past the limit of the cgroup without one of our own, would lose more than the cap.
+ * For a MAD that has arrived. All receivers of the port wait for this, so it does not
+ * reclaim. A cgroup without room may only be full of page cache. So the MAD is not dropped,
+ * and the cap pays, which bounds how far a cgroup gets past its limit.
  */
 struct umad_recv *umad_recv_alloc(struct umad_file *file, u8 hdr_len, size_t mad_len)
 {
@@ -146,7 +144,7 @@ struct umad_recv *umad_recv_alloc(struct umad_file *file, u8 hdr_len, size_t mad
 	return recv;
 }
 
-/* Frees what was received, but not the segments of a message, see umad_queued_free() */
+/* Frees a received packet, but not the segments of a message, see umad_queued_free() */
 void umad_recv_free(struct umad_file *file, struct umad_recv *recv)
 {
 	struct umad_queued *queued = &recv->queued;

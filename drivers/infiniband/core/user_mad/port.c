@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A port, its two character devices and what user space sees of it in sysfs.
- * The devices come and go with the ib_device. The port itself stays as long as
- * somebody holds one of them open.
+ * A port, its two character devices, and its attributes in sysfs. The devices come and go
+ * with the ib_device. The port itself stays until the last descriptor is closed.
  */
 #include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
-#include <linux/slab.h>
+#include <linux/rcupdate.h>
 #include <linux/stringify.h>
 #include <linux/wait_bit.h>
 
 #include "core_priv.h"
-#include "trace.h"
 #include "user_mad.h"
 
 /*
@@ -29,7 +26,7 @@ static dev_t umad_dynamic;
 
 static DEFINE_IDA(umad_nums);
 
-/* Ports not yet freed: their release function is in this module */
+/* Ports that are not freed yet, as umad_port_release() is in this module */
 static atomic_t umad_ports = ATOMIC_INIT(0);
 
 static dev_t umad_devt(int num)
@@ -66,10 +63,10 @@ static ssize_t ibdev_show(struct device *dev, struct device_attribute *attr,
 	struct umad_port *port = dev_get_drvdata(dev);
 	ssize_t ret = -ENODEV;
 
-	down_read(&port->dev_lock);
+	mutex_lock(&port->lock);
 	if (port->ib_dev)
 		ret = sysfs_emit(buf, "%s\n", dev_name(&port->ib_dev->dev));
-	up_read(&port->dev_lock);
+	mutex_unlock(&port->lock);
 
 	return ret;
 }
@@ -103,8 +100,7 @@ static void umad_port_release(struct device *dev)
 	struct umad_port *port = container_of(dev, struct umad_port, dev);
 
 	WARN_ON(!list_empty(&port->files));
-	mutex_destroy(&port->files_lock);
-	umad_transactions_exit(port);
+	mutex_destroy(&port->lock);
 	free_percpu(port->stats);
 	kfree(port);
 	if (atomic_dec_and_test(&umad_ports))
@@ -138,18 +134,17 @@ static int umad_port_add_dev(struct umad_port *port, struct device *dev,
 }
 
 /*
- * Nobody gets the device from here on, and those who have it are waited for.
- * Whoever sleeps is woken and told. The number may be used again at once.
+ * Takes the device away from all users of the port: wakes those that sleep, and waits for
+ * those that use it. A new port may have the number at once.
  */
 static void umad_port_disassociate(struct umad_port *port)
 {
 	struct ib_device *ib_dev = port->ib_dev;
 
-	down_write(&port->dev_lock);
+	mutex_lock(&port->lock);
 	WRITE_ONCE(port->ib_dev, NULL);
-	up_write(&port->dev_lock);
+	mutex_unlock(&port->lock);
 
-	trace_ib_umad_gone(port);
 	umad_ah_unwatch(port);
 	umad_issm_disassociate(port, ib_dev);
 	umad_files_disassociate(port);
@@ -159,13 +154,9 @@ static void umad_port_disassociate(struct umad_port *port)
 	ida_free(&umad_nums, port->num);
 }
 
-/**
- * umad_port_add - make the character devices of a port
- * @ib_dev: the device
- * @port_num: number of a port of @ib_dev with the MAD capability
- *
- * Context: process context; @ib_dev stays until umad_port_remove() returns.
- * Return: the port, to be given back with umad_port_remove(), or an ERR_PTR().
+/*
+ * Makes the character devices of a port with the MAD capability. @ib_dev stays until
+ * umad_port_remove() has returned.
  */
 struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 {
@@ -182,24 +173,19 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 		goto err_free;
 	}
 
-	ret = umad_transactions_init(port);
-	if (ret)
-		goto err_stats;
-
 	port->num = ida_alloc_max(&umad_nums, RDMA_MAX_PORTS - 1, GFP_KERNEL);
 	if (port->num < 0) {
 		ret = port->num;
-		goto err_transactions;
+		goto err_stats;
 	}
 
 	port->port_num = port_num;
 	port->dev_index = ib_dev->index;
 	port->has_smi = rdma_cap_ib_smi(ib_dev, port_num);
 	port->is_roce = rdma_protocol_roce(ib_dev, port_num);
-	init_rwsem(&port->dev_lock);
+	mutex_init(&port->lock);
 	port->ib_dev = ib_dev;
 	init_waitqueue_head(&port->issm_wait);
-	mutex_init(&port->files_lock);
 	INIT_LIST_HEAD(&port->files);
 
 	umad_ah_watch(port);
@@ -239,8 +225,6 @@ err_put:
 	put_device(&port->dev);
 	return ERR_PTR(ret);
 
-err_transactions:
-	umad_transactions_exit(port);
 err_stats:
 	free_percpu(port->stats);
 err_free:
@@ -248,15 +232,7 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/**
- * umad_port_remove - take the device away from a port and its users
- * @port: the port
- *
- * Every sleeper on the port is told, every agent is unregistered. Waits for
- * kernel work in flight only, never for user space.
- *
- * Context: process context.
- */
+/* Waits for kernel work in flight only, never for user space */
 void umad_port_remove(struct umad_port *port)
 {
 	if (port->has_smi)
@@ -270,12 +246,6 @@ void umad_port_remove(struct umad_port *port)
 	put_device(&port->dev);
 }
 
-/**
- * umad_ports_init - prepare for ports
- *
- * Context: process context.
- * Return: 0 or a negative errno.
- */
 int __init umad_ports_init(void)
 {
 	int ret;
@@ -308,17 +278,20 @@ err_fixed:
 	return ret;
 }
 
-/**
- * umad_ports_exit - wait until no port exists any more, and undo umad_ports_init()
+/*
+ * Waits until no port exists any more, and undoes umad_ports_init(). The clients are
+ * unregistered, and open descriptors pin the module. So only short references are left,
+ * such as those of RDMA netlink, which do not pin it. This holds also where a client could
+ * not be registered: it had ports until a later device was refused.
  *
- * Context: process context, after the clients were unregistered. Only
- * short-lived references to ports are left then, such as those of RDMA netlink.
- * There may be some even if a client could not be registered: it had ports until
- * a later device was refused.
+ * The task that dropped the last one may have been preempted in umad_port_release() behind
+ * the wake-up. It does not sleep there, so it has left the module's text when all tasks
+ * have scheduled voluntarily or have been in user space.
  */
 void umad_ports_exit(void)
 {
 	wait_var_event(&umad_ports, !atomic_read(&umad_ports));
+	synchronize_rcu_tasks();
 	class_unregister(&umad_class);
 	unregister_chrdev_region(umad_dynamic, 2 * UMAD_DYNAMIC_PORTS);
 	unregister_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS);

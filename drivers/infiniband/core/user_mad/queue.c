@@ -15,7 +15,7 @@ void umad_queue_init(struct umad_file *file)
 	init_waitqueue_head(&file->pollers);
 }
 
-/* Frees what was never read, of a descriptor without agents and readers */
+/* Frees the unread packets of a descriptor without agents and readers */
 void umad_queue_exit(struct umad_file *file)
 {
 	struct umad_queued *queued;
@@ -31,8 +31,8 @@ void umad_queue_exit(struct umad_file *file)
 void umad_queue_wake(struct umad_file *file)
 {
 	/*
-	 * A waiter first joins the others, and looks at the queue behind a barrier of its
-	 * own. So it is found here, or it finds the packet.
+	 * A reader first joins the waiters, and looks at the queue behind a barrier of its
+	 * own. So this task sees the reader, or the reader sees the packet.
 	 */
 	smp_mb();
 	if (waitqueue_active(&file->readers))	/* behind the barrier */
@@ -41,20 +41,16 @@ void umad_queue_wake(struct umad_file *file)
 		wake_up_interruptible_poll(&file->pollers, EPOLLIN | EPOLLRDNORM);
 }
 
-/* Other CPUs look at @unread and @timeouts without the lock */
+/* Writers and handlers read @unread and @timeouts without the lock */
 static void umad_queue_count(struct umad_file *file, struct umad_queued *queued, int change)
 {
-	/* Ids are always less; this shows it to the compiler, which checks bounds */
-	u32 id = umad_queued_hdr(queued)->id % UMAD_MAX_AGENTS;
-
 	lockdep_assert_held(&file->queue_lock);
 	WRITE_ONCE(file->unread, file->unread + change);
-	file->agent_unread[id] += change;
 	if (queued->is_send)
 		WRITE_ONCE(file->timeouts, file->timeouts + change);
 }
 
-/* Queues what was received, or the record of a send, from a handler of the MAD layer */
+/* Queues a received packet or the record of a send, from a handler of the MAD layer */
 void umad_queue_add(struct umad_file *file, struct umad_queued *queued)
 {
 	queued->next = NULL;
@@ -95,8 +91,8 @@ struct umad_queued *umad_queue_take(struct umad_file *file, size_t count)
 }
 
 /*
- * Puts a packet that could not be read back to the front. The reader may have been the one
- * that was woken for it, so another one is.
+ * Puts a packet that could not be read back to the front. The queue may have woken only the
+ * reader that failed, so this wakes another one.
  */
 void umad_queue_restore(struct umad_file *file, struct umad_queued *queued)
 {

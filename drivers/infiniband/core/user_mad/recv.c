@@ -2,14 +2,12 @@
 /*
  * Receiving: from the MAD layer's handler to read().
  *
- * The user header is filled in when something arrives, as ib_mad_recv_wc.wc does
- * not live longer: for SMPs that the port answers itself, it is on the stack of
- * the caller of the handler. A MAD is copied at once, and its buffer given back.
- * An RMPP message of several segments stays in its buffers until it is read.
+ * The handler fills in the user header, as ib_mad_recv_wc.wc does not live longer: for SMPs
+ * that the port answers itself, it is on the stack of the caller. The handler copies a MAD
+ * and frees its buffer. An RMPP message of several segments stays in its buffers until a
+ * reader has it.
  */
 #include <linux/fs.h>
-#include <linux/uio.h>
-#include <rdma/ib_verbs.h>
 
 #include "trace.h"
 #include "user_mad.h"
@@ -43,7 +41,7 @@ static ssize_t umad_read_packet(struct umad_file *file, struct iov_iter *to, siz
 			return ret;
 	}
 	if (IS_ERR(queued)) {
-		/* The reader that was woken for a packet may not have room for it */
+		/* The queue may have woken only this reader, which has no room */
 		umad_queue_wake(file);
 		return PTR_ERR(queued);
 	}
@@ -65,25 +63,11 @@ static ssize_t umad_read_packet(struct umad_file *file, struct iov_iter *to, siz
 	return ret;
 }
 
-/**
- * umad_read_iter - read received MADs, RMPP messages and timeout records
- * @iocb: of a descriptor of umadN
- * @to: memory of the reader, of which each element gets one packet; all of a registered
- *	buffer of io_uring is one element
- *
- * What is left of an element behind its packet stays as it was. Only the first
- * packet is waited for, and with IOCB_NOWAIT not even that.
- *
- * Context: process context; nothing is held while user memory is written.
- * Return: length of all packets that were read, or if there is none
- *  * -EINVAL: no room for one MAD, and the packet stays; and for io_submit(), as ever
- *  * -ENOSPC: no room for the whole message; header and first segment
- *    were written, and the message stays
- *  * -EFAULT: bad pointer; the packet stays
- *  * -EINTR: the reader is being killed; the packet stays
- *  * -EAGAIN: nothing there, and the descriptor is non-blocking
- *  * -EIO: the device is gone
- *  * -ERESTARTSYS: a signal came first
+/*
+ * Reads one packet into each element of @to, and does not change the rest of an element. It
+ * waits for the first packet only. It returns the length of all packets, or an error if
+ * there is none; user_mad.rst has the errors. A packet that cannot be read stays. Nothing is
+ * held while the reader's memory is written. io_submit() gets -EINVAL, as it always has.
  */
 ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
@@ -96,18 +80,19 @@ ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 	if (iocb->ki_flags & IOCB_AIO_RW)
 		return -EINVAL;
-	do {
+	for (;;) {
 		len = umad_iter_len(to);
 		behind = iov_iter_count(to) - len;
 		ret = umad_read_packet(filp->private_data, to, len, nonblock);
 		if (ret < 0)
-			break;
+			return done ?: ret;
 		done += ret;
+		if (!behind)
+			return done;
 		nonblock = true;
 		/* By 0 bytes, too: that skips elements without any */
 		iov_iter_advance(to, iov_iter_count(to) - behind);
-	} while (behind);
-	return done ?: ret;
+	}
 }
 
 static int umad_fill_hdr(struct umad_recv *recv, const struct umad_agent *agent,
@@ -118,8 +103,8 @@ static int umad_fill_hdr(struct umad_recv *recv, const struct umad_agent *agent,
 	const struct ib_wc *wc = recv_wc->wc;
 
 	/*
-	 * All of it, as the packet may have been used before. Of an OPA LID this has
-	 * the lower half; clients have other ways to the rest.
+	 * Sets all fields, as the packet may have been used before. Of an OPA LID it has the
+	 * lower half; clients have other ways to the rest.
 	 */
 	*hdr = (struct ib_user_mad_hdr) {
 		.id		= agent->id,
@@ -135,8 +120,8 @@ static int umad_fill_hdr(struct umad_recv *recv, const struct umad_agent *agent,
 }
 
 /*
- * Whether something of this length has a MAD header and can be read. The MAD layer adds up
- * the segments of a message in int, and the sender decides how many there are. What is
+ * Whether a packet of this length has a MAD header and can be read. The MAD layer adds up
+ * the segments of a message in int, and the sender decides how many there are. A packet
  * longer than a read() can be would stay in the queue for ever.
  */
 bool umad_recv_len_valid(int mad_len, u8 hdr_len)
@@ -145,8 +130,8 @@ bool umad_recv_len_valid(int mad_len, u8 hdr_len)
 }
 
 /*
- * Once it is in the queue it is the reader's, and so are the buffers of an RMPP
- * message. If not, @recv_wc is still the caller's, who counts why.
+ * Queues a MAD or message. On success the reader owns it, and the buffers of an RMPP
+ * message. On failure the caller still owns @recv_wc, and counts the reason.
  */
 static int umad_queue_recv(struct umad_agent *agent,
 			   const struct ib_mad_agent *mad_agent,
@@ -179,7 +164,7 @@ static int umad_queue_recv(struct umad_agent *agent,
 	}
 
 	if (!message) {
-		/* In the old layout this is put over the P_Key index */
+		/* In the old layout this overwrites the P_Key index */
 		memcpy(recv->data + agent->hdr_len, recv_wc->recv_buf.mad, recv_wc->mad_len);
 		ib_free_recv_mad(recv_wc);
 	}
@@ -214,18 +199,18 @@ static void umad_recv_drop(struct umad_agent *agent,
 	ib_free_recv_mad(recv_wc);
 }
 
-/* Whether the MAD layer has put it together, if only of one segment */
+/* Whether the MAD layer has reassembled it, even if from one segment */
 static bool umad_recv_is_message(const struct ib_mad_agent *mad_agent,
 				 const struct umad_rmpp_mad *mad)
 {
-	/* The flag first: of most MADs it is clear, and the others are calls */
+	/* The flag first, as it is clear in most MADs, and the other two are calls */
 	return umad_rmpp_active(mad) && ib_mad_kernel_rmpp_agent(mad_agent) &&
 	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class);
 }
 
 /*
- * The MAD layer has received a MAD or RMPP message for @mad_agent: ours to free, by one of
- * its workers. @send_buf: see umad_transaction_response().
+ * A worker of the MAD layer hands over a MAD or RMPP message for @mad_agent, which this
+ * module has to free. @send_buf: see umad_transaction_response().
  */
 void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_buf *send_buf,

@@ -81,7 +81,7 @@ static int umad_recv_test_init(struct kunit *test)
 	t->port.stats = alloc_percpu(struct umad_stats);
 	KUNIT_ASSERT_TRUE(test, t->port.stats);
 	t->file.port = &t->port;
-	KUNIT_ASSERT_EQ(test, umad_transactions_init(&t->port), 0);
+	spin_lock_init(&t->file.transaction_lock);
 	umad_queue_init(&t->file);
 	t->agent.file = &t->file;
 	t->agent.hdr_len = sizeof(struct ib_user_mad_hdr);
@@ -114,7 +114,7 @@ static void umad_recv_test_exit(struct kunit *test)
 		return;
 	umad_queue_exit(&t->file);
 	umad_packet_drain(&t->file);
-	umad_transactions_exit(&t->port);
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&t->file.transactions));
 	free_percpu(t->port.stats);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 0);
 }
@@ -124,7 +124,7 @@ static void umad_recv_handler_len_test(struct kunit *test)
 	const struct umad_recv_len_case *row = test->param_value;
 	struct umad_recv_test *t = test->priv;
 
-	/* What is long but valid would be copied from here */
+	/* A MAD that is long but valid would be copied from here */
 	if (row->mad_len > (int)sizeof(t->mad) && row->valid)
 		return;
 
@@ -142,7 +142,7 @@ static struct umad_send *umad_test_request(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, send);
 	send->queued.hdr_len = t->agent.hdr_len;
 	send->response = false;
-	send->hashed = false;
+	send->tracked = false;
 	send->no_record = false;
 	memset(umad_send_hdr(send), 0, send->queued.hdr_len);
 	*umad_send_mad(send) = t->mad.mad_hdr;
@@ -152,7 +152,7 @@ static struct umad_send *umad_test_request(struct kunit *test)
 
 /*
  * The MAD layer delivers a response before it completes the request. Its
- * transaction ID is free again in between: who has read the response may send
+ * transaction ID is free again in between: a client that has read the response may send
  * the next one on another CPU.
  */
 static void umad_recv_response_frees_tid_test(struct kunit *test)
@@ -201,7 +201,7 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	umad_send_free(&t->file, request);
 }
 
-/* What a segment has besides its header */
+/* A segment has this besides its header */
 #define UMAD_TEST_SEG_DATA	(UMAD_MAD_SIZE - IB_MGMT_MAD_HDR)
 
 /*
@@ -237,7 +237,7 @@ static void umad_test_free(struct umad_file *file, struct umad_recv *recv)
 	umad_queued_free(file, &recv->queued);
 }
 
-/* What a message takes besides its buffers */
+/* A message takes this besides its buffers */
 #define UMAD_TEST_MESSAGE	((long)(sizeof(struct umad_recv) + UMAD_PACKET_LEN))
 
 /*
@@ -269,7 +269,7 @@ static void umad_recv_size_test(struct kunit *test)
 
 /*
  * A descriptor that is not read gets about half of the cap; then another one still gets
- * a message. What is longer than the cap is not kept.
+ * a message. A message longer than the cap is not kept.
  */
 static void umad_recv_cap_test(struct kunit *test)
 {
@@ -297,7 +297,7 @@ static void umad_recv_cap_test(struct kunit *test)
 		umad_test_free(other, more);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&other->held), 0);
 
-	/* What is freed makes room */
+	/* A message that is freed makes room */
 	umad_test_free(&t->file, recv[--i]);
 	recv[i] = umad_test_keep(test, &t->file, SZ_1M);
 	KUNIT_EXPECT_NOT_NULL(test, recv[i]);

@@ -2,23 +2,19 @@
 /*
  * Received RMPP messages of several segments. The MAD layer hands a message over in the
  * buffers that its MADs came in, and there it stays until it is read. Its sender has the
- * acknowledgment already, so it is not lost while the cap has room. No other file knows
- * segments.
+ * acknowledgment, so it is kept while the cap has room. No other file knows segments.
  */
 #include <linux/log2.h>
-#include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/uio.h>
 
 #include "user_mad.h"
 
-/* What struct ib_mad_private, which is not ours to know, adds to a MAD and its GRH */
+/* struct ib_mad_private of the MAD layer has no more than this beside MAD and GRH */
 #define UMAD_SEGMENT_OVERHEAD	SZ_256
 
 /*
- * How many buffers a message has, or a few more. Behind its end there may be others
- * that came out of order: up to a window of them. They are sorted by their numbers,
- * of which none is there twice.
+ * How many buffers a message has, or a few more. Up to a window of buffers behind its end
+ * may have come out of order. They are sorted by their numbers, without duplicates.
  */
 static u32 umad_segments_count(const struct list_head *segs)
 {
@@ -33,9 +29,9 @@ static u32 umad_segments_count(const struct list_head *segs)
 }
 
 /*
- * Leaves a message in its segments, which are the packet's on success; all but the user
- * header is filled in. Each buffer has room for a MAD of @max_mad_size. The time does not
- * depend on the length. Returns NULL if the cap has no room, or the host no memory.
+ * Makes a packet of a message, which takes its segments over in constant time, and lacks
+ * only the user header. Each buffer has room for a MAD of @max_mad_size. Returns NULL if the
+ * cap has no room, or the host no memory.
  */
 struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
 				 struct ib_mad_recv_wc *recv_wc, size_t max_mad_size)
@@ -74,10 +70,9 @@ void umad_rmpp_give_back(struct umad_file *file, struct umad_recv *recv,
 }
 
 /*
- * Copies a message, or the first @len bytes of it, user header included. The first
- * segment is taken whole, with its headers; of the others only the data. There may be
- * millions, so other tasks run in between. Returns 0, -ENOSPC if @len is less than all,
- * -EFAULT, or -EINTR if the reader is being killed.
+ * Copies a message, or the first @len bytes of it, user header included: the first segment
+ * whole, and the data of the others. There may be millions, so other tasks run in between.
+ * Returns -ENOSPC if @len is less than all, or -EINTR if the reader is being killed.
  */
 int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len)
 {
@@ -103,7 +98,7 @@ int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len)
 	return len < recv->queued.length ? -ENOSPC : 0;
 }
 
-/* The MAD header of what read() hands out */
+/* The MAD header of a packet */
 const struct ib_mad_hdr *umad_queued_mad(struct umad_queued *queued)
 {
 	struct umad_recv *recv = umad_queued_recv(queued);

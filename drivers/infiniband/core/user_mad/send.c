@@ -2,25 +2,21 @@
 /*
  * Sending: from write() to the completion by the MAD layer.
  *
- * User memory is read before an agent is taken, as the removal of the device waits for
- * writers that have one. What follows waits for nothing but an address on RoCE, and for a
- * bounded amount of memory.
+ * A writer reads user memory before it takes an agent, as the removal of the device waits
+ * for writers that have one. Later it waits only for memory, and on RoCE for an address.
  */
 #include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
-#include <linux/uio.h>
-#include <rdma/ib_verbs.h>
 
 #include "trace.h"
 #include "user_mad.h"
 
 /*
- * A limit for programs that have lost control and are in no cgroup with a limit:
- * so many sends take about 80 MB. A subnet manager that asks a whole fabric at
- * once has far fewer outstanding. An RMPP message counts once, however long it is:
- * the cap limits the memory that those take.
+ * A limit for programs that have lost control, in no cgroup with a limit: so many sends
+ * take about 80 MB. A subnet manager that asks a whole fabric at once has far fewer. An RMPP
+ * message of any length counts once, as the cap limits its memory.
  */
 static unsigned int umad_max_sends = 65536;
 module_param_named(max_sends, umad_max_sends, uint, 0644);
@@ -28,8 +24,8 @@ MODULE_PARM_DESC(max_sends,
 		 "How many sends may be outstanding or timed out and unread, for each descriptor");
 
 /*
- * The MAD layer allocates all segments of a message at once, without a chance for
- * others to run or for us to stop. This is 1.3 million segments.
+ * The MAD layer allocates all segments of a message at once, and cannot be stopped. This is
+ * 1.3 million segments.
  */
 #define UMAD_MAX_MESSAGE	SZ_256M
 
@@ -46,7 +42,7 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	u8 class = rmpp_mad->mad_hdr.mgmt_class;
 	size_t hdr_len = ib_get_mad_data_offset(class);
 	bool active = umad_rmpp_active(rmpp_mad);
-	/* Asking for the class is a call, and needless for most MADs */
+	/* The class is asked for last, as that is a call */
 	bool rmpp_class = (kernel_rmpp || active) && ib_is_mad_class_rmpp(class);
 
 	if (len < hdr_len)
@@ -64,10 +60,7 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 	return 0;
 }
 
-/*
- * What the segments of a message take of the cap while they are in the hands of the MAD
- * layer, or 0: they are up to a third longer than it is.
- */
+/* The MAD layer's segments take this of the cap, a third more than a message, or 0 of a MAD */
 static size_t umad_message_held(size_t len)
 {
 	return len > UMAD_MAD_SIZE ? len + len / 3 : 0;
@@ -109,7 +102,7 @@ static void umad_free_send(struct umad_file *file, struct ib_mad_send_buf *msg)
 		umad_cap_uncharge(file, held);
 }
 
-/* The MAD layer's buffers and what is left of them as a record */
+/* Makes the MAD layer's buffers, and the struct umad_send that may become a record */
 static struct ib_mad_send_buf *umad_create_send(struct umad_agent *agent,
 						const struct umad_message *m,
 						const struct umad_plan *plan)
@@ -143,7 +136,7 @@ err_held:
 	return msg;
 }
 
-/* @msg is the MAD layer's on success, and the caller's if not */
+/* On success the MAD layer owns @msg, or else the caller */
 static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 		     const struct umad_plan *plan, struct ib_mad_send_buf *msg)
 {
@@ -153,13 +146,13 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	int ret = 0;
 
 	send->queued.hdr_len = m->hdr_len;
-	/* A little too much in the old layout, where this has room and is cheaper */
+	/* Of the old layout this copies more than needed, as a constant length is cheaper */
 	memcpy(send->data, m->head, UMAD_TIMEOUT_LEN);
 	mad = umad_send_mad(send);
 	send->response = ib_response_mad(mad);
-	send->hashed = false;
+	send->tracked = false;
 	send->no_record = !msg->timeout_ms;
-	/* The MAD layer finds the agent that a response is for by its half of the ID */
+	/* By the upper half, the MAD layer finds the agent of a response */
 	if (!send->response)
 		mad->tid = cpu_to_be64((u64)agent->mad_agent->hi_tid << 32 |
 				       lower_32_bits(be64_to_cpu(mad->tid)));
@@ -168,17 +161,13 @@ static int umad_post(struct umad_agent *agent, const struct umad_message *m,
 	if (!plan->user_rmpp)
 		ret = umad_transaction_begin(file, send);
 	if (ret) {
-		umad_count(file->port, ret == -ENOMEM ? UMAD_STAT_REFUSED_MEMORY :
-							UMAD_STAT_REFUSED_DUPLICATE);
+		umad_count(file->port, UMAD_STAT_REFUSED_DUPLICATE);
 		return ret;
 	}
 
-	atomic_inc(&agent->outstanding);
 	ret = ib_post_send_mad(msg, NULL);
 	if (ret) {
-		atomic_dec(&agent->outstanding);
-		if (send->hashed)
-			umad_transaction_end(file, send);
+		umad_transaction_end(file, send);
 		/* The device may not like its address any more */
 		umad_ah_drop(agent);
 	}
@@ -193,7 +182,7 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	struct umad_send *send;
 	int ret;
 
-	/* A timeout record counts until it is read, as no other limit applies to that */
+	/* A timeout record counts until it is read, as nothing else limits those */
 	if (atomic_inc_return(&file->sends) + READ_ONCE(file->timeouts) >
 	    READ_ONCE(umad_max_sends)) {
 		umad_count(file->port, UMAD_STAT_REFUSED_LIMIT);
@@ -214,7 +203,7 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	}
 
 	ret = umad_message_fill(m, plan, msg, file->port);
-	/* All of it is in @msg, or it is not sent */
+	/* The copy is no longer needed: @msg has all of it, or is not sent */
 	umad_message_exit(m, file);
 	if (ret)
 		goto err_msg;
@@ -255,8 +244,8 @@ static int umad_plan_message(const struct umad_agent *agent,
 }
 
 /*
- * A message that is longer than a MAD is copied when it is known that it can be sent, and
- * with no agent held: then there is another attempt.
+ * Copies a message longer than a MAD only after the plan has accepted it, and without an
+ * agent held. Then it starts over.
  */
 static int umad_send_message(struct umad_file *file, struct umad_message *m)
 {
@@ -284,16 +273,15 @@ static int umad_send_message(struct umad_file *file, struct umad_message *m)
 }
 
 /*
- * Returns what umad_write() does, or -EAGAIN if that may have to wait and must not.
- * That is said before anything is read: io_uring tries a hundred times before it has
- * a worker wait.
+ * Returns -EAGAIN before it reads anything, if it may have to wait and must not: io_uring
+ * tries a hundred times before it has a worker wait.
  */
 static ssize_t umad_write_message(struct umad_file *file, struct iov_iter *from,
 				  size_t count, bool nowait)
 {
 	const struct ib_user_mad_hdr *hdr;
 	u8 hdr_len = READ_ONCE(file->hdr_len);
-	/* Not cleared, as nearly all of it is written to by umad_message_init() */
+	/* Not cleared, as umad_message_init() writes nearly all of it */
 	struct umad_message m __uninitialized;
 	int ret;
 
@@ -317,25 +305,11 @@ static ssize_t umad_write_message(struct umad_file *file, struct iov_iter *from,
 	return ret ?: count;
 }
 
-/**
- * umad_write_iter - send MADs or RMPP messages, one from each element
- * @iocb: of a descriptor of umadN
- * @from: memory of the writer; all of a registered buffer of io_uring is one element
- *
- * The first element that is refused ends it.
- *
- * Context: process context; nothing is held while user memory is read.
- * Return: length of all elements that were sent, or if there is none
- *  * -EINTR: the writer is being killed
- *  * -EINVAL: too short or too long, an id out of range, a transaction that is
- *    outstanding already, or an address or class the port cannot do; and for
- *    io_submit(), as ever
- *  * -EFAULT: bad pointer; nothing was sent
- *  * -EIO: no such agent, or the device is gone
- *  * -ENOMEM: no memory, or no room for it in the opener's cgroup or in the cap
- *  * -ENOBUFS: as many sends are outstanding or timed out as may be
- *  * -EAGAIN: with IOCB_NOWAIT, for what may have to wait
- *  * what rdma_create_user_ah() and ib_post_send_mad() return
+/*
+ * Sends a MAD or RMPP message from each element of @from, until one is refused. Returns the
+ * length of those that were sent, or an error if there is none; user_mad.rst has the errors.
+ * Nothing is held while the writer's memory is read. io_submit() gets -EINVAL, as it always
+ * has.
  */
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
@@ -345,26 +319,26 @@ ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
 
 	if (iocb->ki_flags & IOCB_AIO_RW)
 		return -EINVAL;
-	do {
+	for (;;) {
 		len = umad_iter_len(from);
 		behind = iov_iter_count(from) - len;
 		ret = umad_write_message(iocb->ki_filp->private_data, from, len,
 					 iocb->ki_flags & IOCB_NOWAIT);
 		if (ret < 0)
-			break;
+			return done ?: ret;
 		done += ret;
+		if (!behind)
+			return done;
 		/* By 0 bytes, too: that skips elements without any */
 		iov_iter_advance(from, iov_iter_count(from) - behind);
-	} while (behind);
-	return done ?: ret;
+	}
 }
 
 /*
- * A client that waits for a response has to learn that there will be none: that none
- * came, that there was no room for it, or that the request failed after write()
- * had returned. An RMPP message can time out although no response is expected.
- * A send that ends because its agent is being unregistered has not failed, and no client
- * waits for it: the agent has no users any more.
+ * Whether a send ends in a record. A client has to learn that no response came, that there
+ * was no room for it, or that the request failed after write() had returned. An RMPP message
+ * can time out although no response is expected. A send that ends because its agent is being
+ * unregistered, and so has no users, has not failed, and no client waits for it.
  */
 static bool umad_send_lost(const struct umad_agent *agent,
 			   struct umad_send *send, enum ib_wc_status status)
@@ -383,7 +357,7 @@ static bool umad_send_lost(const struct umad_agent *agent,
 	return !send->no_record;
 }
 
-/* A send turns into its own record */
+/* Turns a send into its own record */
 static void umad_send_record(struct umad_file *file, struct umad_send *send)
 {
 	send->queued = (struct umad_queued) {
@@ -396,10 +370,7 @@ static void umad_send_record(struct umad_file *file, struct umad_send *send)
 	umad_queue_add(file, &send->queued);
 }
 
-/*
- * The MAD layer has completed a send. It is called by a worker of the MAD layer, or by
- * ib_unregister_mad_agent().
- */
+/* A worker of the MAD layer, or ib_unregister_mad_agent(), has completed a send */
 void umad_send_handler(struct ib_mad_agent *mad_agent,
 		       struct ib_mad_send_wc *send_wc)
 {
@@ -407,10 +378,7 @@ void umad_send_handler(struct ib_mad_agent *mad_agent,
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_file *file = agent->file;
 
-	/* Most have ended with their response */
-	if (send->hashed)
-		umad_transaction_end(file, send);
-	atomic_dec(&agent->outstanding);
+	umad_transaction_end(file, send);
 	atomic_dec(&file->sends);
 	umad_ah_put(send_wc->send_buf);
 	umad_free_send(file, send_wc->send_buf);

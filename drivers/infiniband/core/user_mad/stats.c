@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a port counts, and how much it has at the moment:
- * /sys/class/infiniband_mad/umadN/statistics/.
- *
- * Counters go up for as long as the port exists. They are per CPU, as whatever is
- * sent or received is counted.
+ * Statistics of a port: /sys/class/infiniband_mad/umadN/statistics/. Counters are per CPU,
+ * as each send and receive counts. Gauges are summed up when they are read.
  */
-#include <linux/device.h>
-#include <linux/percpu.h>
-#include <linux/rculist.h>
 #include <linux/sysfs.h>
 
 #include "user_mad.h"
 
-/* What is in the files is for those who could open the device */
+/* A reader of the files must be in a network namespace from which it could open the device */
 static int umad_stats_access(struct umad_port *port)
 {
 	int ret;
 
-	down_read(&port->dev_lock);
+	mutex_lock(&port->lock);
 	ret = umad_port_access(port);
-	up_read(&port->dev_lock);
+	mutex_unlock(&port->lock);
 
 	return ret;
 }
@@ -35,7 +29,7 @@ static unsigned long umad_counter(const struct umad_port *port, enum umad_stat s
 	return sum;
 }
 
-/* What there is at the moment, behind the counters */
+/* Gauges, numbered behind the counters */
 enum {
 	UMAD_GAUGE_FILES = UMAD_STATS,
 	UMAD_GAUGE_AGENTS,
@@ -43,19 +37,18 @@ enum {
 	UMAD_GAUGE_UNREAD,
 };
 
-/* Without the lock of the list, which open() needs */
 static unsigned long umad_gauge(struct umad_port *port, unsigned int gauge)
 {
 	unsigned long files = 0, outstanding = 0, unread = 0;
 	struct umad_file *file;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(file, &port->files, port_list) {
+	mutex_lock(&port->lock);
+	list_for_each_entry(file, &port->files, port_list) {
 		files++;
 		outstanding += atomic_read(&file->sends);
 		unread += READ_ONCE(file->unread);
 	}
-	rcu_read_unlock();
+	mutex_unlock(&port->lock);
 
 	switch (gauge) {
 	case UMAD_GAUGE_FILES:
@@ -82,47 +75,29 @@ static ssize_t stat_show(struct device *dev, struct device_attribute *attr, char
 }
 
 #define UMAD_FILE(name, stat)						\
-	static struct dev_ext_attribute dev_attr_##name = {		\
+	(&((struct dev_ext_attribute[]) { {				\
 		__ATTR(name, 0400, stat_show, NULL),			\
 		(void *)(uintptr_t)(stat),				\
-	}
-
-UMAD_FILE(sent, UMAD_STAT_SENT);
-UMAD_FILE(received, UMAD_STAT_RECEIVED);
-UMAD_FILE(rmpp_sent, UMAD_STAT_RMPP_SENT);
-UMAD_FILE(rmpp_received, UMAD_STAT_RMPP_RECEIVED);
-UMAD_FILE(timeouts, UMAD_STAT_TIMEOUTS);
-UMAD_FILE(send_errors, UMAD_STAT_SEND_ERRORS);
-UMAD_FILE(refused_duplicate, UMAD_STAT_REFUSED_DUPLICATE);
-UMAD_FILE(refused_limit, UMAD_STAT_REFUSED_LIMIT);
-UMAD_FILE(refused_memory, UMAD_STAT_REFUSED_MEMORY);
-UMAD_FILE(dropped_limit, UMAD_STAT_DROPPED_LIMIT);
-UMAD_FILE(dropped_memory, UMAD_STAT_DROPPED_MEMORY);
-UMAD_FILE(dropped_rmpp, UMAD_STAT_DROPPED_RMPP);
-UMAD_FILE(dropped_address, UMAD_STAT_DROPPED_ADDRESS);
-UMAD_FILE(files, UMAD_GAUGE_FILES);
-UMAD_FILE(agents, UMAD_GAUGE_AGENTS);
-UMAD_FILE(outstanding, UMAD_GAUGE_OUTSTANDING);
-UMAD_FILE(unread, UMAD_GAUGE_UNREAD);
+	} })[0].attr.attr)
 
 static struct attribute *umad_stats_attrs[] = {
-	&dev_attr_sent.attr.attr,
-	&dev_attr_received.attr.attr,
-	&dev_attr_rmpp_sent.attr.attr,
-	&dev_attr_rmpp_received.attr.attr,
-	&dev_attr_timeouts.attr.attr,
-	&dev_attr_send_errors.attr.attr,
-	&dev_attr_refused_duplicate.attr.attr,
-	&dev_attr_refused_limit.attr.attr,
-	&dev_attr_refused_memory.attr.attr,
-	&dev_attr_dropped_limit.attr.attr,
-	&dev_attr_dropped_memory.attr.attr,
-	&dev_attr_dropped_rmpp.attr.attr,
-	&dev_attr_dropped_address.attr.attr,
-	&dev_attr_files.attr.attr,
-	&dev_attr_agents.attr.attr,
-	&dev_attr_outstanding.attr.attr,
-	&dev_attr_unread.attr.attr,
+	UMAD_FILE(sent, UMAD_STAT_SENT),
+	UMAD_FILE(received, UMAD_STAT_RECEIVED),
+	UMAD_FILE(rmpp_sent, UMAD_STAT_RMPP_SENT),
+	UMAD_FILE(rmpp_received, UMAD_STAT_RMPP_RECEIVED),
+	UMAD_FILE(timeouts, UMAD_STAT_TIMEOUTS),
+	UMAD_FILE(send_errors, UMAD_STAT_SEND_ERRORS),
+	UMAD_FILE(refused_duplicate, UMAD_STAT_REFUSED_DUPLICATE),
+	UMAD_FILE(refused_limit, UMAD_STAT_REFUSED_LIMIT),
+	UMAD_FILE(refused_memory, UMAD_STAT_REFUSED_MEMORY),
+	UMAD_FILE(dropped_limit, UMAD_STAT_DROPPED_LIMIT),
+	UMAD_FILE(dropped_memory, UMAD_STAT_DROPPED_MEMORY),
+	UMAD_FILE(dropped_rmpp, UMAD_STAT_DROPPED_RMPP),
+	UMAD_FILE(dropped_address, UMAD_STAT_DROPPED_ADDRESS),
+	UMAD_FILE(files, UMAD_GAUGE_FILES),
+	UMAD_FILE(agents, UMAD_GAUGE_AGENTS),
+	UMAD_FILE(outstanding, UMAD_GAUGE_OUTSTANDING),
+	UMAD_FILE(unread, UMAD_GAUGE_UNREAD),
 	NULL,
 };
 

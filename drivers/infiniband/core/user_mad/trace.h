@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What can be traced. Events are fed from the packet and from the port, never from
- * the device, which may be gone.
+ * Tracepoints. They read the packet and the port, never the device, which may be gone.
  *
- * Existing scripts know ib_umad_write, ib_umad_read_recv and ib_umad_read_send,
- * and decode their fields by these names and offsets, "retires" included.
+ * Existing scripts know ib_umad_write, ib_umad_read_recv and ib_umad_read_send, and decode
+ * their fields by these names and offsets, "retires" included.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ib_umad
@@ -79,29 +78,16 @@ DECLARE_EVENT_CLASS(ib_umad_template,
 				   __entry->attr_id = (__force u16)mad->attr_id;
 				   __entry->attr_mod = (__force u32)mad->attr_mod;),
 		    TP_printk("%u:%u umad_hdr: id 0x%08x status 0x%08x ms %u ret %u len %u QP%u qkey 0x%08x lid 0x%04x sl %u path_bits 0x%x grh 0x%x gidi %u hop_lim %u traf_cl %u gid %pI6c flow 0x%08x pkeyi %u  MAD: base_ver 0x%x class 0x%x class_ver 0x%x method 0x%x status 0x%04x class_specific 0x%04x tid 0x%016llx attr_id 0x%04x attr_mod 0x%08x ",
-			      __entry->dev_index,
-			      __entry->port_num,
-			      __entry->id,
-			      __entry->status,
-			      __entry->timeout_ms,
-			      __entry->retires,
-			      __entry->length,
-			      be32_to_cpu((__force __be32)__entry->qpn),
+			      __entry->dev_index, __entry->port_num, __entry->id,
+			      __entry->status, __entry->timeout_ms, __entry->retires,
+			      __entry->length, be32_to_cpu((__force __be32)__entry->qpn),
 			      be32_to_cpu((__force __be32)__entry->qkey),
-			      be16_to_cpu((__force __be16)__entry->lid),
-			      __entry->sl,
-			      __entry->path_bits,
-			      __entry->grh_present,
-			      __entry->gid_index,
-			      __entry->hop_limit,
-			      __entry->traffic_class,
-			      __entry->gid,
+			      be16_to_cpu((__force __be16)__entry->lid), __entry->sl,
+			      __entry->path_bits, __entry->grh_present, __entry->gid_index,
+			      __entry->hop_limit, __entry->traffic_class, __entry->gid,
 			      be32_to_cpu((__force __be32)__entry->flow_label),
-			      __entry->pkey_index,
-			      __entry->base_version,
-			      __entry->mgmt_class,
-			      __entry->class_version,
-			      __entry->method,
+			      __entry->pkey_index, __entry->base_version, __entry->mgmt_class,
+			      __entry->class_version, __entry->method,
 			      be16_to_cpu((__force __be16)__entry->mad_status),
 			      be16_to_cpu((__force __be16)__entry->class_specific),
 			      be64_to_cpu((__force __be64)__entry->tid),
@@ -119,37 +105,6 @@ DECLARE_EVENT_CLASS(ib_umad_template,
 UMAD_EVENT(ib_umad_write);
 UMAD_EVENT(ib_umad_read_recv);
 UMAD_EVENT(ib_umad_read_send);
-
-DECLARE_EVENT_CLASS(ib_umad_agent,
-		    TP_PROTO(const struct umad_agent *agent),
-		    TP_ARGS(agent),
-		    TP_STRUCT__entry(__field(u32, dev_index)
-				     __field(u32, port_num)
-				     __field(u32, id)
-				     __field(u8, qpn)
-				     __field(u8, mgmt_class)
-				     __field(u8, class_version)
-				     __field(u8, rmpp_version)
-				     __field(u32, flags)),
-		    TP_fast_assign(__entry->dev_index = agent->file->port->dev_index;
-				   __entry->port_num = agent->file->port->port_num;
-				   __entry->id = agent->id;
-				   __entry->qpn = agent->reg.qp_type == IB_QPT_GSI;
-				   __entry->mgmt_class = agent->reg.req.mgmt_class;
-				   __entry->class_version = agent->reg.req.mgmt_class_version;
-				   __entry->rmpp_version = agent->reg.rmpp_version;
-				   __entry->flags = agent->reg.flags;),
-		    TP_printk("%u:%u id %u QP%u class 0x%02x class_ver %u rmpp %u flags 0x%x",
-			      __entry->dev_index, __entry->port_num,
-			      __entry->id, __entry->qpn, __entry->mgmt_class,
-			      __entry->class_version, __entry->rmpp_version,
-			      __entry->flags)
-);
-
-DEFINE_EVENT(ib_umad_agent, ib_umad_agent_register,
-	     TP_PROTO(const struct umad_agent *agent), TP_ARGS(agent));
-DEFINE_EVENT(ib_umad_agent, ib_umad_agent_unregister,
-	     TP_PROTO(const struct umad_agent *agent), TP_ARGS(agent));
 
 TRACE_DEFINE_ENUM(UMAD_STAT_TIMEOUTS);
 TRACE_DEFINE_ENUM(UMAD_STAT_DROPPED_LIMIT);
@@ -200,29 +155,6 @@ DEFINE_EVENT(ib_umad_lost, ib_umad_timeout,
 	     TP_PROTO(const struct umad_agent *agent,
 		      const struct ib_mad_hdr *mad, u32 reason),
 	     TP_ARGS(agent, mad, reason));
-
-TRACE_EVENT(ib_umad_gone,
-	    TP_PROTO(const struct umad_port *port),
-	    TP_ARGS(port),
-	    TP_STRUCT__entry(__field(u32, dev_index)
-			     __field(u32, port_num)),
-	    TP_fast_assign(__entry->dev_index = port->dev_index;
-			   __entry->port_num = port->port_num;),
-	    TP_printk("%u:%u", __entry->dev_index, __entry->port_num)
-);
-
-TRACE_EVENT(ib_umad_issm,
-	    TP_PROTO(const struct umad_port *port, bool held),
-	    TP_ARGS(port, held),
-	    TP_STRUCT__entry(__field(u32, dev_index)
-			     __field(u32, port_num)
-			     __field(bool, held)),
-	    TP_fast_assign(__entry->dev_index = port->dev_index;
-			   __entry->port_num = port->port_num;
-			   __entry->held = held;),
-	    TP_printk("%u:%u %s", __entry->dev_index, __entry->port_num,
-		      __entry->held ? "held" : "free")
-);
 
 #endif /* UMAD_TRACE_H */
 

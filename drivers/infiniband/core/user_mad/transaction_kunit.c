@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * KUnit tests of transaction.c: what makes a send a duplicate of another, and the
- * table that finds it.
+ * tree that finds it.
  */
 #include <kunit/test.h>
-#include <linux/delay.h>
-#include <linux/limits.h>
 
 #include "user_mad.h"
 
@@ -217,11 +215,10 @@ static void umad_test_send_set(struct umad_send *send, const struct umad_test_se
 
 static void umad_transaction_duplicate_test(struct kunit *test)
 {
-	static const u32 seeds[] = { 0, 1, 0x5eed5eed, U32_MAX };
 	static const u8 hdr_lens[] = { 56, 64 };
 	const struct umad_duplicate_case *row = test->param_value;
 	struct umad_send *a, *b;
-	int i, j;
+	int i, ab, ba;
 
 	for (i = 0; i < ARRAY_SIZE(hdr_lens); i++) {
 		a = umad_test_send(test, hdr_lens[i]);
@@ -229,143 +226,51 @@ static void umad_transaction_duplicate_test(struct kunit *test)
 		umad_test_send_set(a, &row->a);
 		umad_test_send_set(b, &row->b);
 
-		/* Of another descriptor, nothing is a duplicate */
-		a->num = 1;
-		KUNIT_EXPECT_FALSE(test, umad_transaction_duplicate(a, b));
-		b->num = 1;
-		KUNIT_EXPECT_EQ(test, umad_transaction_duplicate(a, b), row->duplicate);
-		KUNIT_EXPECT_EQ(test, umad_transaction_duplicate(b, a), row->duplicate);
-		KUNIT_EXPECT_TRUE(test, umad_transaction_duplicate(a, a));
-		KUNIT_EXPECT_TRUE(test, umad_transaction_duplicate(b, b));
-
-		for (j = 0; row->duplicate && j < ARRAY_SIZE(seeds); j++)
-			KUNIT_EXPECT_EQ(test, umad_transaction_hash(a, seeds[j]),
-					umad_transaction_hash(b, seeds[j]));
+		ab = umad_transaction_cmp(a, b);
+		ba = umad_transaction_cmp(b, a);
+		KUNIT_EXPECT_EQ(test, !ab, row->duplicate);
+		/* One of them is the first, whichever is asked for */
+		KUNIT_EXPECT_EQ(test, ab < 0, ba > 0);
+		KUNIT_EXPECT_EQ(test, ab > 0, ba < 0);
+		KUNIT_EXPECT_EQ(test, umad_transaction_cmp(a, a), 0);
+		KUNIT_EXPECT_EQ(test, umad_transaction_cmp(b, b), 0);
 	}
 }
 
-/**
- * struct umad_spread_case - many sends that differ in one thing
- * @desc: name of the row
- * @first: the first of them
- * @tid: how much the next transaction ID differs
- * @lid: how much the next LID differs
- * @gid: how much the next last byte of the GID differs
- * @num: how much the number of the next descriptor differs
- */
-struct umad_spread_case {
-	const char		*desc;
-	struct umad_test_send	first;
-	u64			tid;
-	u16			lid;
-	u8			gid;
-	u32			num;
-};
-
-static const struct umad_spread_case umad_spread_cases[] = {
-	{ "requests of an agent", UMAD_REQ(), .tid = 1 },
-	{ "requests by upper half", UMAD_REQ(), .tid = 1ULL << 32 },
-	{ "responses by transaction", UMAD_RESP(), .tid = 1 },
-	{ "responses by LID", UMAD_RESP(), .lid = 1 },
-	{ "responses by GID", UMAD_GRESP(), .gid = 1 },
-	{ "responses by descriptor", UMAD_RESP(), .num = 1 },
-};
-
-KUNIT_ARRAY_PARAM_DESC(umad_spread, umad_spread_cases, desc);
-
-/*
- * Of 256 sends in as many buckets, a good hash puts about five into the
- * fullest one, and more than twelve once in a hundred million seeds.
- */
-static void umad_transaction_spread_test(struct kunit *test)
+/* All sends of the rows above, each of which is as far from all others as they say */
+static void umad_transactions_test(struct kunit *test)
 {
-	const struct umad_spread_case *row = test->param_value;
-	struct umad_send *packet = umad_test_send(test, 64);
-	struct umad_test_send send = row->first;
-	u8 load[256] = {};
-	int i, max = 0;
-
-	for (i = 0; i < 256; i++) {
-		u32 bucket;
-
-		umad_test_send_set(packet, &send);
-		bucket = umad_transaction_hash(packet, 0x5eed5eed) % 256;
-		load[bucket]++;
-		max = max_t(int, max, load[bucket]);
-
-		send.tid += row->tid;
-		send.lid += row->lid;
-		send.gid += row->gid;
-		packet->num += row->num;
-	}
-	KUNIT_EXPECT_LE(test, max, 12);
-}
-
-#define UMAD_TEST_SENDS	4096
-
-static u32 umad_test_buckets(struct umad_port *port)
-{
-	u32 size;
-
-	rcu_read_lock();
-	size = rcu_dereference_raw(port->outstanding.tbl)->size;
-	rcu_read_unlock();
-	return size;
-}
-
-/* A worker makes the table grow and shrink, a step at a time. It may start late. */
-static bool umad_test_become(struct umad_port *port, u32 least, u32 most)
-{
-	u32 size;
-	int i;
-
-	for (i = 0; i < 250; i++) {
-		size = umad_test_buckets(port);
-		if (least <= size && size <= most)
-			return true;
-		msleep(20);
-	}
-	return false;
-}
-
-/* What many sends took in the table of duplicates is not kept when they are over */
-static void umad_transactions_shrink_test(struct kunit *test)
-{
-	struct umad_send **packet;
+	const int count = 2 * ARRAY_SIZE(umad_duplicate_cases);
+	struct umad_send **send;
 	struct umad_file *file;
-	struct umad_port *port;
-	u32 before;
-	int i;
+	bool expected;
+	int i, j, ret;
 
 	file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, file);
-	port = kunit_kzalloc(test, sizeof(*port), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, port);
-	file->port = port;
-	packet = kunit_kcalloc(test, UMAD_TEST_SENDS, sizeof(*packet), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, packet);
-	for (i = 0; i < UMAD_TEST_SENDS; i++) {
-		packet[i] = umad_test_send(test, 64);
-		umad_test_send_set(packet[i], &(struct umad_test_send)UMAD_REQ());
-		umad_send_mad(packet[i])->tid = cpu_to_be64(UMAD_TID + i);
-	}
+	spin_lock_init(&file->transaction_lock);
+	send = kunit_kcalloc(test, count, sizeof(*send), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	for (i = 0; i < count; i++) {
+		const struct umad_duplicate_case *row = &umad_duplicate_cases[i / 2];
 
-	KUNIT_ASSERT_EQ(test, umad_transactions_init(port), 0);
-	before = umad_test_buckets(port);
-	for (i = 0; i < UMAD_TEST_SENDS; i++)
-		KUNIT_EXPECT_EQ(test, umad_transaction_begin(file, packet[i]), 0);
-	KUNIT_EXPECT_TRUE(test, umad_test_become(port, UMAD_TEST_SENDS, U32_MAX));
-	for (i = 0; i < UMAD_TEST_SENDS; i++)
-		umad_transaction_end(file, packet[i]);
-	KUNIT_EXPECT_TRUE(test, umad_test_become(port, before, before));
-	umad_transactions_exit(port);
+		send[i] = umad_test_send(test, 64);
+		umad_test_send_set(send[i], i % 2 ? &row->b : &row->a);
+		for (j = 0, expected = true; j < i; j++)
+			expected &= !send[j]->tracked || umad_transaction_cmp(send[i], send[j]);
+		ret = umad_transaction_begin(file, send[i]);
+		KUNIT_EXPECT_EQ(test, ret, expected ? 0 : -EINVAL);
+	}
+	/* The second end of a transaction is none */
+	for (i = 0; i < 2 * count; i++)
+		umad_transaction_end(file, send[i % count]);
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&file->transactions));
 }
 
 static struct kunit_case umad_transaction_cases[] = {
 	KUNIT_CASE_PARAM(umad_transaction_duplicate_test,
 			 umad_duplicate_gen_params),
-	KUNIT_CASE_PARAM(umad_transaction_spread_test, umad_spread_gen_params),
-	KUNIT_CASE(umad_transactions_shrink_test),
+	KUNIT_CASE(umad_transactions_test),
 	{}
 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the files of ib_umad share. First the objects: port, file, agent and packets, in
- * the order in which one holds the next. Then the functions, by file: no file calls one
- * that stands above its own.
+ * Shared by the files of ib_umad. First the objects: port, file, agent and packets, in the
+ * order in which one holds the next. Then the functions, by file: no file calls one that
+ * stands above its own.
  *
- * Lock order: umad_file.reg_lock -> umad_port.dev_lock -> umad_port.files_lock
- * -> umad_file.queue_lock. The rhashtable of a port locks itself and is innermost. None
- * of these is ever held across an access to user memory, the resolution of an address or
- * an allocation that may reclaim memory.
+ * Lock order: umad_port.lock -> umad_file.reg_lock -> umad_file.agents_lock. The spinlocks
+ * umad_file.queue_lock and umad_file.transaction_lock are held alone. None of these is ever
+ * held across an access to user memory or the resolution of an address.
  *
  * The MAD layer calls the handlers
  *  - in the worker that completes the work of a port's QPs. There is one for each
@@ -22,7 +21,6 @@
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
 #include <linux/cdev.h>
-#include <linux/completion.h>
 #include <linux/device.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
@@ -30,10 +28,8 @@
 #include <linux/mutex.h>
 #include <linux/nsproxy.h>
 #include <linux/percpu.h>
-#include <linux/rcupdate.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
-#include <linux/rhashtable.h>
-#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -52,30 +48,23 @@ struct umad_ah;
 /* Part of the ABI: ids are 0 to 31. */
 #define UMAD_MAX_AGENTS		32
 
-/* What tells the descriptors of a port apart, see struct umad_send */
-#define UMAD_NUM_BITS		29
-
 /*
- * For what a writer allocates. It reclaims memory of its own cgroup, but not for long, and
- * no task is killed for it. A send that has to wait for memory may delay the removal of an
- * agent, and the device, as long.
+ * For a writer, which reclaims memory of its own cgroup, but not for long, and the OOM
+ * killer stays away. It may delay the removal of its agent, and of the device, as long.
  */
 #define UMAD_GFP_WRITER		(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN)
 
-/* An InfiniBand MAD; only OPA MADs and RMPP messages are longer. */
+/* An InfiniBand MAD; only OPA MADs and RMPP messages are longer */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
 
-/* How many segments of an RMPP message are copied before others may run */
+/* A writer copies so many segments of an RMPP message before other tasks may run */
 #define UMAD_YIELD_SEGS		1024
 
-/* What most clients write and read at a time, and the record of a timeout */
+/* Most packets are a MAD with its header, or the record of a timeout */
 #define UMAD_PACKET_LEN		(sizeof(struct ib_user_mad_hdr) + UMAD_MAD_SIZE)
 #define UMAD_TIMEOUT_LEN	(sizeof(struct ib_user_mad_hdr) + IB_MGMT_MAD_HDR)
 
-/*
- * Header: stands before each MAD that is written or read. The old layout ends
- * where the current one has the P_Key index.
- */
+/* The user header. The old layout ends where the current one has the P_Key index */
 static_assert(sizeof(struct ib_user_mad_hdr_old) == 56);
 static_assert(sizeof(struct ib_user_mad_hdr) == 64);
 static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) ==
@@ -83,7 +72,7 @@ static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) ==
 static_assert(offsetof(struct ib_user_mad_hdr, flow_label) ==
 	      offsetof(struct ib_user_mad_hdr_old, flow_label));
 
-/* 0 in the old layout, which has none */
+/* Returns 0 for the old layout, which has none */
 static inline u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr,
 				      u8 hdr_len)
 {
@@ -91,15 +80,11 @@ static inline u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr,
 }
 
 /*
- * Port: born when a device is added, dies with the last reference to @dev.
- * An open descriptor holds such a reference through the cdev that it came by,
- * so a port outlives its ib_device while anybody can still ask for it.
+ * Port: born when a device is added, dies with the last reference to @dev. An open
+ * descriptor holds one through its cdev, so a port may outlive its ib_device.
  */
 
-/*
- * What a port counts. The files in statistics/ have these names, and their meaning is
- * told in Documentation/infiniband/user_mad.rst.
- */
+/* The files in statistics/ have these names. user_mad.rst tells their meaning */
 enum umad_stat {
 	UMAD_STAT_SENT,
 	UMAD_STAT_RECEIVED,
@@ -133,23 +118,18 @@ struct umad_stats {
  * @has_smi: whether the port has a QP0, and so an issmN; immutable
  * @is_roce: whether an address has to be resolved for each send; immutable
  * @stats: counters of each CPU
- * @dev_lock: held for read by those who use @ib_dev, for write to disassociate
- * @ib_dev: the device, NULL once it is gone. May be read without @dev_lock
- *	only to see whether it is NULL
- * @issm_set: the IsSM capability bit was set through us. The holder of issmN
- *	writes it with @dev_lock held for read, a disassociation with @dev_lock
- *	held for write
+ * @lock: protects @ib_dev, @issm_set and @files
+ * @ib_dev: the device, NULL once it is gone. A removal takes @lock, and umad_file.reg_lock
+ *	of each descriptor, after that and before the device goes. So it may be used with
+ *	either of them held, and be read without to see whether it is NULL
+ * @issm_set: the holder of issmN has set the IsSM capability bit
  * @issm_busy: bit 0 is set while issmN is open
  * @issm_wait: openers in line for issmN
- * @outstanding: sends whose duplicates are refused, see
- *	umad_transaction_duplicate()
- * @opens: how many descriptors there have been, for umad_file.num
- * @files_lock: who adds to @files and takes from it
- * @files: open descriptors, by umad_file.port_list; may be read under RCU
+ * @files: open descriptors, by umad_file.port_list
  * @agents: agents known to the MAD layer on any of @files; a disassociation
  *	waits until there are none
- * @event_handler: for what happens to @ib_dev
- * @events: how much has happened; address handles from before are stale
+ * @event_handler: counts events of @ib_dev
+ * @events: number of events of @ib_dev; address handles from before the last are stale
  */
 struct umad_port {
 	struct device		dev;
@@ -163,34 +143,29 @@ struct umad_port {
 	bool			is_roce;
 	struct umad_stats __percpu *stats;
 
-	struct rw_semaphore	dev_lock;	/* @ib_dev */
+	struct mutex		lock;	/* @ib_dev, @issm_set, @files */
 	struct ib_device	*ib_dev;
+	struct list_head	files;
 
 	bool			issm_set;
 	unsigned long		issm_busy;
 	wait_queue_head_t	issm_wait;
 
-	struct rhashtable	outstanding;
-	atomic_t		opens;
-
-	struct mutex		files_lock;	/* @files */
-	struct list_head	files;
 	atomic_t		agents;
 
 	struct ib_event_handler	event_handler;
 	atomic_t		events;
 };
 
-/* In any context */
+/* In any context, also one that may migrate */
 static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
 {
 	this_cpu_inc(port->stats->count[stat]);
 }
 
 /*
- * File: born at open. It outlives its release only while a disassociation has
- * agents of it in its hands, and dies when no callback of the MAD layer can
- * reach it any more.
+ * File: born at open. It outlives its release only while a disassociation destroys agents of
+ * it, and dies when no callback of the MAD layer can reach it any more.
  */
 
 /**
@@ -198,57 +173,54 @@ static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
  * @port: the port it was opened on; immutable
  * @refs: one for the descriptor, one for each agent that the MAD layer knows
  * @port_list: entry in umad_port.files
- * @rcu: the list of files is read under RCU
- * @num: what tells it from other descriptors of the port; immutable
- * @memcg: the cgroup of the process that opened the file, or NULL; charged for what it
- *	piles up; immutable
- * @held: what it holds of the cap, in bytes
- * @reg_lock: serialises registration; protects @used
+ * @memcg: the cgroup of the process that opened the file, or NULL; charged for its packets;
+ *	immutable
+ * @held: its share of the cap, in bytes
+ * @reg_lock: serialises registration, also with the removal of the device; protects @used
  * @used: an agent was registered, so the header layout is settled
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
  *	Written with @reg_lock held and @used false, read without a lock
+ * @agents_lock: protects @ids and @agents
  * @ids: a bit for each id that is taken, from before its agent exists until it is
  *	gone for good
- * @agents: registered agents by id. Whoever takes one away, by xchg(), has to
- *	destroy it
- * @sends: sends that the MAD layer has not completed yet, and writers who are
- *	about to give it one
+ * @agents: registered agents by id. The task that takes one out has to destroy it
+ * @sends: sends that the MAD layer has not completed yet, and writers that are about to
+ *	post one
+ * @transaction_lock: protects @transactions
+ * @transactions: sends whose duplicates are refused, by umad_transaction_cmp()
  * @spare_send: a free struct umad_send, or NULL; taken and given by xchg()
  * @spare_recv: a free struct umad_recv of the cache, or NULL; in the same way
- * @queue_lock: protects @queue, @queue_end, @unread, @timeouts, @agent_unread and
- *	@dropped
+ * @queue_lock: protects @queue, @queue_end, @unread, @timeouts and @dropped
  * @queue: packets in the order read() hands them out, by umad_queued.next.
  *	Written with @queue_lock held, read without a lock to see whether it is
  *	NULL
  * @queue_end: where the next packet is put: umad_queued.next of the last, or
  *	@queue
- * @unread: length of the queue. Written with @queue_lock held, read without a
- *	lock by who receives
- * @timeouts: how many of these are timeout records. Written with @queue_lock
- *	held, read without a lock by who wants to send
- * @agent_unread: those of the queue that have this id
- * @dropped: received MADs that were lost to the limit, to lack of memory, or
- *	because there is no way to tell user space where they came from
- * @readers: who sleeps in read(), exclusively: a packet wakes one of them
- * @pollers: who polls. Apart, as an exclusive poller would be woken in the place of
- *	a reader
+ * @unread: length of the queue. Written with @queue_lock held, read without by handlers
+ * @timeouts: how many of these are timeout records. Written with @queue_lock held, read
+ *	without by writers
+ * @dropped: received MADs that were dropped, for any reason
+ * @readers: readers that sleep, exclusively: a packet wakes one of them
+ * @pollers: pollers. Apart, as a packet would wake an exclusive poller in the place of a
+ *	reader
  */
 struct umad_file {
 	struct umad_port	*port;
 	refcount_t		refs;
 	struct list_head	port_list;
-	struct rcu_head		rcu;
-	u32			num;
 	struct mem_cgroup	*memcg;
 	atomic_long_t		held;
 
 	struct mutex		reg_lock;	/* registration */
 	bool			used;
 	u8			hdr_len;
+	spinlock_t		agents_lock;	/* ids and agents */
 	unsigned long		ids;
-	struct umad_agent	__rcu *agents[UMAD_MAX_AGENTS];
+	struct umad_agent	*agents[UMAD_MAX_AGENTS];
 
 	atomic_t		sends;
+	spinlock_t		transaction_lock;	/* @transactions */
+	struct rb_root		transactions;
 
 	void			*spare_send;
 	void			*spare_recv;
@@ -258,16 +230,15 @@ struct umad_file {
 	struct umad_queued	**queue_end;
 	unsigned int		unread;
 	unsigned int		timeouts;
-	u32			agent_unread[UMAD_MAX_AGENTS];
 	u64			dropped;
 	wait_queue_head_t	readers;
 	wait_queue_head_t	pollers;
 };
 
 /**
- * struct umad_reg - a registration request, however user space spelled it
+ * struct umad_reg - a registration request of either layout
  * @qp_type: IB_QPT_SMI or IB_QPT_GSI
- * @req: what to receive unasked; nothing if its mgmt_class is 0
+ * @req: the requests that the agent receives; none if mgmt_class is 0
  * @rmpp_version: 0, or the RMPP version
  * @flags: IB_USER_MAD_USER_RMPP or 0
  * @pkey_layout: first of all on a descriptor, it selects the 64-byte header
@@ -281,26 +252,23 @@ struct umad_reg {
 };
 
 /*
- * Agent: born and died by ioctl, or dies with its file or its device. The MAD
- * layer hands it to the handlers, so that they need not search for file and id.
+ * Agent: born by ioctl, dies by ioctl or with its file or device. The MAD layer passes it to
+ * the handlers, which need not search for file and id.
  */
 
 /**
  * struct umad_agent - a registration with the MAD layer
- * @file: whose it is; immutable
+ * @file: the descriptor that it belongs to; immutable
  * @mad_agent: the MAD layer's part; valid while the agent is in
  *	umad_file.agents or a reference from umad_agent_get() is held
  * @ah: address handle of the last send, taken and given by xchg(), or NULL
  * @id: the id user space knows it by; immutable
- * @hdr_len: header layout of what it receives; immutable
- * @kernel_rmpp: what ib_mad_kernel_rmpp_agent() says of @mad_agent, as long as that is
- *	valid
- * @reg: what was asked for; immutable
- * @outstanding: sends that the MAD layer has not completed yet
- * @users: one for the table, one for each writer on its way to the MAD layer
- * @idle: there are no users any more, which who destroys it waits for
- * @list: once it is out of the table, with whoever destroys it
- * @rcu: lookups are lockless
+ * @hdr_len: header layout of received MADs; immutable
+ * @kernel_rmpp: ib_mad_kernel_rmpp_agent() of @mad_agent, as long as that is valid
+ * @reg: the request; immutable
+ * @users: one for the table, one for each writer on its way to the MAD layer. The task
+ *	that destroys the agent waits until there are none
+ * @list: in a list of the task that destroys it
  */
 struct umad_agent {
 	struct umad_file	*file;
@@ -310,21 +278,16 @@ struct umad_agent {
 	u8			hdr_len;
 	bool			kernel_rmpp;
 	struct umad_reg		reg;
-	atomic_t		outstanding;
 	refcount_t		users;
-	struct completion	idle;
-	union {
-		struct list_head	list;
-		struct rcu_head		rcu;
-	};
+	struct list_head	list;
 };
 
 /**
- * struct umad_queued - a packet that read() hands out, at the beginning of its struct
+ * struct umad_queued - a packet for read(), the beginning of a struct umad_send or umad_recv
  * @next: the packet behind it in umad_file.queue
  * @length: length of header and MAD together
- * @first_len: how much of @length a reader must have room for at least: all of
- *	it, or the header and the first segment of an RMPP message
+ * @first_len: the room that a reader must have at least: @length, or of an RMPP message the
+ *	header and the first segment
  * @hdr_len: length of the header alone
  * @is_send: it is the record of a struct umad_send, or else a struct umad_recv
  * @is_message: received, and of several segments, see struct umad_rmpp
@@ -344,25 +307,19 @@ struct umad_queued {
  * struct umad_send - a send, which becomes its own timeout record by being queued, so that
  *	no lack of memory can lose one
  * @queued: once it is a record; umad_queued.hdr_len from the beginning
- * @node: entry in umad_port.outstanding, if @hashed
- * @hash: umad_transaction_hash()
- * @num: umad_file.num
- * @hashed: found in umad_port.outstanding
- * @response: what ib_response_mad() says
+ * @node: entry in umad_file.transactions, if @tracked
+ * @tracked: it is in umad_file.transactions
+ * @response: ib_response_mad() of the MAD
  * @no_record: no record is due when it completes: no response is expected, or the
  *	response has been queued, or was given to the server of the request
  * @data: the user header as it was written, and the MAD header as it was posted
- *
- * There may be very many: 120 bytes fit into a page 34 times.
  */
 struct umad_send {
 	struct umad_queued	queued;
-	struct rhash_head	node;
-	u32			hash;
-	u32			num		: UMAD_NUM_BITS;
-	u32			hashed		: 1;
-	u32			response	: 1;
-	u32			no_record	: 1;
+	struct rb_node		node;
+	bool			tracked;
+	bool			response;
+	bool			no_record;
 	u8			data[] __aligned(8);
 };
 
@@ -379,7 +336,7 @@ struct umad_recv {
 /**
  * struct umad_rmpp - a received message of several segments
  * @segs: the MAD layer's buffers that it came in
- * @held: what it takes of the cap
+ * @held: its share of the cap, in bytes
  * @seg_size: length of a segment
  * @skip: how much of a segment is headers, which only the first one keeps
  */
@@ -421,12 +378,9 @@ static inline struct ib_user_mad_hdr *umad_queued_hdr(struct umad_queued *queued
 					  umad_queued_recv(queued)->data);
 }
 
-/*
- * Message: a MAD or an RMPP message while it is being written, on the stack of the
- * writer.
- */
+/* Message: a MAD or an RMPP message on the stack of its writer */
 
-/* What the MAD layer needs to see of a MAD to decide what becomes of it */
+/* The headers that decide how a MAD is handed to the MAD layer */
 struct umad_rmpp_mad {
 	struct ib_mad_hdr	mad_hdr;
 	struct ib_rmpp_hdr	rmpp_hdr;
@@ -443,8 +397,8 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
 
 /**
  * struct umad_message - a message being written
- * @from: what was not copied yet
- * @rest: a copy of what is not in @head, for which the cap is charged, or NULL
+ * @from: the writer's memory, behind what was copied
+ * @rest: a copy of the MAD behind @head, for which the cap is charged, or NULL
  * @len: length of the MAD
  * @head_len: how much of its beginning is in @head
  * @nowait: the writer must not wait
@@ -476,11 +430,10 @@ umad_message_mad(const struct umad_message *m)
 /**
  * struct umad_plan - how a written MAD is handed to the MAD layer
  * @hdr_len: length of the headers in front of the data, by management class
- * @data_len: length of what follows them
+ * @data_len: length of the data
  * @rmpp: the kernel cuts the data into segments
- * @own_rmpp_hdr: the agent leaves RMPP to the kernel, for this class. The MAD
- *	layer makes the RMPP header then, and what the writer put there is not
- *	sent. Otherwise it is data like what follows
+ * @own_rmpp_hdr: the agent leaves RMPP to the kernel, for this class. The MAD layer makes
+ *	the RMPP header then, and does not send that of the writer. Otherwise it is data
  * @user_rmpp: a packet of an RMPP implementation in user space. All packets of a
  *	message share one transaction ID, so they have no duplicates
  */
@@ -503,10 +456,10 @@ static inline bool umad_port_gone(const struct umad_port *port)
 	return !READ_ONCE(port->ib_dev);
 }
 
-/* Whether the current process may use the device: 0, -ENXIO or -EPERM */
+/* Returns 0 if the current process may use the device, -ENXIO without one, or -EPERM */
 static inline int umad_port_access(const struct umad_port *port)
 {
-	lockdep_assert_held_read(&port->dev_lock);
+	lockdep_assert_held(&port->lock);
 
 	if (!port->ib_dev)
 		return -ENXIO;
@@ -564,15 +517,12 @@ int umad_message_fill(const struct umad_message *m, const struct umad_plan *plan
 		      struct ib_mad_send_buf *msg, const struct umad_port *port);
 
 /* transaction.c */
-int umad_transactions_init(struct umad_port *port);
-void umad_transactions_exit(struct umad_port *port);
 int umad_transaction_begin(struct umad_file *file, struct umad_send *send);
 void umad_transaction_end(struct umad_file *file, struct umad_send *send);
 struct umad_send *umad_transaction_response(struct ib_mad_agent *mad_agent,
 					    struct ib_mad_send_buf *send_buf,
 					    const struct ib_mad_hdr *mad);
-bool umad_transaction_duplicate(struct umad_send *a, struct umad_send *b);
-u32 umad_transaction_hash(struct umad_send *send, u32 seed);
+int umad_transaction_cmp(struct umad_send *a, struct umad_send *b);
 
 /* queue.c */
 void umad_queue_init(struct umad_file *file);
