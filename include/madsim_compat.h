@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * What ib_madsim needs from kernels older than the one it is written for.
- * Force-included by the external build, not part of the patch series.
+ * Force-included by the external build.
  */
 
 #ifndef MADSIM_COMPAT_H
@@ -14,6 +14,7 @@
 #endif
 
 #include <linux/configfs.h>
+#include <linux/module.h>
 #include <linux/overflow.h>
 #include <rdma/ib_verbs.h>
 
@@ -41,7 +42,7 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 }
 #endif
 
-/* Nobody had been faster */
+/* No adapter had been faster */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #define IB_SPEED_XDR 256
 #define IB_PORT_EXTENDED_SPEEDS2_SUP BIT(11)
@@ -50,6 +51,7 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 
 /* create_cq() took the udata alone */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#include <rdma/uverbs_ioctl.h>
 #define uverbs_attr_bundle ib_udata
 #endif
 
@@ -70,15 +72,8 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 
 /*
  * ib_cm and the SA client of Linux, up to 7.2 at least, expect a port 1. A switch has
- * port 0 only. The series has patches for both in front of madsim. Whoever builds for
- * a kernel with these defines MADSIM_CORE_KNOWS_SWITCHES.
- */
-#ifndef MADSIM_CORE_KNOWS_SWITCHES
-#include <linux/module.h>
-
-/*
- * ib_cm reaches out of its arrays, and udev may load it at any time. So nobody gets
- * such a device without having asked for it.
+ * port 0 only. ib_cm reaches out of its arrays, and udev may load it at any time. So
+ * such a device is made only where it has been asked for.
  */
 extern bool madsim_switch_devices;
 
@@ -93,7 +88,7 @@ extern bool madsim_switch_devices;
 
 /*
  * The SA client asks for the capabilities of port 1 when a device comes and when it
- * goes. What lies behind port_data may have changed in between, and then it frees a
+ * goes. The memory behind port_data may have changed in between, and then it frees a
  * timer that is running. So have port_data allocated as for a channel adapter: that
  * has room for a port 1, which can do nothing. The core does not set port 0 up then,
  * so this does.
@@ -134,6 +129,5 @@ static inline int madsim_register_device(struct ib_device *ibdev, const char *na
 }
 
 #define ib_register_device madsim_register_device
-#endif
 
 #endif /* MADSIM_COMPAT_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * What stands in for sub.c of madsim on kernels before 6.11, which know no devices
- * that have another one for QP0. Not part of the patch series.
+ * that have another one for QP0.
  */
 
 #include "verbs.h"

@@ -9,14 +9,9 @@
 
 #include <linux/ktime.h>
 
-#include "madsim.h"
-
-#define MADSIM_OK		IB_MGMT_MAD_STATUS_SUCCESS
-#define MADSIM_UNSUPPORTED	IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB
-#define MADSIM_INVALID		IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE
+#include "model.h"
 
 #define MADSIM_CC_VERSION	2
-#define MADSIM_CC_RESP_TIME	18	/* 4.096 us * 2^n: about a second */
 
 /* What a log is of */
 #define MADSIM_CC_LOG_SWITCH	1
@@ -98,13 +93,11 @@ void madsim_cc_reset(struct madsim_port *port)
 	memset(port->cc, 0, sizeof(*port->cc));
 }
 
-/* A lease that ran out opens the port. No timer: it is seen on the next MAD */
+/* A lease that has run out opens the port */
 static bool madsim_cc_key_fits(struct madsim_cc *cc, __be64 key)
 {
-	if (cc->key_expires && time_after_eq(jiffies, cc->key_expires)) {
-		cc->key_expires = 0;
+	if (madsim_lease_ends(&cc->key_expires))
 		cc->key_protect = false;
-	}
 	if (cc->key && cc->key != key)
 		return false;
 	cc->key_expires = 0;
@@ -113,11 +106,8 @@ static bool madsim_cc_key_fits(struct madsim_cc *cc, __be64 key)
 
 static void madsim_cc_key_violated(struct madsim_cc *cc)
 {
-	u16 lease = be16_to_cpu(cc->key_lease_period);
-
 	madsim_count_violation(&cc->key_violations);
-	if (lease && !cc->key_expires)
-		cc->key_expires = (jiffies + lease * HZ) ?: 1;
+	madsim_lease_begin(&cc->key_expires, cc->key_lease_period);
 }
 
 static __be32 madsim_cc_timestamp(void)
@@ -133,7 +123,7 @@ static u16 madsim_cc_class_port_info(struct madsim_cc_request *req)
 	memset(cpi, 0, sizeof(*cpi));
 	cpi->base_version = IB_MGMT_BASE_VERSION;
 	cpi->class_version = MADSIM_CC_VERSION;
-	ib_set_cpi_resp_time(cpi, MADSIM_CC_RESP_TIME);
+	ib_set_cpi_resp_time(cpi, MADSIM_RESP_TIME);
 	return MADSIM_OK;
 }
 
@@ -388,7 +378,7 @@ enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad)
 		return MADSIM_PASS;
 
 	req.key_fits = madsim_cc_key_fits(port->cc, ccm->key);
-	/* Who may not see the key may see that there is one */
+	/* A requester that may not see the key may see that there is one */
 	if (!req.key_fits &&
 	    (req.set || ccm->hdr.attr_id != MADSIM_CC_KEY_INFO)) {
 		madsim_cc_key_violated(port->cc);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The file "faults" of a fabric: commands that disturb it while it is live, and a
- * list of what is in force.
+ * list of those in force.
  *
  * Documentation/infiniband/madsim.rst has the commands.
  */
@@ -10,9 +10,9 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "madsim.h"
+#include "model.h"
 
-/* What stands in place of the lines of a list that do not fit into the file */
+/* In place of the lines of a list that do not fit into the file */
 #define MADSIM_MORE	"...\n"
 
 static const char * const madsim_fault_names[MADSIM_FAULT_KINDS] = {
@@ -232,7 +232,7 @@ static void madsim_list_node(struct seq_buf *s, struct madsim_node *node)
  * @fabric: of the file
  * @page: where to, %MADSIM_FILE_SIZE bytes
  *
- * What does not fit is left out, by whole lines, and a last line says so.
+ * The lines that do not fit are left out, and a last line says so.
  *
  * Context: process context, no lock held.
  * Return: the length.

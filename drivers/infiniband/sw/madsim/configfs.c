@@ -8,9 +8,14 @@
 
 #include <linux/configfs.h>
 #include <linux/ctype.h>
+#include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 
-#include "madsim.h"
+#include "model.h"
+
+/* Between two tries of a mkdir, so that it leaves the CPU to others */
+#define MADSIM_RETRY_US		1000
 
 static struct madsim_fabric *to_madsim_fabric(struct config_item *item)
 {
@@ -392,9 +397,21 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 	NULL
 };
 
+/*
+ * rmdir calls this when it has let go of su_mutex, which is that of all fabrics. The
+ * users of the device may be slow to let go of it. The directory of the fabric stays
+ * locked meanwhile, so that no new node meets the name of this one.
+ */
 static void madsim_node_release(struct config_item *item)
 {
-	madsim_node_free(to_madsim_node(item));
+	struct madsim_node *node = to_madsim_node(item);
+	struct madsim_fabric *fabric = node->fabric;
+
+	mutex_lock(&fabric->mutex);
+	madsim_node_remove(node);
+	mutex_unlock(&fabric->mutex);
+	madsim_node_free(node);
+	config_group_put(&fabric->group);
 }
 
 static struct configfs_item_operations madsim_node_item_ops = {
@@ -474,6 +491,41 @@ static ssize_t madsim_fabric_duplicate_guids_store(struct config_item *item,
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 
 	return madsim_fabric_set_flag(fabric, &fabric->duplicates, page, count);
+}
+
+static ssize_t madsim_fabric_strict_show(struct config_item *item, char *page)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+	unsigned int i;
+	ssize_t len;
+
+	spin_lock_irq(&fabric->lock);
+	len = sysfs_emit(page, "%d\n", fabric->strict);
+	for (i = 0; i < MADSIM_MISTAKES; i++)
+		len += sysfs_emit_at(page, len, "%s %u\n",
+				     madsim_mistake_names[i],
+				     fabric->mistakes[i]);
+	spin_unlock_irq(&fabric->lock);
+	return len;
+}
+
+static ssize_t madsim_fabric_strict_store(struct config_item *item,
+					  const char *page, size_t count)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+	bool strict;
+	int ret;
+
+	ret = kstrtobool(page, &strict);
+	if (ret)
+		return ret;
+
+	spin_lock_irq(&fabric->lock);
+	WRITE_ONCE(fabric->strict, strict);
+	if (strict)
+		memset(fabric->mistakes, 0, sizeof(fabric->mistakes));
+	spin_unlock_irq(&fabric->lock);
+	return count;
 }
 
 static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
@@ -567,7 +619,7 @@ static ssize_t madsim_fabric_faults_show(struct config_item *item, char *page)
 static ssize_t madsim_fabric_faults_store(struct config_item *item,
 					  const char *page, size_t count)
 {
-	/* configfs cuts what is longer, amid a command */
+	/* configfs cuts a longer text, amid a command */
 	if (count >= MADSIM_FILE_SIZE - 1)
 		return -EFBIG;
 	return madsim_command(to_madsim_fabric(item), page) ?: count;
@@ -576,6 +628,7 @@ static ssize_t madsim_fabric_faults_store(struct config_item *item,
 CONFIGFS_ATTR(madsim_fabric_, live);
 CONFIGFS_ATTR(madsim_fabric_, data);
 CONFIGFS_ATTR(madsim_fabric_, duplicate_guids);
+CONFIGFS_ATTR(madsim_fabric_, strict);
 CONFIGFS_ATTR(madsim_fabric_, faults);
 CONFIGFS_ATTR_WO(madsim_fabric_, link);
 CONFIGFS_ATTR_WO(madsim_fabric_, unlink);
@@ -584,6 +637,7 @@ static struct configfs_attribute *madsim_fabric_attrs[] = {
 	&madsim_fabric_attr_live,
 	&madsim_fabric_attr_data,
 	&madsim_fabric_attr_duplicate_guids,
+	&madsim_fabric_attr_strict,
 	&madsim_fabric_attr_faults,
 	&madsim_fabric_attr_link,
 	&madsim_fabric_attr_unlink,
@@ -609,25 +663,23 @@ static struct config_group *madsim_fabric_make_node(struct config_group *group,
 	if (!madsim_name_valid(name))
 		return ERR_PTR(-EINVAL);
 
-	mutex_lock(&fabric->mutex);
+	/*
+	 * A node of this fabric may be going, which takes long. The system call begins
+	 * again, so that other fabrics get su_mutex meanwhile. The short sleep is with
+	 * su_mutex, too: configfs holds it around each call of this function.
+	 */
+	if (!mutex_trylock(&fabric->mutex)) {
+		fsleep(MADSIM_RETRY_US);
+		return ERR_PTR(restart_syscall());
+	}
 	node = madsim_node_create(fabric, name, false, 1);
 	mutex_unlock(&fabric->mutex);
 	if (IS_ERR(node))
 		return ERR_CAST(node);
 
+	config_group_get(&fabric->group);
 	config_group_init_type_name(&node->group, name, &madsim_node_type);
 	return &node->group;
-}
-
-static void madsim_fabric_drop_node(struct config_group *group,
-				    struct config_item *item)
-{
-	struct madsim_fabric *fabric = to_madsim_fabric(&group->cg_item);
-
-	mutex_lock(&fabric->mutex);
-	madsim_node_remove(to_madsim_node(item));
-	mutex_unlock(&fabric->mutex);
-	config_item_put(item);
 }
 
 static void madsim_fabric_release(struct config_item *item)
@@ -644,7 +696,6 @@ static struct configfs_item_operations madsim_fabric_item_ops = {
 
 static struct configfs_group_operations madsim_fabric_group_ops = {
 	.make_group = madsim_fabric_make_node,
-	.drop_item = madsim_fabric_drop_node,
 };
 
 static const struct config_item_type madsim_fabric_type = {
@@ -654,7 +705,7 @@ static const struct config_item_type madsim_fabric_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-/* What user space finds of a fabric */
+/* Show a fabric to user space */
 static void madsim_fabric_offer(struct madsim_fabric *fabric)
 {
 	madsim_debugfs_add(fabric);

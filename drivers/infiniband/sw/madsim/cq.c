@@ -4,19 +4,18 @@
  */
 
 #include <linux/delay.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "verbs.h"
 
+/* Entries that are moved at once, with interrupts off */
+#define MADSIM_CQ_TURN	256
+
 static struct madsim_cq *to_madsim_cq(struct ib_cq *ibcq)
 {
 	return container_of(ibcq, struct madsim_cq, ibcq);
-}
-
-static struct madsim_fabric *madsim_cq_fabric(const struct ib_cq *ibcq)
-{
-	return to_madsim_dev(ibcq->device)->node->fabric;
 }
 
 /* Tell the owner as the interrupt of an adapter would: it may post, or poll */
@@ -25,9 +24,62 @@ static void madsim_cq_notify(struct tasklet_struct *notify)
 	struct madsim_cq *cq = container_of(notify, struct madsim_cq, notify);
 	struct ib_cq *ibcq = &cq->ibcq;
 
-	lockdep_assert_not_held(&madsim_cq_fabric(ibcq)->lock);
+	lockdep_assert_not_held(&madsim_fabric_of(ibcq->device)->lock);
 
 	ibcq->comp_handler(ibcq, ibcq->cq_context);
+}
+
+/*
+ * Call the owner's handler. That may need fabric->lock, or a lock that the owner holds
+ * while it posts, so it is called later. A queue that the core polls itself has an array
+ * for that, and a handler that does no more than queue work.
+ */
+static void madsim_cq_call(struct madsim_cq *cq)
+{
+	struct ib_cq *ibcq = &cq->ibcq;
+
+	if (ibcq->wc)
+		ibcq->comp_handler(ibcq, ibcq->cq_context);
+	else
+		tasklet_schedule(&cq->notify);
+}
+
+/* Have the owner see all entries. Returns whether its handler is to be called */
+static bool madsim_cq_show(struct madsim_cq *cq)
+{
+	bool notify = cq->armed & cq->late;
+
+	cq->shown = cq->tail;
+	cq->late = 0;
+	if (notify)
+		cq->armed = 0;
+	return notify;
+}
+
+static void madsim_cq_later(struct work_struct *work)
+{
+	struct madsim_cq *cq = container_of(to_delayed_work(work),
+					    struct madsim_cq, later);
+	bool notify;
+
+	spin_lock_irq(&cq->lock);
+	notify = madsim_cq_show(cq);
+	spin_unlock_irq(&cq->lock);
+	if (notify)
+		madsim_cq_call(cq);
+}
+
+/* Positions of entries count on for ever: so many places that a mask finds one */
+static u32 madsim_cq_places(u32 size)
+{
+	return roundup_pow_of_two(size);
+}
+
+static struct madsim_cqe *madsim_cq_alloc(u32 size)
+{
+	struct madsim_cqe *ring;
+
+	return kvzalloc_objs(*ring, madsim_cq_places(size), GFP_KERNEL_ACCOUNT);
 }
 
 static int madsim_create_cq(struct ib_cq *ibcq,
@@ -45,12 +97,15 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 	if (!attr->cqe || attr->cqe > MADSIM_MAX_CQE)
 		return -EINVAL;
 
-	cq->ring = kvzalloc_objs(*cq->ring, attr->cqe, GFP_KERNEL_ACCOUNT);
+	cq->ring = madsim_cq_alloc(attr->cqe);
 	if (!cq->ring)
 		return -ENOMEM;
+	cq->mask = madsim_cq_places(attr->cqe) - 1;
 	cq->size = attr->cqe;
+	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	tasklet_setup(&cq->notify, madsim_cq_notify);
+	INIT_DELAYED_WORK(&cq->later, madsim_cq_later);
 	madsim_events_init(&cq->events, &event, ibcq->event_handler,
 			   ibcq->cq_context);
 	ibcq->cqe = attr->cqe;
@@ -62,14 +117,56 @@ static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 
 	madsim_events_end(&cq->events);
+	cancel_delayed_work_sync(&cq->later);
 	tasklet_kill(&cq->notify);
+	mutex_destroy(&cq->mutex);
 	kvfree(cq->ring);
 	return 0;
 }
 
-static struct madsim_cqe *madsim_cq_entry(struct madsim_cq *cq, u32 offset)
+static struct madsim_cqe *madsim_cq_entry(struct madsim_cq *cq, u32 at)
 {
-	return &cq->ring[madsim_ring_at(cq->head, offset, cq->size)];
+	if (unlikely(cq->old) && (s32)(at - cq->old_end) < 0)
+		return &cq->old[at & cq->old_mask];
+	return &cq->ring[at & cq->mask];
+}
+
+/* The entry that is to be taken next, or NULL */
+static struct madsim_cqe *madsim_cq_oldest(struct madsim_cq *cq)
+{
+	if (cq->head == cq->gap) {
+		cq->head = cq->gap_end;
+		cq->gap = cq->gap_end;
+	}
+	return cq->head == cq->shown ? NULL : madsim_cq_entry(cq, cq->head);
+}
+
+/* Move some entries to where new ones go. Returns whether there are more */
+static bool madsim_cq_move(struct madsim_cq *cq)
+{
+	unsigned int n;
+
+	for (n = 0; n < MADSIM_CQ_TURN; n++) {
+		if ((s32)(cq->old_end - cq->head) <= 0)
+			return false;
+		cq->old_end--;
+		cq->ring[cq->old_end & cq->mask] =
+			cq->old[cq->old_end & cq->old_mask];
+	}
+	return true;
+}
+
+/* From the newest entry on: the owner takes the oldest ones meanwhile */
+static void madsim_cq_move_all(struct madsim_cq *cq)
+{
+	bool more;
+
+	do {
+		spin_lock_irq(&cq->lock);
+		more = madsim_cq_move(cq);
+		spin_unlock_irq(&cq->lock);
+		cond_resched();
+	} while (more);
 }
 
 static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
@@ -78,49 +175,70 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	struct madsim_cqe *ring;
 	int ret = 0;
-	u32 i;
 
 	if (!cqe || cqe > MADSIM_MAX_CQE)
 		return -EINVAL;
-	ring = kvzalloc_objs(*ring, cqe, GFP_KERNEL_ACCOUNT);
+	ring = madsim_cq_alloc(cqe);
 	if (!ring)
 		return -ENOMEM;
 
+	mutex_lock(&cq->mutex);
 	spin_lock_irq(&cq->lock);
-	if (cq->count > cqe) {
+	if (cq->tail - cq->head > cqe) {
 		ret = -EINVAL;
 	} else {
-		for (i = 0; i < cq->count; i++)
-			ring[i] = *madsim_cq_entry(cq, i);
 		swap(ring, cq->ring);
-		cq->head = 0;
+		cq->old = ring;
+		cq->old_mask = cq->mask;
+		cq->old_end = cq->tail;
+		cq->mask = madsim_cq_places(cqe) - 1;
 		cq->size = cqe;
 		ibcq->cqe = cqe;
 	}
 	spin_unlock_irq(&cq->lock);
+	if (!ret) {
+		madsim_cq_move_all(cq);
+		spin_lock_irq(&cq->lock);
+		cq->old = NULL;
+		spin_unlock_irq(&cq->lock);
+	}
+	mutex_unlock(&cq->mutex);
 	kvfree(ring);
 	return ret;
+}
+
+/* The owner takes an entry */
+static void madsim_cqe_take(const struct madsim_cqe *cqe, struct ib_wc *wc)
+{
+	struct madsim_qp *qp = cqe->qp;
+
+	*wc = cqe->wc;
+	if (!cqe->send) {
+		qp->unread_recvs--;
+		return;
+	}
+	qp->unread_sends--;
+	/* It may be of a time before the queue pair was reset */
+	if ((s32)(cqe->sends - qp->reaped) > 0)
+		WRITE_ONCE(qp->reaped, cqe->sends);
 }
 
 static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	const struct madsim_cqe *cqe;
 	unsigned long flags;
 	int n;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	cq->done = cq->polled;
-	for (n = 0; n < num_entries && cq->count; n++) {
-		const struct madsim_cqe *cqe = &cq->ring[cq->head];
-
-		wc[n] = cqe->wc;
-		/* It may be of a time before the queue pair was reset */
-		if (cqe->sq && (s32)(cqe->sends - cqe->sq->reaped) > 0)
-			WRITE_ONCE(cqe->sq->reaped, cqe->sends);
-		cq->head = madsim_ring_at(cq->head, 1, cq->size);
-		cq->count--;
+	cq->done = cq->head;
+	for (n = 0; n < num_entries; n++) {
+		cqe = madsim_cq_oldest(cq);
+		if (!cqe)
+			break;
+		madsim_cqe_take(cqe, &wc[n]);
+		cq->head++;
 	}
-	cq->polled += n;
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }
@@ -133,8 +251,8 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq,
 	int missed;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	cq->done = cq->polled;
-	missed = cq_flags & IB_CQ_REPORT_MISSED_EVENTS && cq->count;
+	cq->done = cq->head;
+	missed = cq_flags & IB_CQ_REPORT_MISSED_EVENTS && cq->head != cq->shown;
 	if (missed)
 		cq->armed = 0;
 	else
@@ -144,57 +262,69 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq,
 }
 
 /*
- * Put an entry into a completion queue. @sq is the queue pair of a send, or NULL.
+ * Put an entry into a completion queue.
  *
  * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and
- * with it the CQ. The handler of an owner may need fabric->lock, or a lock that the
- * owner holds while it posts, so it is called later. What the core polls itself has
- * an array for that, and handlers that do no more than queue work.
+ * with it the CQ.
+ *
+ * A queue that has lost an entry is broken, and tells so once. It takes no more, and
+ * each queue pair that needs it fails.
  */
-static void madsim_cq_put(struct ib_cq *ibcq, const struct ib_wc *wc,
-			  struct madsim_qp *sq, bool solicited)
+static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc,
+			  bool send, bool solicited)
 {
+	struct ib_cq *ibcq = send ? qp->ibqp.send_cq : qp->ibqp.recv_cq;
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	bool notify = false, overflow = false;
+	bool notify = false, overflow = false, lost = false;
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	if (likely(cq->count < cq->size)) {
-		*madsim_cq_entry(cq, cq->count++) = (struct madsim_cqe) {
+	if (likely(!cq->broken && cq->tail - cq->head < cq->size)) {
+		*madsim_cq_entry(cq, cq->tail++) = (struct madsim_cqe) {
 			.wc = *wc,
-			.sq = sq,
-			.sends = sq ? sq->ended : 0,
+			.qp = qp,
+			.send = send,
+			.sends = qp->ended,
 		};
-		notify = cq->armed & IB_CQ_NEXT_COMP ||
-			 (cq->armed && (solicited || wc->status));
+		if (send)
+			qp->unread_sends++;
+		else
+			qp->unread_recvs++;
+		cq->late |= IB_CQ_NEXT_COMP;
+		if (solicited || wc->status)
+			cq->late |= IB_CQ_SOLICITED;
+		if (!madsim_is_late(qp))
+			notify = madsim_cq_show(cq);
+		else if (!delayed_work_pending(&cq->later))
+			queue_delayed_work(madsim_wq, &cq->later,
+					   madsim_strict_lateness(qp, cq->tail));
 	} else {
+		lost = true;
 		overflow = !cq->broken;
 		cq->broken = true;
 	}
-	if (notify)
-		cq->armed = 0;
 	spin_unlock_irqrestore(&cq->lock, flags);
 
-	if (notify && ibcq->wc)
-		ibcq->comp_handler(ibcq, ibcq->cq_context);
-	else if (notify)
-		tasklet_schedule(&cq->notify);
-	/* What is full is broken, and tells so once */
+	if (notify)
+		madsim_cq_call(cq);
 	if (overflow)
 		madsim_event(&cq->events, IB_EVENT_CQ_ERR);
+	if (lost)
+		queue_work(madsim_wq, &qp->lost);
 }
 
 /**
  * madsim_complete - tell the owner of a queue pair of what it has received
- * @ibcq: the completion queue
+ * @qp: the queue pair
  * @wc: the entry
  * @solicited: the sender has asked for an event at the receiver
  *
  * Context: any; fabric->lock or the lock of the queue pair is held.
  */
-void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
+void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
+		     bool solicited)
 {
-	madsim_cq_put(ibcq, wc, NULL, solicited);
+	madsim_cq_put(qp, wc, false, solicited);
 }
 
 /**
@@ -202,13 +332,13 @@ void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
  * @qp: the queue pair, which counts it in @ended
  * @wc: the entry
  *
- * Whoever polls it makes the places free of this and of all earlier sends.
+ * The owner that polls it makes the places of this and of all earlier sends free.
  *
  * Context: any; fabric->lock is held.
  */
 void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc)
 {
-	madsim_cq_put(qp->ibqp.send_cq, wc, qp, false);
+	madsim_cq_put(qp, wc, true, false);
 }
 
 /**
@@ -228,36 +358,95 @@ void madsim_cq_reap(struct madsim_qp *qp)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
+/*
+ * Take the entries of a queue pair out of some, and close the gap between the others.
+ * Returns whether there are more.
+ */
+static bool madsim_cq_sift(struct madsim_cq *cq, const struct madsim_qp *qp)
+{
+	unsigned int n;
+
+	for (n = 0; n < MADSIM_CQ_TURN; n++) {
+		const struct madsim_cqe *cqe;
+
+		if ((s32)(cq->gap - cq->head) <= 0)
+			return false;
+		cqe = madsim_cq_entry(cq, --cq->gap);
+		if (cqe->qp != qp)
+			*madsim_cq_entry(cq, --cq->gap_end) = *cqe;
+	}
+	return true;
+}
+
+/* Whether entries of a queue pair are in a completion queue */
+static bool madsim_cq_has(const struct madsim_cq *cq,
+			  const struct madsim_qp *qp)
+{
+	return (qp->ibqp.send_cq == &cq->ibcq && qp->unread_sends) ||
+	       (qp->ibqp.recv_cq == &cq->ibcq && qp->unread_recvs);
+}
+
 /**
  * madsim_cq_purge - forget the completions of a queue pair that is going away
  * @ibcq: the completion queue
- * @ibqp: what its completions name, of which there are no more to come
+ * @qp: the queue pair, of which there are no more completions to come
  *
- * Context: process context.
+ * Looks at the newest entry first: the owner takes the oldest ones meanwhile.
+ *
+ * Context: process context, sleeps.
  */
-void madsim_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp)
+void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	u32 i, kept = 0;
+	bool more, notify;
 
+	mutex_lock(&cq->mutex);
 	spin_lock_irq(&cq->lock);
-	for (i = 0; i < cq->count; i++) {
-		const struct madsim_cqe *cqe = madsim_cq_entry(cq, i);
-
-		if (cqe->wc.qp != ibqp)
-			*madsim_cq_entry(cq, kept++) = *cqe;
-	}
-	cq->count = kept;
+	more = madsim_cq_has(cq, qp);
+	/* The others are moved to where their owner might not see them yet */
+	notify = madsim_cq_show(cq);
+	cq->gap = cq->tail;
+	cq->gap_end = cq->tail;
 	spin_unlock_irq(&cq->lock);
+	if (notify)
+		madsim_cq_call(cq);
+	while (more) {
+		spin_lock_irq(&cq->lock);
+		more = madsim_cq_sift(cq, qp);
+		madsim_cq_oldest(cq);
+		spin_unlock_irq(&cq->lock);
+		cond_resched();
+	}
+	mutex_unlock(&cq->mutex);
 }
 
-/* The number of the last completion so far */
+/**
+ * madsim_cq_feed - count a queue that completes in a completion queue
+ * @ibcq: the completion queue
+ * @places: of the queue, less than 0 if it goes away
+ *
+ * Context: process context.
+ * Return: whether the completion queue has room if all of its queues are full.
+ */
+bool madsim_cq_feed(struct ib_cq *ibcq, int places)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	bool fits;
+
+	spin_lock_irq(&cq->lock);
+	cq->feeds += places;
+	fits = cq->feeds <= cq->size;
+	spin_unlock_irq(&cq->lock);
+	return fits;
+}
+
+/* Where the last completion so far ends */
 static u32 madsim_cq_last(struct madsim_cq *cq)
 {
 	u32 last;
 
 	spin_lock_irq(&cq->lock);
-	last = cq->polled + cq->count;
+	last = cq->tail;
 	spin_unlock_irq(&cq->lock);
 	return last;
 }

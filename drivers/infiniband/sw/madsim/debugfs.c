@@ -8,22 +8,32 @@
 #include <linux/log2.h>
 #include <linux/seq_file.h>
 
-#include "madsim.h"
+#include "model.h"
 
 static struct dentry *madsim_debugfs;
+
+static const char * const madsim_state_names[] = {
+	[IB_PORT_NOP] = "down",
+	[IB_PORT_DOWN] = "down",
+	[IB_PORT_INIT] = "init",
+	[IB_PORT_ARMED] = "armed",
+	[IB_PORT_ACTIVE] = "active",
+};
 
 static void madsim_topology_show_link(struct seq_file *m,
 				      const struct madsim_port *port)
 {
 	const struct madsim_port *peer = port->peer;
+	enum ib_port_state state;
 
-	seq_printf(m, "[%u]\t\"%s\"[%u]", port->num, peer->node->name,
-		   peer->num);
-	if (port->width != MADSIM_WIDTH || port->speed != MADSIM_SPEED)
-		seq_printf(m, "\t# %s %s",
-			   madsim_width_names[ilog2(port->width)],
-			   madsim_speed_names[ilog2(port->speed)]);
-	seq_putc(m, '\n');
+	spin_lock_irq(&port->node->fabric->lock);
+	state = madsim_state(port);
+	spin_unlock_irq(&port->node->fabric->lock);
+	seq_printf(m, "[%u]\t\"%s\"[%u]\t# %s %s %s\n", port->num,
+		   peer->node->name, peer->num,
+		   madsim_width_names[ilog2(port->width)],
+		   madsim_speed_names[ilog2(port->speed)],
+		   madsim_state_names[state]);
 }
 
 static void *madsim_topology_start(struct seq_file *m, loff_t *pos)
@@ -93,7 +103,7 @@ void madsim_debugfs_add(struct madsim_fabric *fabric)
  * madsim_debugfs_del - remove the directory of a fabric
  * @fabric: has one, and is not destroyed yet
  *
- * Waits until nobody is in one of its files.
+ * Waits for the readers of its files.
  *
  * Context: process context. fabric->mutex is not held: the files take it.
  */

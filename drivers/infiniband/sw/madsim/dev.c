@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The ib_device of a node: registration, and the verbs about devices and
- * ports. What a device does not have is refused by its absence.
+ * ports. A device refuses a verb by not having it.
  */
 
 #include <linux/device.h>
@@ -9,6 +9,11 @@
 #include <linux/slab.h>
 
 #include "verbs.h"
+
+static bool hfi1verbs;
+module_param(hfi1verbs, bool, 0644);
+MODULE_PARM_DESC(hfi1verbs,
+		 "let programs use new devices by hfi1verbs of rdma-core, not ipathverbs (default N)");
 
 static atomic_t madsim_dev_count = ATOMIC_INIT(0);
 
@@ -48,7 +53,7 @@ static int madsim_query_device(struct ib_device *ibdev,
 		attr->max_send_sge = MADSIM_MAX_SGE;
 		attr->max_recv_sge = MADSIM_MAX_SGE;
 		attr->max_mcast_grp = MADSIM_MAX_MEMBERS;
-		attr->max_mcast_qp_attach = MADSIM_MAX_MEMBERS;
+		attr->max_mcast_qp_attach = MADSIM_MAX_ATTACHED;
 		attr->max_total_mcast_qp_attach = MADSIM_MAX_MEMBERS;
 		attr->device_cap_flags |= IB_DEVICE_RC_RNR_NAK_GEN |
 					  IB_DEVICE_SRQ_RESIZE |
@@ -312,18 +317,28 @@ static const struct attribute_group madsim_dev_group = {
 	.attrs = madsim_dev_attrs,
 };
 
-static int madsim_alloc_ucontext(struct ib_ucontext *ucontext,
-				 struct ib_udata *udata)
+static struct madsim_ucontext *to_madsim_ucontext(struct ib_ucontext *ibucontext)
 {
-	return 0;
+	return container_of(ibucontext, struct madsim_ucontext, ibucontext);
 }
 
-static void madsim_dealloc_ucontext(struct ib_ucontext *ucontext)
+static int madsim_alloc_ucontext(struct ib_ucontext *ibucontext,
+				 struct ib_udata *udata)
 {
+	struct madsim_ucontext *ucontext = to_madsim_ucontext(ibucontext);
+
+	ucontext->user = madsim_user_get(to_madsim_dev(ibucontext->device));
+	return ucontext->user ? 0 : -ENOMEM;
+}
+
+static void madsim_dealloc_ucontext(struct ib_ucontext *ibucontext)
+{
+	madsim_user_put(to_madsim_dev(ibucontext->device),
+			to_madsim_ucontext(ibucontext)->user);
 }
 
 /*
- * Nobody has anything of a device mapped. The core moves a device to another
+ * No program has memory of a device mapped. The core moves a device to another
  * network namespace only if it has this function.
  */
 static void madsim_disassociate_ucontext(struct ib_ucontext *ucontext)
@@ -333,11 +348,10 @@ static void madsim_disassociate_ucontext(struct ib_ucontext *ucontext)
 /*
  * Only for devices with data. rdma-core finds its part for a device by the
  * number of a driver, and has none for this one. With version 1 of the interface
- * of qib, whose adapters nobody makes any more, it does everything by calls of
- * the kernel, without memory that both sides share.
+ * of qib and of hfi1, it does everything by calls of the kernel, without memory that
+ * both sides share. hfi1 is for an rdma-core that has dropped qib, which is made no more.
  */
 static const struct ib_device_ops madsim_user_ops = {
-	.driver_id = RDMA_DRIVER_QIB,
 	.uverbs_abi_ver = 1,
 
 	.alloc_ucontext = madsim_alloc_ucontext,
@@ -346,7 +360,7 @@ static const struct ib_device_ops madsim_user_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, madsim_ucontext, ibucontext),
 };
 
-/* What the core lets drivers ask for */
+/* Calls that the core makes only for drivers that ask for them */
 static const u64 madsim_user_calls =
 	BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ) |
 	BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ) |
@@ -374,6 +388,8 @@ static const struct ib_device_ops madsim_dev_ops = {
 /* Of two operations of the same name the one that is set first counts */
 static void madsim_dev_set_data(struct madsim_dev *dev)
 {
+	dev->ibdev.ops.driver_id =
+		READ_ONCE(hfi1verbs) ? RDMA_DRIVER_HFI1 : RDMA_DRIVER_QIB;
 	ib_set_device_ops(&dev->ibdev, &madsim_user_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_mr_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_srq_ops);
@@ -383,7 +399,7 @@ static void madsim_dev_set_data(struct madsim_dev *dev)
 
 /**
  * madsim_dev_free - undo madsim_dev_alloc()
- * @dev: not registered; nobody can have polled a completion any more
+ * @dev: not registered, and no program still looks at a completion
  *
  * Context: process context.
  */
@@ -407,16 +423,12 @@ static u32 madsim_first_number(struct madsim_dev *dev, u32 lowest, u32 count)
 	return lowest + prandom_u32_state(&dev->rnd) % room;
 }
 
-/* A stranger who knows one number of a device cannot tell those of another one */
+/* From the numbers of one device a stranger cannot tell those of another one */
 static void madsim_dev_seed(struct madsim_dev *dev)
 {
 	prandom_seed_state(&dev->rnd, dev->node->seed);
 	dev->first_qpn = madsim_first_number(dev, 2, MADSIM_MAX_QP);
-	dev->next_qpn = dev->first_qpn +
-			prandom_u32_state(&dev->rnd) % MADSIM_MAX_QP;
 	dev->first_mr = madsim_first_number(dev, 1, MADSIM_MAX_MR);
-	dev->next_mr = dev->first_mr +
-		       prandom_u32_state(&dev->rnd) % MADSIM_MAX_MR;
 }
 
 /**
@@ -447,6 +459,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	xa_init(&dev->aliases);
 	INIT_LIST_HEAD(&dev->members);
+	INIT_LIST_HEAD(&dev->users);
 	madsim_dev_seed(dev);
 	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 	dev->ibdev.is_switch = !!node->sw;
@@ -474,6 +487,20 @@ static struct device *madsim_bus_dev_register(void)
 	snprintf(name, sizeof(name), "madsim_node%u",
 		 (u32)atomic_inc_return(&last));
 	return root_device_register(name);
+}
+
+/**
+ * madsim_dev_set_registered - say whether the core takes events of a device
+ * @dev: the device
+ * @registered: it does from now on, or does not, as it is about to go
+ *
+ * Context: process context.
+ */
+void madsim_dev_set_registered(struct madsim_dev *dev, bool registered)
+{
+	spin_lock_irq(&dev->node->fabric->lock);
+	dev->registered = registered;
+	spin_unlock_irq(&dev->node->fabric->lock);
 }
 
 /**
@@ -512,7 +539,7 @@ int madsim_dev_register(struct madsim_node *node)
 	}
 	dev->ibdev.dev.parent = bus_dev;
 
-	/* The MAD layer sends before this returns. Events begin with power */
+	/* The MAD layer sends before this returns */
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = dev;
 	spin_unlock_irq(&node->fabric->lock);
@@ -520,6 +547,7 @@ int madsim_dev_register(struct madsim_node *node)
 	ret = ib_register_device(&dev->ibdev, "madsim%d", NULL);
 	if (ret)
 		goto err_dev;
+	madsim_dev_set_registered(dev, true);
 	return 0;
 
 err_dev:
@@ -547,6 +575,7 @@ void madsim_dev_unregister(struct madsim_node *node)
 
 	lockdep_assert_held(&node->fabric->mutex);
 
+	madsim_dev_set_registered(dev, false);
 	ib_unregister_device(&dev->ibdev);
 	root_device_unregister(bus_dev);
 	spin_lock_irq(&node->fabric->lock);
@@ -566,7 +595,7 @@ static void madsim_client_remove(struct ib_device *ibdev, void *client_data)
 	u32 num;
 
 	rdma_for_each_port(ibdev, num)
-		madsim_qp_drain(madsim_port_of(ibdev, num), ibdev);
+		madsim_mad_drain(madsim_port_of(ibdev, num), ibdev);
 }
 
 static struct ib_client madsim_client = {

@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "madsim.h"
+#include "model.h"
 
 /*
  * Locally administered EUI-64s: fabric, node, and room for the ports. As a service ID,
@@ -98,10 +98,8 @@ struct madsim_fabric *madsim_fabric_create(const char *name)
 	fabric->by_name = RB_ROOT;
 	fabric->by_guid = RB_ROOT;
 	xa_init_flags(&fabric->numbers, XA_FLAGS_ALLOC);
-	INIT_LIST_HEAD(&fabric->mcast);
-	madsim_trap_init(fabric);
 	madsim_samples_init(fabric);
-	madsim_fault_init(fabric);
+	madsim_engine_init(fabric);
 
 	ret = madsim_fabric_add(fabric);
 	if (ret)
@@ -117,7 +115,7 @@ err_free:
 
 /**
  * madsim_fabric_destroy - free a fabric and the nodes that are left in it
- * @fabric: nobody else uses it
+ * @fabric: has no other user
  *
  * Context: process context, no lock held.
  */
@@ -320,7 +318,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	node->seed = get_random_u32();
 	node->smp_by_lid = true;
 
-	/* In a circle: who has seen a node that is gone takes no other for it */
+	/* In a circle: a subnet manager takes no new node for one that is gone */
 	ret = xa_alloc_cyclic(&fabric->numbers, &node->number, node,
 			      MADSIM_NODE_NUMBERS, &fabric->next_number,
 			      GFP_KERNEL);
@@ -500,10 +498,6 @@ static void madsim_node_set_power(struct madsim_node *node, bool on)
 
 	spin_lock_irq(&fabric->lock);
 	node->powered = on;
-	if (node->dev)
-		node->dev->events = on;
-	if (node->smi_dev)
-		node->smi_dev->events = on;
 	for (i = 1; i <= node->nports; i++)
 		madsim_link_update(&node->ports[i]);
 	spin_unlock_irq(&fabric->lock);

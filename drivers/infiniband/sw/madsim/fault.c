@@ -4,17 +4,17 @@
  * port with a fault pays for it.
  *
  * Packets that are delayed, duplicated or reordered are held on the far side
- * of the port they left by, and go on from a work item.
+ * of the port they left by, until held_work lets them go on.
  */
 
 #include <linux/slab.h>
 
-#include "madsim.h"
+#include "model.h"
 
 /* A reordered packet waits for the next one, but not for ever */
 #define MADSIM_REORDER_PATIENCE	(HZ / 10)
 
-/* Of a fabric: who sends data does not wait for what is held */
+/* Of a fabric: senders of data do not wait for held packets */
 #define MADSIM_MAX_HELD		4096
 
 /**
@@ -33,6 +33,12 @@ struct madsim_held {
 	struct madsim_packet pkt;
 };
 
+/* Bytes that are kept of a packet: no more than it has */
+static size_t madsim_held_size(const struct madsim_packet *pkt)
+{
+	return offsetof(struct madsim_packet, mad) + pkt->len;
+}
+
 static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric,
 					    unsigned long *wait)
 {
@@ -49,45 +55,36 @@ static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric,
 	return NULL;
 }
 
-/* What is kept of a packet: no more than there is */
-static size_t madsim_held_size(const struct madsim_packet *pkt)
+/**
+ * madsim_fault_release - take a held packet whose time has come
+ * @fabric: where
+ * @pkt: the packet
+ *
+ * If there is none, held_work runs when there is.
+ *
+ * Context: any; fabric->lock is held.
+ * Return: the port that it had left by, or NULL.
+ */
+struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
+					 struct madsim_packet *pkt)
 {
-	return offsetof(struct madsim_packet, mad) + pkt->len;
-}
-
-static void madsim_held_work(struct work_struct *work)
-{
-	struct madsim_fabric *fabric =
-		container_of(work, struct madsim_fabric, held_work.work);
 	struct madsim_held *held;
+	struct madsim_port *out;
 	unsigned long wait;
 
-	spin_lock_irq(&fabric->lock);
-	while ((held = madsim_held_next(fabric, &wait))) {
-		list_del(&held->list);
-		fabric->held_count--;
-		/* A response may be longer than the request that it is made of */
-		memcpy(&fabric->tx, &held->pkt, madsim_held_size(&held->pkt));
-		madsim_arrive(held->out, &fabric->tx);
-		spin_unlock_irq(&fabric->lock);
-		kfree(held);
-		spin_lock_irq(&fabric->lock);
+	held = madsim_held_next(fabric, &wait);
+	if (!held) {
+		if (!list_empty(&fabric->held))
+			mod_delayed_work(madsim_wq, &fabric->held_work, wait);
+		return NULL;
 	}
-	if (!list_empty(&fabric->held))
-		mod_delayed_work(madsim_wq, &fabric->held_work, wait);
-	spin_unlock_irq(&fabric->lock);
-}
-
-/**
- * madsim_fault_init - prepare a fabric for faults
- * @fabric: a new fabric
- *
- * Context: any.
- */
-void madsim_fault_init(struct madsim_fabric *fabric)
-{
-	INIT_LIST_HEAD(&fabric->held);
-	INIT_DELAYED_WORK(&fabric->held_work, madsim_held_work);
+	/* A response may be longer than the request that it is made of */
+	memcpy(pkt, &held->pkt, madsim_held_size(&held->pkt));
+	out = held->out;
+	list_del(&held->list);
+	fabric->held_count--;
+	kfree(held);
+	return out;
 }
 
 /**
@@ -200,29 +197,37 @@ bool madsim_fault_drops(struct madsim_port *port)
 	return true;
 }
 
-/* Whether the far end loses the packet by an error that it notices */
-static bool madsim_fault_errors(struct madsim_port *port)
+/**
+ * madsim_fault_errors - which errors the far end of a link notices at a packet
+ * @port: the port it has left by, with port->fault; the link is up
+ *
+ * Context: any; fabric->lock is held.
+ * Return: a mask of those from %MADSIM_FAULT_SYMBOL to %MADSIM_FAULT_FLOW.
+ */
+unsigned long madsim_fault_errors(struct madsim_port *port)
 {
 	struct madsim_fault *fault = port->fault;
 	enum madsim_fault_kind kind;
-	bool lost = false;
+	unsigned long errors = 0;
+
+	lockdep_assert_held(&port->node->fabric->lock);
 
 	for (kind = MADSIM_FAULT_SYMBOL; kind <= MADSIM_FAULT_FLOW; kind++) {
 		if (!madsim_hits(fault, kind))
 			continue;
 		fault->rule[kind].injected++;
-		lost |= madsim_link_error(port->peer, kind);
+		errors |= BIT(kind);
 	}
-	return lost;
+	return errors;
 }
 
 /**
- * madsim_fault_inject - do to a packet what the faults of a port ask for
+ * madsim_fault_inject - do to a packet what the other faults of a port ask for
  * @port: the port it has left by, with port->fault; the link is up
  * @pkt: the packet, may come out changed
  *
  * Context: any; fabric->lock is held.
- * Return: true if the packet does not go on for now.
+ * Return: whether the packet goes on now.
  */
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 {
@@ -230,8 +235,6 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (madsim_fault_errors(port))
-		return true;
 	if (pkt->len && madsim_hits(fault, MADSIM_FAULT_CORRUPT)) {
 		u32 bit = prandom_u32_state(&fault->rnd) %
 			  (pkt->len * BITS_PER_BYTE);
@@ -245,15 +248,15 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 	if (madsim_hits(fault, MADSIM_FAULT_DELAY) &&
 	    madsim_hold(port, pkt, msecs_to_jiffies(fault->delay_ms), false)) {
 		fault->rule[MADSIM_FAULT_DELAY].injected++;
-		return true;
+		return false;
 	}
 	if (madsim_hits(fault, MADSIM_FAULT_REORDER) &&
 	    madsim_hold(port, pkt, MADSIM_REORDER_PATIENCE, true)) {
 		fault->rule[MADSIM_FAULT_REORDER].injected++;
-		return true;
+		return false;
 	}
 	madsim_release_reordered(port);
-	return false;
+	return true;
 }
 
 /**

@@ -3,16 +3,14 @@
  * Cables, and the state of the ports at their ends.
  *
  * A link trains when both ports are enabled, the cable is in, and both nodes
- * are powered. It then is in INIT on both sides; what follows is for a subnet
- * manager to decide.
+ * are powered. It then is in INIT on both sides, and a subnet manager decides what
+ * follows.
  */
 
-#include "madsim.h"
+#include "model.h"
 
 #define MADSIM_VL_CAP		4	/* VL0 to VL7 */
-/* Times in the specification's unit: 4.096 us * 2^n */
-#define MADSIM_SUBNET_TIMEOUT	18	/* about a second */
-#define MADSIM_RESP_TIME	8	/* about a millisecond */
+#define MADSIM_SUBNET_TIMEOUT	18	/* 4.096 us * 2^n: about a second */
 
 static const u32 madsim_cap_mask =
 	IB_PORT_TRAP_SUP | IB_PORT_SL_MAP_SUP | IB_PORT_SYS_IMAGE_GUID_SUP |
@@ -90,7 +88,7 @@ void madsim_port_reset(struct madsim_port *port)
 
 static void madsim_dev_event(struct madsim_dev *dev, struct ib_event *event)
 {
-	if (!dev || !dev->events)
+	if (!dev || !dev->registered || !dev->node->powered)
 		return;
 	event->device = &dev->ibdev;
 	ib_dispatch_event(event);

@@ -6,7 +6,7 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-#include "madsim.h"
+#include "model.h"
 
 static char *topology = "none";
 module_param(topology, charp, 0444);
@@ -111,7 +111,7 @@ err_debugfs:
 
 static void __exit madsim_exit(void)
 {
-	/* What was made in configfs pins the module, none of that is left here */
+	/* Fabrics that were made in configfs pin the module: none is left */
 	madsim_configfs_exit();
 	madsim_dev_exit();
 	madsim_debugfs_exit();

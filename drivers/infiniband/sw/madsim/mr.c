@@ -18,7 +18,7 @@
 /* The low byte of a key is for its owner to change, the rest is a number */
 #define MADSIM_KEY_SHIFT	8
 
-/* That may be asked for. What is optional need not be done */
+/* That may be asked for. Optional access need not be given */
 #define MADSIM_ACCESS		(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 				 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
 				 IB_ACCESS_OPTIONAL)
@@ -37,7 +37,7 @@
  * @key:	what it is used with; the lock of the fabric, as all below
  * @valid:	it can be used
  * @access:	IB_ACCESS_*
- * @start:	the address of the first byte, as those who have the key call it
+ * @start:	the address of the first byte, as requests have it
  * @length:	in bytes
  * @offset:	of the first byte in the first page
  *
@@ -97,23 +97,29 @@ static u8 madsim_mr_first_byte(struct madsim_dev *dev)
 	return byte;
 }
 
+/* Where in dev->mrs the region with a key is. Others' keys have no place there */
+static u32 madsim_mr_place(const struct madsim_dev *dev, u32 key)
+{
+	return (key >> MADSIM_KEY_SHIFT) - dev->first_mr;
+}
+
 /* Have it found by a key. Numbers are not used again before all others were */
 static int madsim_mr_add(struct madsim_mr *mr)
 {
 	struct madsim_dev *dev = to_madsim_dev(mr->pd->device);
-	u32 number;
+	u32 place;
 	int ret;
 
-	ret = xa_alloc_cyclic(&dev->mrs, &number, NULL,
-			      XA_LIMIT(dev->first_mr,
-				       dev->first_mr + MADSIM_MAX_MR - 1),
-			      &dev->next_mr, GFP_KERNEL);
+	ret = xa_alloc_cyclic(&dev->mrs, &place, NULL,
+			      XA_LIMIT(0, MADSIM_MAX_MR - 1), &dev->next_mr,
+			      GFP_KERNEL);
 	if (ret < 0)
 		return ret == -EBUSY ? -ENOSPC : ret;
-	mr->key = number << MADSIM_KEY_SHIFT | madsim_mr_first_byte(dev);
+	mr->key = (dev->first_mr + place) << MADSIM_KEY_SHIFT |
+		  madsim_mr_first_byte(dev);
 	mr->ibmr.lkey = mr->key;
 	mr->ibmr.rkey = mr->key;
-	xa_store(&dev->mrs, number, mr, GFP_KERNEL);
+	xa_store(&dev->mrs, place, mr, GFP_KERNEL);
 	return 0;
 }
 
@@ -240,8 +246,8 @@ static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct madsim_dev *dev = to_madsim_dev(ibmr->device);
 	struct madsim_mr *mr = to_madsim_mr(ibmr);
 
-	xa_erase(&dev->mrs, mr->key >> MADSIM_KEY_SHIFT);
-	/* Who has found it before that copies with this held */
+	xa_erase(&dev->mrs, madsim_mr_place(dev, mr->key));
+	/* A packet that has found it before that is copied with this held */
 	spin_lock_irq(&dev->node->fabric->lock);
 	spin_unlock_irq(&dev->node->fabric->lock);
 	madsim_mr_free(mr);
@@ -254,7 +260,7 @@ static struct madsim_mr *madsim_mr_find(struct ib_pd *pd, u32 key)
 	struct madsim_dev *dev = to_madsim_dev(pd->device);
 	struct madsim_mr *mr;
 
-	mr = xa_load(&dev->mrs, key >> MADSIM_KEY_SHIFT);
+	mr = xa_load(&dev->mrs, madsim_mr_place(dev, key));
 	return mr && mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 
@@ -311,7 +317,7 @@ bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access)
 }
 
 /**
- * madsim_mr_read - copy out of a region for who has its remote key
+ * madsim_mr_read - copy out of a region by its remote key
  * @pd: the protection domain of the queue pair that was asked
  * @rkey: the key
  * @addr: the address
@@ -333,7 +339,7 @@ bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
 }
 
 /**
- * madsim_mr_write - copy into a region for who has its remote key
+ * madsim_mr_write - copy into a region by its remote key
  * @pd: the protection domain of the queue pair that was asked
  * @rkey: the key
  * @addr: the address
@@ -471,8 +477,8 @@ enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
  * @len: how many bytes; there must be room for them
  *
  * Context: any; the lock of the fabric is held.
- * Return: as of madsim_copy_from(). What comes before the piece whose key does
- * not allow it has been copied.
+ * Return: as of madsim_copy_from(). The pieces before the one whose key does not
+ * allow it have been copied.
  */
 enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 				 u64 at, const void *from, u32 len)

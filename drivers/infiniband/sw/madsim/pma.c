@@ -8,13 +8,12 @@
  * many bits, which can be set, and which stops at its largest value.
  */
 
-#include "madsim.h"
+#include "model.h"
 
 #define MADSIM_PMA_VERSION	1
 #define MADSIM_ALL_PORTS	0xff
-#define MADSIM_RESP_TIME	18	/* 4.096 us * 2^n: about a second */
 
-/* What ib_pma.h has no names for */
+/* Names that ib_pma.h lacks */
 #define MADSIM_PMA_RCV_ERROR_DETAILS	cpu_to_be16(0x0015)
 #define MADSIM_PMA_XMIT_DISCARD_DETAILS	cpu_to_be16(0x0016)
 #define MADSIM_PMA_CAP_QP1_DROPPED	cpu_to_be16(1 << 15)
@@ -242,7 +241,7 @@ static u16 madsim_pma_answer(struct madsim_port *port, struct ib_pma_mad *pma,
 		return IB_MGMT_MAD_STATUS_BAD_VERSION;
 	if (pma->mad_hdr.attr_id == IB_PMA_CLASS_PORT_INFO && !set) {
 		madsim_pma_class_port_info((void *)pma->data);
-		return IB_MGMT_MAD_STATUS_SUCCESS;
+		return MADSIM_OK;
 	}
 
 	if (pma->mad_hdr.attr_id == IB_PMA_PORT_SAMPLES_RESULT && !set)
@@ -251,13 +250,13 @@ static u16 madsim_pma_answer(struct madsim_port *port, struct ib_pma_mad *pma,
 	while (attr < end && attr->id != pma->mad_hdr.attr_id)
 		attr++;
 	if (attr == end && !samples)
-		return IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB;
+		return MADSIM_UNSUPPORTED;
 
 	if (select == MADSIM_ALL_PORTS) {
 		first = 1;
 		last = node->nports;
 	} else if (select > node->nports || (!select && !node->sw)) {
-		return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
+		return MADSIM_INVALID;
 	}
 
 	if (samples)
@@ -268,7 +267,7 @@ static u16 madsim_pma_answer(struct madsim_port *port, struct ib_pma_mad *pma,
 	memset(pma->data, 0, sizeof(pma->data));
 	pma->data[1] = select;
 	madsim_get_counters(node, first, last, attr, pma->data);
-	return IB_MGMT_MAD_STATUS_SUCCESS;
+	return MADSIM_OK;
 }
 
 /**

@@ -1,43 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Queue pairs and address handles: the border between the kernel's clients and
- * the fabric. A send is routed before post_send() returns. Here are QP0 and QP1
- * of the MAD layer, and what they have in common with those in ud.c and rc.c.
+ * The verbs of queue pairs and address handles: the border between the kernel's
+ * clients and the fabric. A datagram has been routed when post_send() returns, unless the
+ * fabric is strict.
  */
 
-#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <rdma/ib_hdrs.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include "verbs.h"
-
-static struct madsim_fabric *madsim_qp_fabric(const struct madsim_qp *qp)
-{
-	return to_madsim_dev(qp->ibqp.device)->node->fabric;
-}
-
-/* Not QP0 or QP1, whose numbers those are */
-static bool madsim_is_client(const struct madsim_qp *qp)
-{
-	return qp->taken;
-}
-
-/**
- * madsim_wc_qp - what a completion says of its queue pair
- * @qp: the queue pair
- *
- * The core reads the number behind it after it has polled. A user may destroy a
- * queue pair meanwhile in another thread, so there it is something that lives as
- * long as the device.
- *
- * Context: any.
- * Return: the core's part of it, or what has the same number.
- */
-struct ib_qp *madsim_wc_qp(struct madsim_qp *qp)
-{
-	return qp->alias ?: &qp->ibqp;
-}
 
 static int madsim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
@@ -49,7 +21,7 @@ static int madsim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return 0;
 }
 
-/* Who has the number later finds the alias of who had it before */
+/* The next queue pair with the number finds the alias of the one before */
 static int madsim_client_alias(struct madsim_dev *dev, struct madsim_qp *qp)
 {
 	u32 num = qp->ibqp.qp_num;
@@ -68,22 +40,52 @@ static int madsim_client_alias(struct madsim_dev *dev, struct madsim_qp *qp)
 	return ret;
 }
 
-/* Let nobody find it any more */
+/* Have it found no more */
 static void madsim_client_del(struct madsim_qp *qp)
 {
 	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
 
-	xa_erase(&dev->qps, qp->ibqp.qp_num);
-	/* Who has found it before that has this */
+	xa_erase(&dev->qps, qp->ibqp.qp_num - dev->first_qpn);
+	/* A packet that has found it before that is under way with this held */
 	spin_lock_irq(&dev->node->fabric->lock);
+	madsim_user_give(dev, qp->user, MADSIM_SHARE_QP);
+	madsim_strict_drop(qp, false);
 	spin_unlock_irq(&dev->node->fabric->lock);
 	if (qp->rc)
 		madsim_rc_del(qp);
+	cancel_delayed_work_sync(&qp->later);
 	kfree(qp->taken);
 }
 
+/* A number for a client's queue pair, by which it is found from now on */
+static int madsim_client_number(struct madsim_dev *dev, struct madsim_qp *qp)
+{
+	struct madsim_fabric *fabric = dev->node->fabric;
+	bool allowed;
+	u32 place;
+	int ret;
+
+	spin_lock_irq(&fabric->lock);
+	allowed = madsim_user_take(dev, qp->user, MADSIM_SHARE_QP);
+	spin_unlock_irq(&fabric->lock);
+	if (!allowed)
+		return -ENOSPC;
+	ret = xa_alloc_cyclic(&dev->qps, &place, NULL,
+			      XA_LIMIT(0, MADSIM_MAX_QP - 1), &dev->next_qp,
+			      GFP_KERNEL);
+	if (ret >= 0) {
+		qp->ibqp.qp_num = dev->first_qpn + place;
+		xa_store(&dev->qps, place, qp, GFP_KERNEL);
+		return 0;
+	}
+	spin_lock_irq(&fabric->lock);
+	madsim_user_give(dev, qp->user, MADSIM_SHARE_QP);
+	spin_unlock_irq(&fabric->lock);
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
 /* Give a client's queue pair what it has beyond QP0 and QP1, and a number */
-static int madsim_client_add(struct madsim_qp *qp, bool user)
+static int madsim_client_add(struct madsim_qp *qp)
 {
 	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
 	bool connected = qp->ibqp.qp_type != IB_QPT_UD;
@@ -96,13 +98,11 @@ static int madsim_client_add(struct madsim_qp *qp, bool user)
 	ret = connected ? madsim_rc_add(qp) : 0;
 	if (ret)
 		goto err_taken;
-	ret = xa_alloc_cyclic(&dev->qps, &qp->ibqp.qp_num, qp,
-			      XA_LIMIT(dev->first_qpn,
-				       dev->first_qpn + MADSIM_MAX_QP - 1),
-			      &dev->next_qpn, GFP_KERNEL);
-	if (ret < 0)
+	madsim_run_init(qp);
+	ret = madsim_client_number(dev, qp);
+	if (ret)
 		goto err_rc;
-	ret = user ? madsim_client_alias(dev, qp) : 0;
+	ret = qp->user ? madsim_client_alias(dev, qp) : 0;
 	if (ret)
 		madsim_client_del(qp);
 	return ret;
@@ -112,13 +112,13 @@ err_rc:
 		madsim_rc_del(qp);
 err_taken:
 	kfree(qp->taken);
-	return ret == -EBUSY ? -ENOSPC : ret;
+	return ret;
 }
 
 /* Make QP0 or QP1 that of its port */
 static int madsim_qp_claim(struct madsim_qp *qp, u32 num)
 {
-	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	int ret = 0;
 
 	qp->ibqp.qp_num = num;
@@ -139,6 +139,21 @@ static bool madsim_caps_valid(const struct ib_qp_cap *cap, bool mad, bool user)
 	       cap->max_recv_sge <= MADSIM_MAX_SGE &&
 	       cap->max_inline_data <= (user ? MADSIM_MAX_INLINE : 0) &&
 	       (!mad || (cap->max_recv_wr && cap->max_recv_sge));
+}
+
+/* The queues of a queue pair may complete at any time from now on */
+static void madsim_qp_feed(struct madsim_qp *qp, struct ib_cq *send_cq,
+			   struct ib_cq *recv_cq)
+{
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+	bool fits = madsim_cq_feed(send_cq, qp->max_send_wr);
+
+	fits &= madsim_cq_feed(recv_cq, qp->rq.size);
+	if (fits)
+		return;
+	spin_lock_irq(&fabric->lock);
+	madsim_mistake(qp, 0, MADSIM_SHORT_CQ);
+	spin_unlock_irq(&fabric->lock);
 }
 
 static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
@@ -168,12 +183,18 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		qp->port = &node->ports[attr->port_num];
 	}
 
+	if (udata)
+		qp->user = rdma_udata_to_drv_context(udata,
+						     struct madsim_ucontext,
+						     ibucontext)->user;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->max_send_wr = attr->cap.max_send_wr;
 	qp->max_send_sge = attr->cap.max_send_sge;
 	qp->max_inline = attr->cap.max_inline_data;
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->lock);
+	INIT_WORK(&qp->lost, madsim_qp_lost);
+	INIT_LIST_HEAD(&qp->dgrams);
 	madsim_events_init(&qp->events, &event, ibqp->event_handler,
 			   ibqp->qp_context);
 	/* With a shared receive queue it has none of its own */
@@ -182,17 +203,24 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	if (ret)
 		return ret;
 
-	ret = client ? madsim_client_add(qp, udata) :
+	ret = client ? madsim_client_add(qp) :
 		       madsim_qp_claim(qp, attr->qp_type == IB_QPT_GSI);
 	if (ret)
 		madsim_rq_free(&qp->rq);
+	else
+		madsim_qp_feed(qp, attr->send_cq, attr->recv_cq);
 	return ret;
 }
 
 static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+
+	spin_lock_irq(&fabric->lock);
+	if (READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs))
+		madsim_mistake(qp, 0, MADSIM_UNREAD);
+	spin_unlock_irq(&fabric->lock);
 
 	if (madsim_is_client(qp)) {
 		madsim_client_del(qp);
@@ -202,53 +230,15 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		spin_unlock_irq(&fabric->lock);
 	}
 
-	madsim_cq_purge(ibqp->send_cq, madsim_wc_qp(qp));
+	cancel_work_sync(&qp->lost);
+	madsim_cq_feed(ibqp->send_cq, -(int)qp->max_send_wr);
+	madsim_cq_feed(ibqp->recv_cq, -(int)qp->rq.size);
+	madsim_cq_purge(ibqp->send_cq, qp);
 	if (ibqp->recv_cq != ibqp->send_cq)
-		madsim_cq_purge(ibqp->recv_cq, madsim_wc_qp(qp));
+		madsim_cq_purge(ibqp->recv_cq, qp);
 	madsim_events_end(&qp->events);
 	madsim_rq_free(&qp->rq);
 	return 0;
-}
-
-/* What is still posted comes back when a queue pair fails */
-static void madsim_flush_recv(struct madsim_qp *qp)
-{
-	struct madsim_rwqe *rwqe;
-
-	while ((rwqe = madsim_rq_next(&qp->rq))) {
-		struct ib_wc wc = {
-			.wr_id = rwqe->wr_id,
-			.qp = madsim_wc_qp(qp),
-			.status = IB_WC_WR_FLUSH_ERR,
-			.opcode = IB_WC_RECV,
-		};
-
-		madsim_complete(qp->ibqp.recv_cq, &wc, false);
-	}
-}
-
-/**
- * madsim_qp_fail - stop a queue pair after an error
- * @qp: the queue pair
- * @state: %IB_QPS_ERR, or %IB_QPS_SQE for its sends alone
- *
- * Context: any; fabric->lock and qp->lock are held.
- */
-void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
-{
-	lockdep_assert_held(&madsim_qp_fabric(qp)->lock);
-
-	/* It takes no more from the receive queue that it shares */
-	if (state == IB_QPS_ERR && qp->state != state && qp->ibqp.srq)
-		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
-	qp->state = state;
-	if (qp->rc)
-		madsim_rc_flush_sends(qp);
-	if (state == IB_QPS_SQE)
-		return;
-	if (qp->rc)
-		madsim_rc_flush(qp);
-	madsim_flush_recv(qp);
 }
 
 static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
@@ -262,7 +252,10 @@ static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
 	qp->state = state;
 	if (stopped)
 		madsim_rc_drained(qp);
+	if (state == IB_QPS_RTS)
+		madsim_strict_later(qp, true);
 	if (state == IB_QPS_RESET) {
+		madsim_strict_drop(qp, false);
 		madsim_cq_reap(qp);
 		qp->rq.count = 0;
 		if (qp->rc)
@@ -317,7 +310,7 @@ out:
 	spin_unlock(&qp->lock);
 	spin_unlock_irq(&fabric->lock);
 	if (!ret && qp->rc && next == IB_QPS_RTS)
-		madsim_rc_kick(qp);
+		madsim_kick(qp);
 	return ret;
 }
 
@@ -325,7 +318,7 @@ static int madsim_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 			   int mask, struct ib_qp_init_attr *init_attr)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	unsigned long flags;
 
 	memset(attr, 0, sizeof(*attr));
@@ -383,141 +376,6 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-/* Copy what is to be sent. Returns its length, or 0 if it is no MAD */
-static u32 madsim_gather(u8 *to, u32 room, const struct ib_send_wr *wr)
-{
-	const struct ib_sge *sge, *end = wr->sg_list + wr->num_sge;
-	u32 len = 0, piece = 0;
-	u64 start;
-
-	for (sge = wr->sg_list; sge < end; sge++) {
-		if (sge->length > room - len - piece)
-			return 0;
-		piece += sge->length;
-		/* Without RMPP, header and data are in one piece */
-		if (sge + 1 < end && sge[1].addr == sge->addr + sge->length)
-			continue;
-		start = sge->addr + sge->length - piece;
-		madsim_copy_mad(to + len, ib_virt_dma_to_ptr(start), piece);
-		len += piece;
-		piece = 0;
-	}
-	return len >= sizeof(struct ib_mad_hdr) ? len : 0;
-}
-
-static u16 madsim_ah_dlid(const struct rdma_ah_attr *attr)
-{
-	u32 dlid = rdma_ah_get_dlid(attr);
-
-	if (dlid == be32_to_cpu(OPA_LID_PERMISSIVE))
-		return MADSIM_LID_PERMISSIVE;
-	return dlid;
-}
-
-static void madsim_build_grh(struct madsim_packet *pkt,
-			     const struct madsim_port *port,
-			     const struct rdma_ah_attr *attr)
-{
-	const struct ib_global_route *route = rdma_ah_read_grh(attr);
-	struct ib_grh *grh = &pkt->grh;
-
-	grh->version_tclass_flow =
-		cpu_to_be32(IB_GRH_VERSION << IB_GRH_VERSION_SHIFT |
-			    route->traffic_class << IB_GRH_TCLASS_SHIFT |
-			    (route->flow_label & IB_GRH_FLOW_MASK));
-	grh->paylen = cpu_to_be16(madsim_payload(pkt));
-	grh->next_hdr = IB_GRH_NEXT_HDR;
-	grh->hop_limit = route->hop_limit;
-	grh->sgid.global.subnet_prefix = port->info.gid_prefix;
-	grh->sgid.global.interface_id =
-		port->guids[route->sgid_index % MADSIM_GUIDS];
-	grh->dgid = route->dgid;
-}
-
-/**
- * madsim_route - make the headers of a packet that are about its way
- * @port: the port that sends
- * @attr: where to
- * @pkey_index: of the port's table
- * @pkt: the packet, with what it is for and its length
- *
- * Context: any; fabric->lock is held.
- */
-void madsim_route(const struct madsim_port *port,
-		  const struct rdma_ah_attr *attr, u16 pkey_index,
-		  struct madsim_packet *pkt)
-{
-	pkt->dlid = madsim_ah_dlid(attr);
-	pkt->slid = pkt->dlid == MADSIM_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE :
-			madsim_lid(port) | (rdma_ah_get_path_bits(attr) &
-					    (BIT(madsim_lmc(port)) - 1));
-	/* On the wire it has four bits, whatever was asked for */
-	pkt->sl = rdma_ah_get_sl(attr) % MADSIM_SLS;
-	pkt->pkey = be16_to_cpu(port->pkeys[pkey_index]);
-	pkt->grh_valid = rdma_ah_get_ah_flags(attr) & IB_AH_GRH;
-	if (pkt->grh_valid)
-		madsim_build_grh(pkt, port, attr);
-}
-
-/**
- * madsim_address - make the headers of a datagram
- * @qp: the queue pair that sends
- * @wr: what it sends
- * @pkey_index: of the port's table
- * @pkt: the packet, with what it carries and its length
- *
- * Context: any; fabric->lock is held.
- */
-void madsim_address(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		    u16 pkey_index, struct madsim_packet *pkt)
-{
-	const struct ib_ud_wr *ud = ud_wr(wr);
-
-	pkt->smi = !qp->ibqp.qp_num;
-	pkt->bth.op = MADSIM_OP_NONE;
-	pkt->solicited = wr->send_flags & IB_SEND_SOLICITED;
-	pkt->with_imm = wr->opcode == IB_WR_SEND_WITH_IMM;
-	pkt->imm = wr->ex.imm_data;
-	pkt->src_qpn = qp->ibqp.qp_num;
-	pkt->dst_qpn = ud->remote_qpn & MADSIM_QPN_MASK;
-	/* The top bit asks for the Q_Key of the queue pair itself */
-	pkt->qkey = ud->remote_qkey & BIT(31) ? qp->qkey : ud->remote_qkey;
-	madsim_route(qp->port, &to_madsim_ah(ud->ah)->attr, pkey_index, pkt);
-}
-
-static int madsim_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
-			struct madsim_packet *pkt)
-{
-	u16 pkey_index = ud_wr(wr)->pkey_index;
-
-	if (pkey_index >= MADSIM_PKEYS)
-		return -EINVAL;
-	pkt->len = madsim_gather(pkt->mad, madsim_mad_size(qp->port), wr);
-	if (!pkt->len)
-		return -EINVAL;
-	madsim_address(qp, wr, pkey_index, pkt);
-	return 0;
-}
-
-/* A datagram has been sent when it is posted */
-static void madsim_send_ended(struct madsim_qp *qp, const struct ib_wc *wc,
-			      bool told)
-{
-	qp->posted++;
-	qp->ended++;
-	if (told)
-		madsim_complete_send(qp, wc);
-}
-
-/* A send that cannot be sent is the last one, unless its owner mends that */
-static void madsim_send_failed(struct madsim_qp *qp, const struct ib_wc *wc)
-{
-	spin_lock(&qp->lock);
-	madsim_qp_fail(qp, IB_QPS_SQE);
-	madsim_send_ended(qp, wc, true);
-	spin_unlock(&qp->lock);
-}
-
 /*
  * Data that is with a request itself: a program posts, so its memory is that of the
  * current process.
@@ -539,19 +397,24 @@ static int madsim_get_inline(const struct madsim_qp *qp,
 	return 0;
 }
 
+/* A datagram behind others that wait does not overtake them in any fabric */
+static bool madsim_is_for_later(const struct madsim_qp *qp)
+{
+	return madsim_is_late(qp) || !list_empty(&qp->dgrams);
+}
+
 static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 			   const void *data)
 {
-	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
-	struct madsim_packet *pkt = &fabric->tx;
-	struct ib_wc wc = {
+	struct ib_wc flushed = {
 		.wr_id = wr->wr_id,
 		.qp = madsim_wc_qp(qp),
+		.status = IB_WC_WR_FLUSH_ERR,
 		.opcode = IB_WC_SEND,
 	};
-	int ret = 0;
+	int ret;
 
-	lockdep_assert_held(&fabric->lock);
+	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
 
 	if (wr->opcode != IB_WR_SEND && wr->opcode != IB_WR_SEND_WITH_IMM)
 		return -EOPNOTSUPP;
@@ -560,42 +423,28 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	if (qp->state < IB_QPS_RTS || qp->state == IB_QPS_SQD)
 		return -EINVAL;
 	if (madsim_sq_is_full(qp))
-		return -ENOMEM;
+		return madsim_sq_full(qp, wr);
 	if (qp->state != IB_QPS_RTS) {
-		wc.status = IB_WC_WR_FLUSH_ERR;
-		madsim_send_ended(qp, &wc, true);
+		qp->posted++;
+		qp->ended++;
+		madsim_complete_send(qp, &flushed);
 		return 0;
 	}
 
 	ret = madsim_fault_verb(qp->port->node, MADSIM_POST_SEND);
 	if (ret)
 		return ret;
-	if (madsim_is_client(qp))
-		wc.status = madsim_ud_build(qp, wr, data, pkt);
-	else
-		ret = madsim_build(qp, wr, pkt);
-	if (ret)
-		return ret;
-	wc.port_num = qp->port->num;
-	if (wc.status) {
-		madsim_send_failed(qp, &wc);
-		return 0;
-	}
-
-	/* Before the response, which may come while the request is sent */
-	madsim_send_ended(qp, &wc,
-			  qp->sig_all || wr->send_flags & IB_SEND_SIGNALED);
-	/* The adapter itself replicates to its own members */
-	if (madsim_is_data(pkt) && madsim_lid_is_multicast(pkt->dlid))
-		madsim_ud_receive(qp->port, pkt);
-	madsim_send(qp->port, pkt);
-	return 0;
+	ret = madsim_is_for_later(qp) ? madsim_strict_post(qp, wr, data) :
+					madsim_send_datagram(qp, wr, data);
+	if (!ret)
+		qp->posted++;
+	return ret;
 }
 
 static int madsim_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		       const void *data)
 {
-	struct madsim_fabric *fabric = madsim_qp_fabric(qp);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	unsigned long flags;
 	int ret;
 
@@ -631,129 +480,13 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			*bad_wr = wr;
 			break;
 		}
+		/* A client in the kernel may hold locks when it posts */
+		if (qp->user)
+			cond_resched();
 	}
 	if (qp->rc)
-		madsim_rc_kick(qp);
+		madsim_kick(qp);
 	return ret;
-}
-
-/**
- * madsim_qp_admits - whether the P_Key of a packet lets it into a client's queue pair
- * @qp: the queue pair
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- * Return: whether it does. If not, that has been counted, and told.
- */
-bool madsim_qp_admits(const struct madsim_qp *qp,
-		      const struct madsim_packet *pkt)
-{
-	struct madsim_port *port = qp->port;
-
-	if (madsim_pkey_matches(be16_to_cpu(port->pkeys[qp->pkey_index]),
-				pkt->pkey))
-		return true;
-	madsim_count_violation(&port->info.pkey_violations);
-	madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
-	return false;
-}
-
-/**
- * madsim_qp_receive - put a packet into a buffer that the MAD layer posted
- * @port: an end port with queue pairs
- * @pkt: the packet; its checks have passed
- *
- * A queue pair that closes gets no requests, see madsim_qp_drain().
- *
- * Context: any; fabric->lock is held.
- */
-void madsim_qp_receive(struct madsim_port *port,
-		       const struct madsim_packet *pkt)
-{
-	struct madsim_qp *qp = port->qp[!pkt->smi];
-	struct madsim_rwqe *rwqe;
-	struct ib_wc wc = {};
-	void *buf;
-
-	lockdep_assert_held(&port->node->fabric->lock);
-
-	spin_lock(&qp->lock);
-	if (qp->closing && !(pkt->hdr.method & IB_MGMT_METHOD_RESP))
-		goto out;
-	if (qp->state != IB_QPS_RTR && qp->state != IB_QPS_RTS &&
-	    qp->state != IB_QPS_SQE)
-		goto out;
-	rwqe = madsim_rq_next(&qp->rq);
-	if (!rwqe) {
-		madsim_count(port, pkt->smi ? MADSIM_VL15_DROPPED :
-					      MADSIM_QP1_DROPPED);
-		goto out;
-	}
-
-	wc.wr_id = rwqe->wr_id;
-	wc.qp = &qp->ibqp;
-	wc.opcode = IB_WC_RECV;
-	if (rwqe->sge[0].length < sizeof(struct ib_grh) + pkt->len) {
-		wc.status = IB_WC_LOC_LEN_ERR;
-		madsim_complete(qp->ibqp.recv_cq, &wc, false);
-		goto out;
-	}
-
-	wc.byte_len = sizeof(struct ib_grh) + pkt->len;
-	wc.src_qp = pkt->src_qpn;
-	wc.slid = pkt->slid;
-	wc.sl = pkt->sl;
-	wc.dlid_path_bits = pkt->dlid & (BIT(madsim_lmc(port)) - 1);
-	wc.port_num = port->num;
-	if (!pkt->smi)
-		wc.pkey_index = madsim_find_pkey(port, pkt->pkey);
-	buf = ib_virt_dma_to_ptr(rwqe->sge[0].addr);
-	if (pkt->grh_valid) {
-		wc.wc_flags = IB_WC_GRH;
-		memcpy(buf, &pkt->grh, sizeof(pkt->grh));
-	}
-	madsim_copy_mad(buf + sizeof(struct ib_grh), pkt->mad, pkt->len);
-	madsim_complete(qp->ibqp.recv_cq, &wc, pkt->solicited);
-out:
-	spin_unlock(&qp->lock);
-}
-
-/**
- * madsim_qp_drain - leave the MAD layer without requests
- * @port: an end port
- * @ibdev: the device that it leaves
- *
- * Gives it no more, and waits until it has dealt with those that it has.
- *
- * The MAD layer sends responses of its own, through agents that it frees when
- * it leaves the device. It takes no reference to them while it responds. So it
- * must have no request left when it leaves. If it comes back, it does so with
- * new queue pairs.
- *
- * Context: process context, sleeps; the MAD layer does not leave before this
- * returns.
- */
-void madsim_qp_drain(struct madsim_port *port, const struct ib_device *ibdev)
-{
-	struct madsim_fabric *fabric = port->node->fabric;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(port->qp); i++) {
-		struct madsim_qp *qp;
-
-		spin_lock_irq(&fabric->lock);
-		qp = port->qp[i];
-		if (qp && qp->ibqp.device != ibdev)
-			qp = NULL;
-		if (qp) {
-			spin_lock(&qp->lock);
-			qp->closing = true;
-			spin_unlock(&qp->lock);
-		}
-		spin_unlock_irq(&fabric->lock);
-		if (qp)
-			madsim_cq_drain(qp->ibqp.recv_cq);
-	}
 }
 
 static int madsim_create_ah(struct ib_ah *ibah,

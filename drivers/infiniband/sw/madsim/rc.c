@@ -1,61 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Connected queue pairs, of the types RC and UC: their attributes and states.
+ * Connected queue pairs, of the types RC and UC: their attributes, and what they take in.
  */
 
 #include <linux/slab.h>
 
 #include "verbs.h"
-
-static struct madsim_fabric *madsim_rc_fabric(const struct madsim_qp *qp)
-{
-	return to_madsim_dev(qp->ibqp.device)->node->fabric;
-}
-
-/**
- * madsim_rc_flush - give back the buffer of a message that a queue pair receives
- * @qp: a connected queue pair
- *
- * Context: any; fabric->lock and qp->lock are held.
- */
-void madsim_rc_flush(struct madsim_qp *qp)
-{
-	struct madsim_rc *rc = qp->rc;
-
-	if (rc->has_buffer) {
-		struct ib_wc wc = {
-			.wr_id = qp->taken->wr_id,
-			.qp = madsim_wc_qp(qp),
-			.status = IB_WC_WR_FLUSH_ERR,
-			.opcode = IB_WC_RECV,
-		};
-
-		madsim_complete(qp->ibqp.recv_cq, &wc, false);
-	}
-	rc->has_buffer = false;
-	rc->receiving = MADSIM_OP_NONE;
-}
-
-/**
- * madsim_rc_reset - forget what a queue pair has not done
- * @qp: a connected queue pair
- *
- * Context: any; fabric->lock and qp->lock are held.
- */
-void madsim_rc_reset(struct madsim_qp *qp)
-{
-	struct madsim_rc *rc = qp->rc;
-
-	rc->head = 0;
-	rc->count = 0;
-	rc->sent = 0;
-	rc->begun = false;
-	rc->waiting = false;
-	rc->has_buffer = false;
-	rc->receiving = MADSIM_OP_NONE;
-	rc->heard = false;
-	rc->has_atomic = false;
-}
 
 /* Whether a packet has come by the path of a connection, from its other end */
 static bool madsim_rc_is_peer(const struct madsim_qp *qp,
@@ -88,7 +38,7 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	qp = dev ? xa_load(&dev->qps, pkt->dst_qpn) : NULL;
+	qp = dev ? madsim_qp_find(dev, pkt->dst_qpn) : NULL;
 	if (!qp || !qp->rc || qp->port != port ||
 	    !madsim_rc_is_peer(qp, pkt) || madsim_is_uc(qp) != pkt->bth.uc)
 		return false;
@@ -96,6 +46,7 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 	spin_lock(&qp->lock);
 	if (qp->state >= IB_QPS_RTR && qp->state != IB_QPS_ERR &&
 	    madsim_qp_admits(qp, pkt)) {
+		madsim_strict_settle(qp);
 		if (pkt->bth.op == MADSIM_OP_ACK)
 			madsim_rc_response(qp, pkt);
 		else
@@ -105,18 +56,15 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 	return respond;
 }
 
-static bool madsim_rc_draining(const struct madsim_qp *qp)
-{
-	return qp->state == IB_QPS_SQD && qp->rc->begun;
-}
-
-/* Groups are for datagrams, and no port has the LID 0 */
-static bool madsim_rc_is_path(const struct rdma_ah_attr *path, u32 port_num)
+/*
+ * Groups are for datagrams, and no port has the LID 0. The core sees to it that a
+ * program means the port of the queue pair.
+ */
+static bool madsim_rc_is_path(const struct rdma_ah_attr *path)
 {
 	u32 dlid = rdma_ah_get_dlid(path);
 
-	return dlid && dlid < MADSIM_LID_MULTICAST &&
-	       rdma_ah_get_port_num(path) == port_num;
+	return dlid && dlid < MADSIM_LID_MULTICAST;
 }
 
 /**
@@ -141,9 +89,7 @@ int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
 	if (mask & IB_QP_PATH_MIG_STATE &&
 	    attr->path_mig_state != IB_MIG_MIGRATED)
 		return -EOPNOTSUPP;
-	if (mask & IB_QP_AV &&
-	    !madsim_rc_is_path(&attr->ah_attr, mask & IB_QP_PORT ?
-					       attr->port_num : qp->port->num))
+	if (mask & IB_QP_AV && !madsim_rc_is_path(&attr->ah_attr))
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
@@ -229,18 +175,6 @@ void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr)
 }
 
 /**
- * madsim_rc_drained - tell the owner that SQD waits for no message, if that is so
- * @qp: a connected queue pair
- *
- * Context: any; fabric->lock is held.
- */
-void madsim_rc_drained(struct madsim_qp *qp)
-{
-	if (qp->state == IB_QPS_SQD && !qp->rc->begun && qp->rc->notify)
-		madsim_event(&qp->events, IB_EVENT_SQ_DRAINED);
-}
-
-/**
  * madsim_rc_add - make a queue pair a connected one
  * @qp: the queue pair
  *
@@ -267,13 +201,13 @@ int madsim_rc_add(struct madsim_qp *qp)
 
 /**
  * madsim_rc_del - undo madsim_rc_add()
- * @qp: a connected queue pair that nobody finds any more
+ * @qp: a connected queue pair that is found no more
  *
  * Context: process context, sleeps.
  */
 void madsim_rc_del(struct madsim_qp *qp)
 {
-	struct madsim_fabric *fabric = madsim_rc_fabric(qp);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	struct madsim_rc *rc = qp->rc;
 
 	/* So that neither of the two has reason to start the other */
@@ -282,5 +216,6 @@ void madsim_rc_del(struct madsim_qp *qp)
 	madsim_rc_reset(qp);
 	spin_unlock_irq(&fabric->lock);
 	madsim_rc_del_sends(rc);
+	kfree(rc->late.data);
 	kfree(rc);
 }

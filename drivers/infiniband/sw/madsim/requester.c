@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a connected queue pair sends.
+ * The requesters of connected queue pairs.
  *
  * One packet is under way. As it travels in no time, waiting for each costs nothing:
  * on an undisturbed fabric the response is there when the packet has been sent. A
  * timer is armed only if it is not. An RDMA READ goes as one request for each MTU, so
  * that each packet has one response.
  *
- * What is posted is sent by a worker, or, as far as it is soon done, by the program
- * that posts. Either lets go of fabric->lock between two packets.
+ * Here packets are made, and responses taken in. engine.c sends.
  */
 
 #include <linux/minmax.h>
@@ -19,60 +18,53 @@
 /* RNR retries that never end */
 #define MADSIM_RNR_FOREVER	7
 
-/* Packets that are sent in one turn; a few milliseconds */
-#define MADSIM_MAX_RUN		4096
+static void madsim_take_rdma(struct madsim_swqe *wqe,
+			     const struct ib_send_wr *wr)
+{
+	wqe->va = rdma_wr(wr)->remote_addr;
+	wqe->rkey = rdma_wr(wr)->rkey;
+}
 
-/**
- * struct madsim_swqe - a send that was posted to a connected queue pair
- * @wr_id:	what its owner calls it
- * @opcode:	what to do
- * @flags:	IB_SEND_*
- * @imm:	immediate data
- * @inv_key:	the key to be invalidated, here or at the responder
- * @rkey:	of the responder's memory
- * @va:		and the address there
- * @compare:	of an atomic operation, also what is to be added
- * @swap:	of an atomic operation
- * @mr:		the region to be registered
- * @key:	its new key
- * @access:	and what that allows
- * @length:	of all pieces
- * @num_sge:	number of pieces
- * @sge:	the pieces, or in their place the data itself
- */
-struct madsim_swqe {
-	u64 wr_id;
-	enum ib_wr_opcode opcode;
-	int flags;
-	__be32 imm;
-	u32 inv_key;
-	u32 rkey;
-	u64 va;
-	u64 compare;
-	u64 swap;
-	struct ib_mr *mr;
-	u32 key;
-	int access;
-	u64 length;
-	u32 num_sge;
-	struct ib_sge sge[];
-};
+static void madsim_take_atomic(struct madsim_swqe *wqe,
+			       const struct ib_send_wr *wr)
+{
+	wqe->va = atomic_wr(wr)->remote_addr;
+	wqe->rkey = atomic_wr(wr)->rkey;
+	wqe->compare = atomic_wr(wr)->compare_add;
+	wqe->swap = atomic_wr(wr)->swap;
+}
 
+static void madsim_take_reg(struct madsim_swqe *wqe,
+			    const struct ib_send_wr *wr)
+{
+	wqe->mr = reg_wr(wr)->mr;
+	wqe->key = reg_wr(wr)->key;
+	wqe->access = reg_wr(wr)->access;
+}
+
+/* By opcode: what to send, what completes, and what a request of its own kind has */
 static const struct {
 	enum madsim_op op;
 	enum ib_wc_opcode wc;
 	bool rc_only;
+	void (*take)(struct madsim_swqe *wqe, const struct ib_send_wr *wr);
 } madsim_ops[] = {
-	[IB_WR_RDMA_WRITE] = { MADSIM_OP_WRITE, IB_WC_RDMA_WRITE },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { MADSIM_OP_WRITE, IB_WC_RDMA_WRITE },
+	[IB_WR_RDMA_WRITE] = {
+		MADSIM_OP_WRITE, IB_WC_RDMA_WRITE, false, madsim_take_rdma },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = {
+		MADSIM_OP_WRITE, IB_WC_RDMA_WRITE, false, madsim_take_rdma },
 	[IB_WR_SEND] = { MADSIM_OP_SEND, IB_WC_SEND },
 	[IB_WR_SEND_WITH_IMM] = { MADSIM_OP_SEND, IB_WC_SEND },
-	[IB_WR_RDMA_READ] = { MADSIM_OP_READ, IB_WC_RDMA_READ, true },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { MADSIM_OP_SWAP, IB_WC_COMP_SWAP, true },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { MADSIM_OP_ADD, IB_WC_FETCH_ADD, true },
+	[IB_WR_RDMA_READ] = {
+		MADSIM_OP_READ, IB_WC_RDMA_READ, true, madsim_take_rdma },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = {
+		MADSIM_OP_SWAP, IB_WC_COMP_SWAP, true, madsim_take_atomic },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
+		MADSIM_OP_ADD, IB_WC_FETCH_ADD, true, madsim_take_atomic },
 	[IB_WR_SEND_WITH_INV] = { MADSIM_OP_SEND, IB_WC_SEND, true },
 	[IB_WR_LOCAL_INV] = { MADSIM_OP_LOCAL, IB_WC_LOCAL_INV },
-	[IB_WR_REG_MR] = { MADSIM_OP_LOCAL, IB_WC_REG_MR },
+	[IB_WR_REG_MR] = {
+		MADSIM_OP_LOCAL, IB_WC_REG_MR, false, madsim_take_reg },
 };
 
 /* By the code in a response, in units of ten microseconds */
@@ -82,58 +74,6 @@ static const u16 madsim_rnr_times[] = {
 	16384, 24576, 32768, 49152,
 };
 
-static struct madsim_fabric *madsim_rc_fabric(const struct madsim_qp *qp)
-{
-	return to_madsim_dev(qp->ibqp.device)->node->fabric;
-}
-
-static struct madsim_swqe *madsim_swqe_at(const struct madsim_rc *rc, u32 at)
-{
-	return rc->ring + at * rc->swqe_size;
-}
-
-/* The send that is under way, or the next one */
-static struct madsim_swqe *madsim_rc_head(const struct madsim_rc *rc)
-{
-	return rc->count ? madsim_swqe_at(rc, rc->head) : NULL;
-}
-
-/* The oldest send has ended */
-static void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
-{
-	struct madsim_rc *rc = qp->rc;
-	struct madsim_swqe *wqe = madsim_rc_head(rc);
-	struct ib_wc wc = {
-		.wr_id = wqe->wr_id,
-		.qp = madsim_wc_qp(qp),
-		.status = status,
-		.opcode = madsim_ops[wqe->opcode].wc,
-		.byte_len = wqe->length,
-		.port_num = qp->port->num,
-	};
-
-	rc->head = madsim_ring_at(rc->head, 1, rc->size);
-	rc->count--;
-	qp->ended++;
-	rc->sent = 0;
-	rc->begun = false;
-	rc->waiting = false;
-	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
-		madsim_complete_send(qp, &wc);
-}
-
-/**
- * madsim_rc_flush_sends - give back what was not sent
- * @qp: a connected queue pair that fails
- *
- * Context: any; fabric->lock is held.
- */
-void madsim_rc_flush_sends(struct madsim_qp *qp)
-{
-	while (qp->rc->count)
-		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
-}
-
 /* The oldest send has failed. UC goes on receiving, until its owner mends that */
 static void madsim_rc_fail(struct madsim_qp *qp, enum ib_wc_status status)
 {
@@ -141,16 +81,18 @@ static void madsim_rc_fail(struct madsim_qp *qp, enum ib_wc_status status)
 	madsim_qp_fail(qp, madsim_is_uc(qp) ? IB_QPS_SQE : IB_QPS_ERR);
 }
 
-/* What programs send, they send for as long as they like: the kernel's has its own */
-static struct workqueue_struct *madsim_rc_wq(const struct madsim_qp *qp)
-{
-	return qp->alias ? madsim_user_wq : madsim_wq;
-}
-
 static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
 {
+	madsim_strict_settle(rc->qp);
 	rc->deadline = jiffies + delay;
-	mod_delayed_work(madsim_rc_wq(rc->qp), &rc->timer, delay);
+	mod_delayed_work(madsim_send_wq(rc->qp), &rc->timer, delay);
+}
+
+/* Where in its message the packet is that is under way */
+static u64 madsim_rc_at(const struct madsim_rc *rc,
+			const struct madsim_swqe *wqe)
+{
+	return wqe->backwards ? wqe->length - rc->sent - rc->piece : rc->sent;
 }
 
 /* The next packet of a send, which is at most one MTU of it */
@@ -171,15 +113,17 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		.last = rc->piece == left,
 		.psn = rc->sq_psn,
 		.rkey = wqe->rkey,
-		.va = wqe->va + rc->sent,
+		.va = wqe->va + madsim_rc_at(rc, wqe),
 		.dma_len = left,
 		.compare = wqe->compare,
 		.swap = wqe->swap,
 	};
 	send = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
-	if (!send && !rc->attr.max_rd_atomic)
+	if (!send && !rc->attr.max_rd_atomic) {
+		madsim_mistake(qp, wqe->wr_id, MADSIM_NO_RD_ATOMIC);
 		return IB_WC_LOC_QP_OP_ERR;
+	}
 	if (bth->op == MADSIM_OP_READ) {
 		bth->first = true;
 		bth->dma_len = rc->piece;
@@ -199,7 +143,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	pkt->with_imm = bth->last && (wqe->opcode == IB_WR_SEND_WITH_IMM ||
 				      wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM);
 	pkt->imm = wqe->imm;
-	madsim_route(qp->port, &rc->attr.ah_attr, qp->pkey_index, pkt);
+	madsim_packet_path(qp->port, &rc->attr.ah_attr, qp->pkey_index, pkt);
 	if (wqe->flags & IB_SEND_INLINE) {
 		memcpy(pkt->data, (const void *)wqe->sge + rc->sent, pkt->len);
 		return IB_WC_SUCCESS;
@@ -208,7 +152,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 				pkt->len);
 }
 
-/* What the queue pair does by itself */
+/* Do a request that needs no packet */
 static enum ib_wc_status madsim_rc_local(struct madsim_qp *qp,
 					 const struct madsim_swqe *wqe)
 {
@@ -243,15 +187,26 @@ static bool madsim_rc_may_send(const struct madsim_qp *qp)
 	       (qp->state == IB_QPS_SQD && qp->rc->begun);
 }
 
-/* Returns whether there may be more to be sent at once */
-static bool madsim_rc_step(struct madsim_qp *qp)
+/**
+ * madsim_rc_prepare - make the next packet of what was posted
+ * @qp: a connected queue pair
+ * @pkt: the packet
+ * @more: whether there may be another one if there is none now
+ *
+ * A request that needs no packet is done, and one that cannot be sent fails.
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether there is one. Then madsim_rc_sent() is to be called when it was sent.
+ */
+bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
+		       bool *more)
 {
 	struct madsim_rc *rc = qp->rc;
-	struct madsim_packet *pkt = &madsim_rc_fabric(qp)->tx;
 	struct madsim_swqe *wqe = madsim_rc_head(rc);
 	enum ib_wc_status status;
 	bool local;
 
+	*more = false;
 	if (!madsim_rc_may_send(qp) || rc->waiting || !wqe)
 		return false;
 
@@ -265,70 +220,55 @@ static bool madsim_rc_step(struct madsim_qp *qp)
 		else
 			madsim_rc_complete(qp, status);
 		spin_unlock(&qp->lock);
-		return !status;
+		*more = !status;
+		return false;
 	}
 
 	rc->begun = true;
+	rc->rnr = false;
+	rc->waiting = !madsim_is_uc(qp);
+	rc->sending = true;
+	return true;
+}
+
+/**
+ * madsim_rc_sent - a packet has gone, and its response may have come
+ * @qp: the queue pair that has sent it
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether there may be more to be sent at once.
+ */
+bool madsim_rc_sent(struct madsim_qp *qp)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	rc->sending = false;
 	if (madsim_is_uc(qp)) {
-		madsim_send(qp->port, pkt);
 		/* It may have come back to this one, and failed it */
 		if (madsim_rc_may_send(qp))
 			madsim_rc_advance(qp);
-		return true;
+		return rc->count;
 	}
-
-	rc->waiting = true;
-	rc->rnr = false;
-	rc->sending = true;
-	madsim_send(qp->port, pkt);
-	rc->sending = false;
 	if (rc->waiting && !rc->rnr && rc->attr.timeout)
 		madsim_rc_arm(rc, nsecs_to_jiffies(4096ULL << rc->attr.timeout) + 1);
-	return !rc->waiting;
+	return !rc->waiting && rc->count;
 }
 
-/*
- * Send what was posted, up to so many packets, and leave the rest to the worker, after
- * others had their turn. The caller keeps the queue pair from being destroyed.
+/**
+ * madsim_rc_expired - no response has come in time, or the responder should be ready
+ * @qp: the queue pair that waits
+ *
+ * Context: any; fabric->lock is held.
  */
-static void madsim_rc_run(struct madsim_qp *qp)
+void madsim_rc_expired(struct madsim_qp *qp)
 {
-	struct madsim_fabric *fabric = madsim_rc_fabric(qp);
-	unsigned int packets = MADSIM_MAX_RUN;
-	bool more;
+	struct madsim_rc *rc = qp->rc;
 
-	do {
-		/* Tasklets that tell of completions run in this thread */
-		local_bh_disable();
-		spin_lock_irq(&fabric->lock);
-		more = madsim_rc_step(qp);
-		spin_unlock_irq(&fabric->lock);
-		local_bh_enable();
-		cond_resched();
-	} while (more && --packets);
-
-	if (more)
-		queue_work(madsim_rc_wq(qp), &qp->rc->work);
-}
-
-static void madsim_rc_work(struct work_struct *work)
-{
-	madsim_rc_run(container_of(work, struct madsim_rc, work)->qp);
-}
-
-/* No response in time, or the responder should be ready by now */
-static void madsim_rc_timer(struct work_struct *work)
-{
-	struct madsim_rc *rc = container_of(to_delayed_work(work),
-					    struct madsim_rc, timer);
-	struct madsim_qp *qp = rc->qp;
-	struct madsim_fabric *fabric = madsim_rc_fabric(qp);
-
-	spin_lock_irq(&fabric->lock);
+	madsim_strict_settle(qp);
 	if (rc->waiting && !rc->rnr && !rc->attr.timeout) {
-		/* That was for an earlier packet. This one may take for ever */
+		/* The timer was for an earlier packet. This one has none */
 	} else if (rc->waiting && time_before(jiffies, rc->deadline)) {
-		/* So was that */
+		/* Likewise, and this one has more time */
 		madsim_rc_arm(rc, rc->deadline - jiffies);
 	} else if (rc->waiting && !rc->rnr && !rc->retries) {
 		spin_lock(&qp->lock);
@@ -339,8 +279,6 @@ static void madsim_rc_timer(struct work_struct *work)
 			rc->retries--;
 		rc->waiting = false;
 	}
-	spin_unlock_irq(&fabric->lock);
-	madsim_rc_run(qp);
 }
 
 static void madsim_rc_not_ready(struct madsim_qp *qp, u8 syndrome)
@@ -348,6 +286,7 @@ static void madsim_rc_not_ready(struct madsim_qp *qp, u8 syndrome)
 	struct madsim_rc *rc = qp->rc;
 	u32 time = madsim_rnr_times[syndrome % ARRAY_SIZE(madsim_rnr_times)];
 
+	madsim_mistake(qp, madsim_rc_head(rc)->wr_id, MADSIM_NO_BUFFER);
 	if (rc->attr.rnr_retry != MADSIM_RNR_FOREVER) {
 		if (!rc->rnr_retries) {
 			madsim_rc_fail(qp, IB_WC_RNR_RETRY_EXC_ERR);
@@ -384,8 +323,8 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 		madsim_rc_fail(qp, IB_WC_BAD_RESP_ERR);
 		return;
 	}
-	status = madsim_copy_to(qp->ibqp.pd, wqe->sge, rc->sent, pkt->data,
-				pkt->len);
+	status = madsim_copy_to(qp->ibqp.pd, wqe->sge, madsim_rc_at(rc, wqe),
+				pkt->data, pkt->len);
 	if (status)
 		madsim_rc_fail(qp, status);
 	else
@@ -435,7 +374,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		break;
 	}
 	if (!rc->sending)
-		queue_work(madsim_rc_wq(qp), &rc->work);
+		queue_work(madsim_send_wq(qp), &rc->work);
 }
 
 /**
@@ -470,12 +409,13 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	if (qp->state < IB_QPS_RTS)
 		return -EINVAL;
 	if (madsim_sq_is_full(qp))
-		return -ENOMEM;
+		return madsim_sq_full(qp, wr);
 
 	qp->posted++;
 	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->head, rc->count++, rc->size));
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
+	wqe->wc_opcode = madsim_ops[wr->opcode].wc;
 	wqe->flags = wr->send_flags;
 	wqe->imm = wr->ex.imm_data;
 	wqe->inv_key = wr->ex.invalidate_rkey;
@@ -485,49 +425,15 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		memcpy(wqe->sge, data, length);
 	else
 		memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wqe->sge));
-	switch (madsim_ops[wr->opcode].op) {
-	case MADSIM_OP_WRITE:
-	case MADSIM_OP_READ:
-		wqe->va = rdma_wr(wr)->remote_addr;
-		wqe->rkey = rdma_wr(wr)->rkey;
-		break;
-	case MADSIM_OP_SWAP:
-	case MADSIM_OP_ADD:
-		wqe->va = atomic_wr(wr)->remote_addr;
-		wqe->rkey = atomic_wr(wr)->rkey;
-		wqe->compare = atomic_wr(wr)->compare_add;
-		wqe->swap = atomic_wr(wr)->swap;
-		break;
-	case MADSIM_OP_LOCAL:
-		if (wr->opcode == IB_WR_REG_MR) {
-			wqe->mr = reg_wr(wr)->mr;
-			wqe->key = reg_wr(wr)->key;
-			wqe->access = reg_wr(wr)->access;
-		}
-		break;
-	default:
-		break;
-	}
+	wqe->hashed = false;
+	wqe->backwards = false;
+	if (madsim_is_strict(qp))
+		madsim_strict_posted(qp, wqe, madsim_ops[wr->opcode].op);
+	if (madsim_ops[wr->opcode].take)
+		madsim_ops[wr->opcode].take(wqe, wr);
 	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 	return 0;
-}
-
-/**
- * madsim_rc_kick - have what was posted sent
- * @qp: a connected queue pair
- *
- * A program sends itself, but for what would take long: its device cannot go while
- * it does. What posts in the kernel may hold locks.
- *
- * Context: any; process context for those of programs.
- */
-void madsim_rc_kick(struct madsim_qp *qp)
-{
-	if (qp->alias)
-		madsim_rc_run(qp);
-	else
-		queue_work(madsim_wq, &qp->rc->work);
 }
 
 /**
@@ -549,8 +455,6 @@ int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc)
 	rc->ring = kvcalloc(rc->size, rc->swqe_size, GFP_KERNEL_ACCOUNT);
 	if (!rc->ring)
 		return -ENOMEM;
-	INIT_WORK(&rc->work, madsim_rc_work);
-	INIT_DELAYED_WORK(&rc->timer, madsim_rc_timer);
 	return 0;
 }
 

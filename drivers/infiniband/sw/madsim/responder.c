@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a connected queue pair receives. It keeps nothing for what it may be asked
- * again but the result of one atomic operation: a requester waits for each response.
+ * The responders of connected queue pairs. As a requester waits for each response, a
+ * responder keeps the result of one atomic operation for a request that comes again.
  */
 
 #include "verbs.h"
@@ -34,7 +34,7 @@ static void madsim_rc_received(struct madsim_qp *qp,
 		wc.wc_flags |= IB_WC_WITH_INVALIDATE;
 		wc.ex.invalidate_rkey = pkt->bth.inv_key;
 	}
-	madsim_complete(qp->ibqp.recv_cq, &wc, pkt->solicited);
+	madsim_complete(qp, &wc, pkt->solicited);
 }
 
 /* Have a buffer in qp->taken. That of a message that was lost will do */
@@ -89,6 +89,18 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 	}
 }
 
+/* Write a packet of an RDMA WRITE. Returns false if the key does not allow that */
+static bool madsim_rc_write(struct madsim_qp *qp, const struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	if ((rc->late.len || madsim_is_strict(qp)) &&
+	    madsim_strict_keep(qp, pkt))
+		return true;
+	return madsim_mr_write(qp->ibqp.pd, rc->rkey, rc->va + rc->offset,
+			       pkt->data, pkt->len, IB_ACCESS_REMOTE_WRITE);
+}
+
 static u8 madsim_rc_take_write(struct madsim_qp *qp,
 			       const struct madsim_packet *pkt)
 {
@@ -105,19 +117,20 @@ static u8 madsim_rc_take_write(struct madsim_qp *qp,
 		return MADSIM_NAK_INVALID;
 	if (rc->dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
 		return MADSIM_NAK_ACCESS;
-	/* All of it, before the first byte is written */
-	if (bth->first && rc->dma_len &&
+	/* All of several packets before the first byte, and before a buffer is taken */
+	if (bth->first && (!bth->last || pkt->with_imm) && rc->dma_len &&
 	    !madsim_mr_allows(qp->ibqp.pd, rc->rkey, rc->va, rc->dma_len,
 			      IB_ACCESS_REMOTE_WRITE))
 		return MADSIM_NAK_ACCESS;
 	if (pkt->with_imm && !madsim_rc_has_buffer(qp))
 		return MADSIM_RNR | rc->attr.min_rnr_timer;
-	if (!madsim_mr_write(qp->ibqp.pd, rc->rkey, rc->va + rc->offset,
-			     pkt->data, pkt->len, IB_ACCESS_REMOTE_WRITE))
+	if (!madsim_rc_write(qp, pkt))
 		return MADSIM_NAK_ACCESS;
 	rc->offset += pkt->len;
-	if (pkt->with_imm)
+	if (pkt->with_imm) {
+		madsim_strict_settle(qp);
 		madsim_rc_received(qp, pkt, IB_WC_SUCCESS);
+	}
 	return MADSIM_ACKNOWLEDGED;
 }
 
@@ -169,9 +182,11 @@ static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome;
 
-	/* What responds with more than an acknowledgment takes a resource */
-	if (!message && !rc->attr.max_dest_rd_atomic)
+	/* A response that is more than an acknowledgment takes a resource */
+	if (!message && !rc->attr.max_dest_rd_atomic) {
+		madsim_mistake(qp, 0, MADSIM_NO_RD_ATOMIC);
 		return MADSIM_NAK_INVALID;
+	}
 	/* All packets of a message but the last one are as long as the path takes */
 	if (message && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
 		return MADSIM_NAK_INVALID;
@@ -220,7 +235,7 @@ static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
 static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 			      u8 syndrome)
 {
-	/* What is read comes with it */
+	/* The bytes of a READ come with it */
 	if (syndrome != MADSIM_ACKNOWLEDGED ||
 	    pkt->bth.op == MADSIM_OP_SEND || pkt->bth.op == MADSIM_OP_WRITE)
 		pkt->len = 0;
@@ -230,7 +245,8 @@ static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 	pkt->solicited = false;
 	pkt->dst_qpn = qp->rc->attr.dest_qp_num;
 	pkt->src_qpn = qp->ibqp.qp_num;
-	madsim_route(qp->port, &qp->rc->attr.ah_attr, qp->pkey_index, pkt);
+	madsim_packet_path(qp->port, &qp->rc->attr.ah_attr, qp->pkey_index,
+			   pkt);
 }
 
 /* What an error of the requester does to the responder */

@@ -106,7 +106,7 @@ static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
 	}
 	spin_unlock(&srq->lock);
 
-	/* Its owner wanted to be told, once, that so few are left */
+	/* The owner is told once that so few are left */
 	if (limit)
 		madsim_event(&srq->events, IB_EVENT_SRQ_LIMIT_REACHED);
 	return rwqe;
@@ -122,15 +122,22 @@ static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
 bool madsim_take_recv(struct madsim_qp *qp)
 {
 	struct madsim_rwqe *rwqe;
+	bool found;
 
 	lockdep_assert_held(&qp->lock);
 
-	if (qp->ibqp.srq)
-		return madsim_srq_take(to_madsim_srq(qp->ibqp.srq), qp->taken);
-	rwqe = madsim_rq_next(&qp->rq);
-	if (rwqe)
-		memcpy(qp->taken, rwqe, struct_size(rwqe, sge, rwqe->num_sge));
-	return rwqe;
+	if (qp->ibqp.srq) {
+		found = madsim_srq_take(to_madsim_srq(qp->ibqp.srq), qp->taken);
+	} else {
+		rwqe = madsim_rq_next(&qp->rq);
+		if (rwqe)
+			memcpy(qp->taken, rwqe,
+			       struct_size(rwqe, sge, rwqe->num_sge));
+		found = rwqe;
+	}
+	if (found && madsim_is_strict(qp))
+		madsim_strict_fill(qp);
+	return found;
 }
 
 static int madsim_create_srq(struct ib_srq *ibsrq,
@@ -157,7 +164,7 @@ static int madsim_create_srq(struct ib_srq *ibsrq,
 	return madsim_rq_init(&srq->rq, attr->max_wr, attr->max_sge);
 }
 
-/* Have the buffers of a queue in another one, which is empty, and that be the queue */
+/* Move the buffers of a queue to an empty one, and exchange the two */
 static void madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to)
 {
 	struct madsim_rwqe *rwqe;

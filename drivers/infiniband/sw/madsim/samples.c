@@ -5,7 +5,7 @@
  * moments are of real time. Nothing runs while no sample is taken.
  */
 
-#include "madsim.h"
+#include "model.h"
 
 /* Tick n is the time of 10 * (n + 1) bits: the longest is this at 2.5 Gb/s */
 #define MADSIM_TICK		255
@@ -20,8 +20,6 @@
 #define MADSIM_SAMPLE_DONE	0
 #define MADSIM_SAMPLE_WAITS	1
 #define MADSIM_SAMPLE_COUNTS	2
-
-#define MADSIM_INVALID		IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE
 
 /* As on the wire; ib_pma_portsamplescontrol has a hole in front of @option_mask */
 struct madsim_samples_control {
@@ -137,7 +135,7 @@ static void madsim_samples_work(struct work_struct *work)
  * madsim_samples_init - prepare a fabric for samples
  * @fabric: a new fabric
  *
- * Who ends its life cancels samples_work.
+ * The fabric's end cancels samples_work.
  *
  * Context: any.
  */
@@ -186,7 +184,7 @@ static u16 madsim_samples_set(struct madsim_port *port, u8 first, u8 last,
 	}
 	/* One that has not ended is not disturbed */
 	if (!list_empty(&samples->link))
-		return IB_MGMT_MAD_STATUS_SUCCESS;
+		return MADSIM_OK;
 
 	control = &samples->control;
 	control->port_select = in->port_select;
@@ -207,7 +205,7 @@ static u16 madsim_samples_set(struct madsim_port *port, u8 first, u8 last,
 	memset(samples->counter, 0, sizeof(samples->counter));
 	list_add_tail(&samples->link, &fabric->samples);
 	mod_delayed_work(madsim_wq, &fabric->samples_work, 0);
-	return IB_MGMT_MAD_STATUS_SUCCESS;
+	return MADSIM_OK;
 }
 
 /**
@@ -247,7 +245,7 @@ u16 madsim_samples_control(struct madsim_port *port, u8 first, u8 last,
 	control->tick = MADSIM_TICK;
 	control->counter_width = MADSIM_SAMPLE_WIDTH;
 	control->counter_mask0_9 = MADSIM_SAMPLE_MASKS;
-	return IB_MGMT_MAD_STATUS_SUCCESS;
+	return MADSIM_OK;
 }
 
 /**
@@ -271,15 +269,15 @@ u16 madsim_samples_result(struct madsim_port *port, struct ib_pma_mad *pma)
 
 	memset(pma->data, 0, sizeof(pma->data));
 	if (!samples)
-		return IB_MGMT_MAD_STATUS_SUCCESS;
+		return MADSIM_OK;
 
 	madsim_samples_advance(samples, jiffies);
 	result->tag = samples->control.tag;
 	result->sample_status = cpu_to_be16(samples->control.sample_status);
 	if (!list_empty(&samples->link))
-		return IB_MGMT_MAD_STATUS_SUCCESS;
+		return MADSIM_OK;
 	for (i = 0; i < MADSIM_SAMPLE_COUNTERS; i++)
 		result->counter[i] = cpu_to_be32(min_t(u64, U32_MAX,
 						       samples->counter[i]));
-	return IB_MGMT_MAD_STATUS_SUCCESS;
+	return MADSIM_OK;
 }

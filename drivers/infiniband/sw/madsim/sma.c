@@ -6,15 +6,11 @@
  * attribute of the request, so that what it leaves there is the response.
  */
 
-#include "madsim.h"
-
-#define MADSIM_OK		IB_MGMT_MAD_STATUS_SUCCESS
-#define MADSIM_UNSUPPORTED	IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB
-#define MADSIM_INVALID		IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE
+#include "model.h"
 
 #define MADSIM_CLASS_VERSION	1
 
-/* ExtendedPortInfo: asked for by those who know the device IDs of Mellanox's */
+/* ExtendedPortInfo: for requesters that know the device IDs of Mellanox's */
 #define MADSIM_ATTR_EXT_PORT_INFO	cpu_to_be16(0xff90)
 
 /* Bit of PortInfo's modifier: the requester knows extended speeds */
@@ -24,20 +20,17 @@
 #define MADSIM_MOD_ALL_IN	BIT(17)
 #define MADSIM_MOD_ALL_OUT	BIT(16)
 
-/* A lease that ran out opens the port. No timer: it is seen on the next SMP */
+/* A lease that has run out opens the port */
 static void madsim_mkey_expire(struct madsim_port *port)
 {
-	if (port->mkey_expires && time_after_eq(jiffies, port->mkey_expires)) {
-		port->mkey_expires = 0;
+	if (madsim_lease_ends(&port->mkey_expires))
 		port->info.mkeyprot_resv_lmc &= 0x3f;
-	}
 }
 
 static bool madsim_mkey_allows(struct madsim_port *port,
 			       const struct ib_smp *smp)
 {
 	struct ib_port_info *info = &port->info;
-	u16 lease = be16_to_cpu(info->mkey_lease_period);
 
 	madsim_mkey_expire(port);
 
@@ -48,10 +41,8 @@ static bool madsim_mkey_allows(struct madsim_port *port,
 	if (smp->method == IB_MGMT_METHOD_GET && madsim_pi_mkey_protect(info) < 2)
 		return true;
 
-	if (info->mkey_violations != cpu_to_be16(U16_MAX))
-		be16_add_cpu(&info->mkey_violations, 1);
-	if (lease && !port->mkey_expires)
-		port->mkey_expires = (jiffies + lease * HZ) ?: 1;
+	madsim_count_violation(&info->mkey_violations);
+	madsim_lease_begin(&port->mkey_expires, info->mkey_lease_period);
 	madsim_trap_bad_mkey(port, smp);
 	return false;
 }
@@ -341,7 +332,7 @@ static u16 madsim_port_info(struct madsim_request *req)
 
 	pi->base = port->info;
 	pi->base.local_port_num = req->in_port;
-	/* o14-12.2.1: so who asks learns that the port has told its clients */
+	/* o14-12.2.1: so the requester learns that the port has told its clients */
 	pi->base.clientrereg_resv_subnetto |= reregister;
 	if (req->mkey != port->info.mkey && madsim_pi_mkey_protect(&pi->base))
 		pi->base.mkey = 0;

@@ -6,7 +6,7 @@
  * layer does this itself.
  */
 
-#include "madsim.h"
+#include "model.h"
 
 /* What an SMP says of its route; an OPA SMP has it in another layout */
 struct madsim_dr {

@@ -9,7 +9,7 @@
  * attribute of Mellanox's.
  */
 
-#include "madsim.h"
+#include "model.h"
 
 #define MADSIM_SPEEDS_BASIC	(IB_SPEED_SDR | IB_SPEED_DDR | IB_SPEED_QDR)
 #define MADSIM_SPEEDS_EXT	(IB_SPEED_FDR | IB_SPEED_EDR | IB_SPEED_HDR | \
@@ -93,8 +93,8 @@ static void madsim_promise(struct madsim_port *end)
  * @speed: its fastest one, an IB_SPEED_*
  *
  * It can do less, too, and all of it is enabled. Port 0 of a switch can do what
- * any other port of it could since power-on: whoever wants to know what the
- * switch can do asks port 0.
+ * any other port of it could since power-on: a subnet manager asks port 0 what the
+ * switch can do.
  *
  * Context: any; fabric->lock is held.
  */
@@ -146,9 +146,9 @@ bool madsim_speed_agree(const struct madsim_port *a,
  * madsim_speed_read - fill in what PortInfo says of speeds
  * @port: the port
  * @pi: PortInfo
- * @extended: who asks knows extended speeds
+ * @extended: the requester knows extended speeds
  *
- * For who does not know them, a link with such a speed has QDR.
+ * For a requester that does not know them, a link with such a speed has QDR.
  *
  * Context: any; fabric->lock is held.
  */

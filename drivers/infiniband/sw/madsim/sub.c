@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Two ib_devices for the ports of one node, as the newest adapters have them. One
- * has QP1 and all clients. Who wants QP0 makes the other one, by RDMA netlink; as
- * long as there is none, the node answers SMPs without the MAD layer.
+ * has QP1 and all clients. An administrator who wants QP0 makes the other one, by RDMA
+ * netlink. As long as there is none, the node answers SMPs without the MAD layer.
  *
  * The core holds a reference to the one while there is the other. It takes no lock
  * of ours, and so can take the other away while the one goes.
@@ -66,9 +66,7 @@ static struct ib_device *madsim_add_sub_dev(struct ib_device *parent,
 		return ERR_PTR(ret);
 	}
 
-	spin_lock_irq(&node->fabric->lock);
-	dev->events = node->powered;
-	spin_unlock_irq(&node->fabric->lock);
+	madsim_dev_set_registered(dev, true);
 	return &dev->ibdev;
 }
 
@@ -76,9 +74,7 @@ static void madsim_del_sub_dev(struct ib_device *ibdev)
 {
 	struct madsim_dev *dev = to_madsim_dev(ibdev);
 
-	spin_lock_irq(&dev->node->fabric->lock);
-	dev->events = false;
-	spin_unlock_irq(&dev->node->fabric->lock);
+	madsim_dev_set_registered(dev, false);
 	ib_unregister_device(ibdev);
 	madsim_sub_release(dev);
 }

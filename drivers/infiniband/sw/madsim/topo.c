@@ -3,7 +3,7 @@
  * Preset fabrics. Hosts are H1, H2, ..., switches S1, S2, ...
  */
 
-#include "madsim.h"
+#include "model.h"
 
 #define MADSIM_STAR_HOSTS	4
 #define MADSIM_FATTREE_RADIX	4
@@ -72,7 +72,7 @@ static int madsim_topo_star(struct madsim_fabric *fabric, unsigned int hosts)
 /*
  * The three-level fat tree of switches with @radix ports: @radix pods of
  * radix/2 edge and radix/2 aggregation switches, (radix/2)^2 core switches,
- * radix^3/4 hosts. Full bisection bandwidth, which nobody here will use.
+ * radix^3/4 hosts.
  */
 static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 {

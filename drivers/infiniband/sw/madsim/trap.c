@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Notices to the subnet manager: sent when something happened, and again until
- * the subnet manager represses them or they were sent often enough. A port sends
+ * Notices to the subnet manager: raised when something happened, and sent until the
+ * subnet manager represses them or they were sent often enough. A port sends
  * one of them in the time that SubnetTimeOut stands for, however many things
  * happen. Nothing runs while there is nothing to send.
  */
 
-#include "madsim.h"
+#include "model.h"
 
 #define MADSIM_TRAP_INTERVAL	HZ
 #define MADSIM_TRAP_SENDS	10
 
-/* What ib_smi.h has no names for: a port of a switch went up or down */
+/* A port of a switch went up or down. ib_smi.h has no name for it */
 #define MADSIM_NOTICE_TRAP_LINK_STATE	cpu_to_be16(128)
 /* A switch has dropped a packet because of its P_Key */
 #define MADSIM_NOTICE_TRAP_SWITCH_PKEY	cpu_to_be16(259)
@@ -58,10 +58,9 @@ struct madsim_notice_259 {
 #define MADSIM_259_VALID	0x03f
 #define MADSIM_259_GIDS		0x0c0
 
-static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
+static void madsim_trap_build(struct madsim_port *port, enum madsim_trap trap,
+			      struct madsim_packet *pkt)
 {
-	struct madsim_fabric *fabric = port->node->fabric;
-	struct madsim_packet *pkt = &fabric->tx;
 	struct ib_mad_notice_attr *notice = &port->notice[trap];
 	struct ib_smp *smp = &pkt->smp;
 
@@ -81,8 +80,6 @@ static void madsim_trap_send(struct madsim_port *port, enum madsim_trap trap)
 	smp->attr_id = IB_SMP_ATTR_NOTICE;
 	notice->issuer_lid = port->info.lid;
 	memcpy(smp->data, notice, sizeof(*notice));
-
-	madsim_send(port, pkt);
 }
 
 /* When a port that has notices may send one of them, and which */
@@ -116,56 +113,53 @@ static void madsim_trap_arm(struct madsim_fabric *fabric, unsigned long at)
 			 time_before(now, at) ? at - now : 0);
 }
 
-/* It is the turn of a notice */
-static void madsim_trap_turn(struct madsim_port *port, enum madsim_trap trap,
-			     unsigned long now)
+/* It is the turn of a notice. Returns whether @pkt has it */
+static bool madsim_trap_turn(struct madsim_port *port, enum madsim_trap trap,
+			     unsigned long now, struct madsim_packet *pkt)
 {
 	u8 timeout = madsim_pi_subnet_timeout(&port->info);
 
 	port->trap_due[trap] = now + MADSIM_TRAP_INTERVAL;
 	if (!--port->trap_left[trap])
 		port->trap_pending &= ~BIT(trap);
-	/* Before a subnet manager came: nobody to send it to */
+	/* No subnet manager has come yet */
 	if (!port->info.sm_lid || !madsim_lid(port))
-		return;
+		return false;
 	port->trap_rest = now + nsecs_to_jiffies(4096ULL << timeout);
-	madsim_trap_send(port, trap);
-}
-
-static void madsim_trap_work(struct work_struct *work)
-{
-	struct madsim_fabric *fabric =
-		container_of(work, struct madsim_fabric, trap_work.work);
-	struct madsim_port *port, *tmp;
-	enum madsim_trap trap;
-	unsigned long now;
-
-	spin_lock_irq(&fabric->lock);
-	now = jiffies;
-	list_for_each_entry_safe(port, tmp, &fabric->traps, trap_link) {
-		while (port->trap_pending &&
-		       time_after_eq(now, madsim_trap_next(port, &trap)))
-			madsim_trap_turn(port, trap, now);
-		if (port->trap_pending)
-			madsim_trap_arm(fabric, madsim_trap_next(port, &trap));
-		else
-			list_del_init(&port->trap_link);
-	}
-	spin_unlock_irq(&fabric->lock);
+	madsim_trap_build(port, trap, pkt);
+	return true;
 }
 
 /**
- * madsim_trap_init - prepare a fabric for notices
- * @fabric: a new fabric
+ * madsim_trap_take - make the next notice whose time has come
+ * @fabric: where
+ * @ports: those of fabric->traps that have not been looked at; the others go back
+ * @pkt: the notice
  *
- * Who ends its life cancels trap_work.
- *
- * Context: any.
+ * Context: any; fabric->lock is held.
+ * Return: the port that is to send it, or NULL if there is none. Then trap_work runs
+ * when there is one.
  */
-void madsim_trap_init(struct madsim_fabric *fabric)
+struct madsim_port *madsim_trap_take(struct madsim_fabric *fabric,
+				     struct list_head *ports,
+				     struct madsim_packet *pkt)
 {
-	INIT_LIST_HEAD(&fabric->traps);
-	INIT_DELAYED_WORK(&fabric->trap_work, madsim_trap_work);
+	unsigned long now = jiffies;
+	struct madsim_port *port;
+	enum madsim_trap trap;
+
+	while ((port = list_first_entry_or_null(ports, struct madsim_port,
+						trap_link))) {
+		if (!port->trap_pending) {
+			list_del_init(&port->trap_link);
+		} else if (time_before(now, madsim_trap_next(port, &trap))) {
+			madsim_trap_arm(fabric, madsim_trap_next(port, &trap));
+			list_move_tail(&port->trap_link, &fabric->traps);
+		} else if (madsim_trap_turn(port, trap, now, pkt)) {
+			return port;
+		}
+	}
+	return NULL;
 }
 
 static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
@@ -252,9 +246,9 @@ void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
 }
 
 /**
- * madsim_trap_bad_mkey - send trap 256: somebody tried a wrong M_Key
+ * madsim_trap_bad_mkey - send trap 256: an SMP has a wrong M_Key
  * @port: the end port
- * @smp: the SMP that tried
+ * @smp: the SMP
  *
  * Context: any; fabric->lock is held.
  */
@@ -366,5 +360,5 @@ void madsim_trap_repress(struct madsim_port *port,
 		if (port->notice[trap].trap_num == notice->trap_num)
 			port->trap_pending &= ~BIT(trap);
 	}
-	/* The list is left to the work, which may be just walking it */
+	/* The list is left to the work */
 }

@@ -3,7 +3,7 @@
  * Datagrams of clients: queue pairs of the type UD, and multicast groups.
  *
  * A datagram is one packet. Its sender's completion says no more than that it has
- * left the port, and who has no buffer for it does not get it.
+ * left the port. A receiver without a buffer does not get it.
  */
 
 #include <linux/minmax.h>
@@ -58,7 +58,7 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 	if (status)
 		return status;
 	pkt->len = len;
-	madsim_address(qp, wr, qp->pkey_index, pkt);
+	madsim_packet_address(qp, wr, qp->pkey_index, pkt);
 	return IB_WC_SUCCESS;
 }
 
@@ -117,7 +117,7 @@ static void madsim_ud_take(struct madsim_qp *qp,
 	wc.wr_id = qp->taken->wr_id;
 	wc.status = madsim_ud_put(qp, pkt);
 	if (wc.status) {
-		madsim_complete(qp->ibqp.recv_cq, &wc, false);
+		madsim_complete(qp, &wc, false);
 		madsim_qp_fail(qp, IB_QPS_ERR);
 		goto out;
 	}
@@ -136,7 +136,7 @@ static void madsim_ud_take(struct madsim_qp *qp,
 		wc.wc_flags |= IB_WC_WITH_IMM;
 		wc.ex.imm_data = pkt->imm;
 	}
-	madsim_complete(qp->ibqp.recv_cq, &wc, pkt->solicited);
+	madsim_complete(qp, &wc, pkt->solicited);
 out:
 	spin_unlock(&qp->lock);
 }
@@ -168,7 +168,7 @@ void madsim_ud_receive(struct madsim_port *port,
 		return;
 
 	if (!madsim_lid_is_multicast(pkt->dlid)) {
-		qp = xa_load(&dev->qps, pkt->dst_qpn);
+		qp = madsim_qp_find(dev, pkt->dst_qpn);
 		if (qp && qp->port == port && !qp->rc)
 			madsim_ud_take(qp, pkt);
 		return;
@@ -199,6 +199,17 @@ static struct madsim_member *madsim_find_member(const struct madsim_qp *qp,
 	return NULL;
 }
 
+static u32 madsim_group_size(struct madsim_dev *dev, const union ib_gid *gid,
+			     u16 lid)
+{
+	struct madsim_member *member;
+	u32 size = 0;
+
+	list_for_each_entry(member, &dev->members, list)
+		size += madsim_is_member(member, gid, lid);
+	return size;
+}
+
 /* The core has seen to it that these are a GID and a LID of a group */
 static int madsim_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
@@ -218,7 +229,9 @@ static int madsim_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	spin_lock_irq(&fabric->lock);
 	if (madsim_find_member(qp, gid, lid)) {
 		ret = -EEXIST;
-	} else if (dev->member_count == MADSIM_MAX_MEMBERS) {
+	} else if (dev->member_count == MADSIM_MAX_MEMBERS ||
+		   madsim_group_size(dev, gid, lid) == MADSIM_MAX_ATTACHED ||
+		   !madsim_user_take(dev, qp->user, MADSIM_SHARE_MEMBER)) {
 		ret = -ENOSPC;
 	} else {
 		list_add_tail(&member->list, &dev->members);
@@ -235,13 +248,15 @@ static int madsim_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct madsim_dev *dev = to_madsim_dev(ibqp->device);
 	struct madsim_fabric *fabric = dev->node->fabric;
+	struct madsim_qp *qp = to_madsim_qp(ibqp);
 	struct madsim_member *member;
 
 	spin_lock_irq(&fabric->lock);
-	member = madsim_find_member(to_madsim_qp(ibqp), gid, lid);
+	member = madsim_find_member(qp, gid, lid);
 	if (member) {
 		list_del(&member->list);
 		dev->member_count--;
+		madsim_user_give(dev, qp->user, MADSIM_SHARE_MEMBER);
 	}
 	spin_unlock_irq(&fabric->lock);
 

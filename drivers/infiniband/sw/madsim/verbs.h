@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the devices of a fabric have for who uses verbs: for the MAD layer, and, if
+ * What the devices of a fabric have for users of verbs: for the MAD layer, and, if
  * the fabric carries data, for other clients in the kernel and for programs.
  */
 
@@ -9,7 +9,7 @@
 
 #include <linux/interrupt.h>
 
-#include "madsim.h"
+#include "model.h"
 
 /* Bounds of what clients may have, of each device */
 #define MADSIM_MAX_MESSAGE	BIT(31)
@@ -18,8 +18,11 @@
 #define MADSIM_MAX_INLINE	512
 #define MADSIM_MAX_CQE		BIT(18)
 #define MADSIM_MAX_QP		4096	/* of clients */
-#define MADSIM_MAX_RD_ATOMIC	16	/* is what clients may ask for; one goes */
+#define MADSIM_KERNEL_QP	512	/* of them, not for programs */
+#define MADSIM_MAX_RD_ATOMIC	16	/* to ask for; one is under way */
 #define MADSIM_MAX_MEMBERS	1024	/* of them in multicast groups */
+#define MADSIM_KERNEL_MEMBERS	256	/* of those, not for programs */
+#define MADSIM_MAX_ATTACHED	64	/* in one group: copies made in one go */
 #define MADSIM_MAX_MR		BIT(16)
 #define MADSIM_MAX_MR_PAGES	512	/* of a region that the kernel maps */
 
@@ -42,12 +45,14 @@ struct madsim_events {
 /**
  * struct madsim_cqe - an entry of a completion queue
  * @wc:		what its owner gets
- * @sq:		the queue pair whose sends it is about, or NULL
- * @sends:	how many sends of that have ended
+ * @qp:		the queue pair; the entry is gone before it
+ * @send:	it is about a send
+ * @sends:	how many sends of the queue pair had ended by then
  */
 struct madsim_cqe {
 	struct ib_wc wc;
-	struct madsim_qp *sq;
+	struct madsim_qp *qp;
+	bool send;
 	u32 sends;
 };
 
@@ -56,30 +61,52 @@ struct madsim_cqe {
  * @ibcq:	the core's part
  * @events:	of it
  * @notify:	calls its owner's handler
+ * @mutex:	one caller at a time moves entries about
  * @lock:	protects the rest
  * @armed:	which completions call the handler, once: a mask of IB_CQ_SOLICITED
  *		and IB_CQ_NEXT_COMP
  * @broken:	it has lost an entry for which it had no room
- * @polled:	how many completions were taken
- * @done:	how many of them are dealt with: who took them has come back
- * @head:	oldest entry
- * @count:	number of entries
+ * @head:	position of the oldest entry; positions are no places in @ring, see
+ *		@mask
+ * @tail:	and of the next one
+ * @shown:	the owner does not see this one yet, nor later ones: @tail unless the
+ *		fabric is strict
+ * @late:	the events that those are worth, in the bits of @armed
+ * @later:	shows them
+ * @done:	the owner has dealt with all before this one: it has come back since
+ * @gap:	a purge leaves positions without entries: the first of them
+ * @gap_end:	the position behind them; @gap if there are none
  * @size:	how many there is room for
+ * @feeds:	places of the queues that complete here
+ * @mask:	of a position, for its place in @ring
  * @ring:	the entries
+ * @old:	the ring before, while a resize moves its entries to @ring, else NULL
+ * @old_mask:	of it, as @mask
+ * @old_end:	the position behind the entries that are still there
  */
 struct madsim_cq {
 	struct ib_cq ibcq;
 	struct madsim_events events;
 	struct tasklet_struct notify;
+	struct mutex mutex;	/* moving entries */
 	spinlock_t lock;	/* innermost */
 	u8 armed;
 	bool broken;
-	u32 polled;
-	u32 done;
 	u32 head;
-	u32 count;
+	u32 tail;
+	u32 shown;
+	u8 late;
+	struct delayed_work later;
+	u32 done;
+	u32 gap;
+	u32 gap_end;
 	u32 size;
+	u32 feeds;
+	u32 mask;
 	struct madsim_cqe *ring;
+	struct madsim_cqe *old;
+	u32 old_mask;
+	u32 old_end;
 };
 
 /**
@@ -129,11 +156,92 @@ struct madsim_srq {
 };
 
 /**
+ * struct madsim_swqe - a send that was posted to a connected queue pair
+ * @wr_id:	what its owner calls it
+ * @opcode:	what to do
+ * @wc_opcode:	as its completion has it
+ * @flags:	IB_SEND_*
+ * @imm:	immediate data
+ * @inv_key:	the key to be invalidated, here or at the responder
+ * @rkey:	of the responder's memory
+ * @va:		and the address there
+ * @compare:	of an atomic operation, also what is to be added
+ * @swap:	of an atomic operation
+ * @mr:		the region to be registered
+ * @key:	its new key
+ * @access:	and what that allows
+ * @length:	of all pieces
+ * @hashed:	the fabric was strict when it was posted, and the keys were good
+ * @backwards:	the fabric was strict: the last packet of an RDMA READ goes first
+ * @hash:	of the data then
+ * @num_sge:	number of pieces
+ * @sge:	the pieces, or in their place the data itself
+ */
+struct madsim_swqe {
+	u64 wr_id;
+	enum ib_wr_opcode opcode;
+	enum ib_wc_opcode wc_opcode;
+	int flags;
+	__be32 imm;
+	u32 inv_key;
+	u32 rkey;
+	u64 va;
+	u64 compare;
+	u64 swap;
+	struct ib_mr *mr;
+	u32 key;
+	int access;
+	u64 length;
+	bool hashed;
+	bool backwards;
+	u32 hash;
+	u32 num_sge;
+	struct ib_sge sge[];
+};
+
+struct madsim_ah {
+	struct ib_ah ibah;
+	struct rdma_ah_attr attr;
+};
+
+/**
+ * struct madsim_dgram - a datagram that a strict fabric sends later
+ * @list:	on qp->dgrams
+ * @ud:		what the owner has posted
+ * @ah:		where to
+ * @data:	of the request itself, or NULL
+ * @wqe:	the pieces of @ud, and a hash of their data as it was posted
+ */
+struct madsim_dgram {
+	struct list_head list;
+	struct ib_ud_wr ud;
+	struct madsim_ah ah;
+	void *data;
+	struct madsim_swqe wqe;
+};
+
+/**
+ * struct madsim_late - the first packet of an RDMA WRITE, in a strict fabric
+ * @data:	its data, NULL until there was one
+ * @len:	of that; 0 when it has landed
+ * @due:	all other packets have landed
+ * @va:		where it is to land
+ * @rkey:	by which key
+ */
+struct madsim_late {
+	void *data;
+	u32 len;
+	bool due;
+	u64 va;
+	u32 rkey;
+};
+
+/**
  * struct madsim_rc - what a connected queue pair has beyond others; fabric->lock
  * @qp:		immutable
  * @attr:	its attributes, as far as the peer and the requester go
  * @mtu:	of its path, in bytes
- * @work:	sends what is posted
+ * @work:	sends
  * @timer:	waits for a response, or for the responder to be ready
  * @deadline:	end of that, in jiffies
  * @head:	the oldest send
@@ -142,19 +250,19 @@ struct madsim_srq {
  * @swqe_size:	immutable; of an entry of @ring, in bytes
  * @ring:	the sends that were posted
  * @sq_psn:	number of the packet that is under way, or of the next one
- * @piece:	length of what that is about
+ * @piece:	bytes of the message that this packet is for
  * @sent:	how many bytes of the oldest send are done
- * @begun:	a packet of the oldest send has been sent, so that SQD waits for its end
- * @notify:	the owner wants to hear when SQD has nothing left to wait for
+ * @begun:	a packet of the oldest send has gone out: SQD waits for the last one
+ * @notify:	the owner wants an event when SQD waits no more
  * @waiting:	there is no response yet
- * @sending:	the packet is on its way; whoever sends it goes on after that
+ * @sending:	the packet is on its way, and its sender goes on after that
  * @rnr:	the responder has no buffer yet
  * @retries:	how often the packet will be sent again
  * @rnr_retries: and how often if there is no buffer
  * @rq_psn:	number of the next request
  * @receiving:	the message of which some packets have come, if there is one
  * @has_buffer:	the queue pair's buffer was taken
- * @heard:	the peer has sent something
+ * @heard:	the peer has sent a request
  * @offset:	how many bytes of the message have come
  * @va:		of an RDMA WRITE: its address
  * @rkey:	its key
@@ -162,6 +270,7 @@ struct madsim_srq {
  * @has_atomic:	an atomic operation was done
  * @atomic_psn:	number of the last one
  * @atomic:	and its response
+ * @late:	what has not landed yet of an RDMA WRITE that it receives
  */
 struct madsim_rc {
 	struct madsim_qp *qp;
@@ -196,6 +305,7 @@ struct madsim_rc {
 	bool has_atomic;
 	u32 atomic_psn;
 	u64 atomic;
+	struct madsim_late late;
 };
 
 /**
@@ -209,10 +319,18 @@ struct madsim_rc {
  * @max_inline: immutable; bytes that a program can send with the request itself
  * @posted:	how many sends were posted; fabric->lock
  * @ended:	how many of them have ended; fabric->lock
- * @reaped:	and of how many the owner has taken that from its completion queue, so
- *		that their places are free; the lock of that, and read without
+ * @reaped:	how many places were made free, as the owner took completions; the lock
+ *		of the completion queue, and read without
+ * @unread_sends: completions of sends that the owner has not taken; the lock of
+ *		their completion queue
+ * @unread_recvs: and of receives; likewise
+ * @user:	immutable; the user whose it is, or NULL if it is the kernel's
+ * @mistakes:	those that were told, a mask of enum madsim_mistake; fabric->lock
+ * @lost:	takes it to ERR when a completion was lost
  * @alias:	immutable; what the completions of a program's name instead of it
  * @taken:	the buffer of a client's for what it receives; fabric->lock
+ * @dgrams:	to be sent later, the oldest first; fabric->lock
+ * @later:	sends them
  * @rc:		NULL if it is for datagrams
  * @events:	of it
  * @lock:	protects the rest
@@ -233,8 +351,15 @@ struct madsim_qp {
 	u32 posted;
 	u32 ended;
 	u32 reaped;
+	u32 unread_sends;
+	u32 unread_recvs;
+	struct madsim_user *user;
+	u32 mistakes;
+	struct work_struct lost;
 	struct ib_qp *alias;
 	struct madsim_rwqe *taken;
+	struct list_head dgrams;
+	struct delayed_work later;
 	struct madsim_rc *rc;
 	struct madsim_events events;
 	spinlock_t lock;	/* the receive queue; within fabric->lock */
@@ -252,11 +377,7 @@ struct madsim_pd {
 
 struct madsim_ucontext {
 	struct ib_ucontext ibucontext;
-};
-
-struct madsim_ah {
-	struct ib_ah ibah;
-	struct rdma_ah_attr attr;
+	struct madsim_user *user;
 };
 
 /* Syndromes of a response */
@@ -279,18 +400,75 @@ static inline struct madsim_ah *to_madsim_ah(struct ib_ah *ibah)
 	return container_of(ibah, struct madsim_ah, ibah);
 }
 
+static inline struct madsim_fabric *madsim_fabric_of(const struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct madsim_dev, ibdev)->node->fabric;
+}
+
+/* Other numbers than the device has given away have no place in @qps */
+static inline struct madsim_qp *madsim_qp_find(struct madsim_dev *dev, u32 qpn)
+{
+	return xa_load(&dev->qps, qpn - dev->first_qpn);
+}
+
+/* Called for each packet, in fabrics that are not strict, too */
+static inline bool madsim_is_strict(const struct madsim_qp *qp)
+{
+	return READ_ONCE(madsim_fabric_of(qp->ibqp.device)->strict);
+}
+
+/* Not QP0 or QP1, whose numbers those are */
+static inline bool madsim_is_client(const struct madsim_qp *qp)
+{
+	return qp->taken;
+}
+
+/* Whether its sends and completions are late. MADs never are */
+static inline bool madsim_is_late(const struct madsim_qp *qp)
+{
+	return madsim_is_client(qp) && madsim_is_strict(qp);
+}
+
+/*
+ * What a completion says of its queue pair. The core reads the number behind it after it
+ * has polled. A user may destroy a queue pair meanwhile in another thread, so a
+ * program's has an alias, which has the same number and lives as long as the device.
+ */
+static inline struct ib_qp *madsim_wc_qp(struct madsim_qp *qp)
+{
+	return qp->alias ?: &qp->ibqp;
+}
+
 static inline bool madsim_is_uc(const struct madsim_qp *qp)
 {
 	return qp->ibqp.qp_type == IB_QPT_UC;
 }
 
-/* As of an adapter: what nobody has asked for, or has not taken, takes a place */
+/* As of an adapter, a send keeps its place until the owner has taken a completion */
 static inline bool madsim_sq_is_full(const struct madsim_qp *qp)
 {
 	return qp->posted - READ_ONCE(qp->reaped) >= qp->max_send_wr;
 }
 
-/* What the buffers that a queue pair receives into belong to */
+static inline struct madsim_swqe *madsim_swqe_at(const struct madsim_rc *rc, u32 at)
+{
+	return rc->ring + at * rc->swqe_size;
+}
+
+/* The send that is under way, or the next one */
+static inline struct madsim_swqe *madsim_rc_head(const struct madsim_rc *rc)
+{
+	return rc->count ? madsim_swqe_at(rc, rc->head) : NULL;
+}
+
+/* A program may send for long. The sends of the kernel do not wait for that */
+static inline struct workqueue_struct *
+madsim_send_wq(const struct madsim_qp *qp)
+{
+	return qp->alias ? madsim_user_wq : madsim_wq;
+}
+
+/* The domain of the buffers that a queue pair receives into */
 static inline struct ib_pd *madsim_recv_pd(const struct madsim_qp *qp)
 {
 	return qp->ibqp.srq ? qp->ibqp.srq->pd : qp->ibqp.pd;
@@ -306,12 +484,13 @@ void madsim_event(struct madsim_events *events, enum ib_event_type type);
 
 /* cq.c: completion queues */
 extern const struct ib_device_ops madsim_cq_ops;
-void madsim_complete(struct ib_cq *ibcq, const struct ib_wc *wc,
+void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
 		     bool solicited);
 void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc);
 void madsim_cq_reap(struct madsim_qp *qp);
-void madsim_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp);
+void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp);
 void madsim_cq_drain(struct ib_cq *ibcq);
+bool madsim_cq_feed(struct ib_cq *ibcq, int places);
 
 /* rq.c: receive queues */
 extern const struct ib_device_ops madsim_srq_ops;
@@ -320,6 +499,30 @@ void madsim_rq_free(struct madsim_rq *rq);
 int madsim_rq_post(struct madsim_rq *rq, const struct ib_recv_wr *wr);
 struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq);
 bool madsim_take_recv(struct madsim_qp *qp);
+
+/* strict.c: mistakes of users of verbs */
+void madsim_mistake(struct madsim_qp *qp, u64 wr_id, enum madsim_mistake mistake);
+void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe,
+			  enum madsim_op op);
+void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe);
+void madsim_strict_fill(const struct madsim_qp *qp);
+bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt);
+void madsim_strict_settle(struct madsim_qp *qp);
+unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted);
+unsigned long madsim_strict_lateness(const struct madsim_qp *qp, u32 number);
+void madsim_strict_later(struct madsim_qp *qp, bool posted);
+int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		       const void *data);
+struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
+void madsim_strict_drop(struct madsim_qp *qp, bool told);
+
+/* user.c: what there is for each user */
+struct madsim_user *madsim_user_get(struct madsim_dev *dev);
+void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user);
+bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user,
+		      enum madsim_share share);
+void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
+		      enum madsim_share share);
 
 /* mr.c: memory of clients */
 extern const struct ib_device_ops madsim_mr_ops;
@@ -338,18 +541,41 @@ bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key,
 bool madsim_mr_invalidate(struct ib_pd *pd, u32 key);
 u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 
-/* qp.c: queue pairs, address handles */
-extern const struct ib_device_ops madsim_qp_ops;
-struct ib_qp *madsim_wc_qp(struct madsim_qp *qp);
-void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
-void madsim_route(const struct madsim_port *port,
-		  const struct rdma_ah_attr *attr, u16 pkey_index,
-		  struct madsim_packet *pkt);
-void madsim_address(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		    u16 pkey_index, struct madsim_packet *pkt);
+/* state.c: states of queue pairs */
 bool madsim_qp_admits(const struct madsim_qp *qp,
 		      const struct madsim_packet *pkt);
-void madsim_qp_drain(struct madsim_port *port, const struct ib_device *ibdev);
+void madsim_flush_recv(struct madsim_qp *qp);
+void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
+void madsim_qp_lost(struct work_struct *work);
+int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr);
+void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
+void madsim_rc_flush_sends(struct madsim_qp *qp);
+void madsim_rc_flush(struct madsim_qp *qp);
+void madsim_rc_reset(struct madsim_qp *qp);
+bool madsim_rc_draining(const struct madsim_qp *qp);
+void madsim_rc_drained(struct madsim_qp *qp);
+
+/* packet.c: headers */
+void madsim_packet_path(const struct madsim_port *port,
+			const struct rdma_ah_attr *attr, u16 pkey_index,
+			struct madsim_packet *pkt);
+void madsim_packet_address(struct madsim_qp *qp,
+			   const struct ib_send_wr *wr, u16 pkey_index,
+			   struct madsim_packet *pkt);
+
+/* mad.c: QP0 and QP1 */
+int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		     struct madsim_packet *pkt);
+void madsim_mad_drain(struct madsim_port *port, const struct ib_device *ibdev);
+
+/* engine.c: what makes packets go */
+int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr,
+			 const void *data);
+void madsim_run_init(struct madsim_qp *qp);
+void madsim_kick(struct madsim_qp *qp);
+
+/* qp.c: queue pairs, address handles */
+extern const struct ib_device_ops madsim_qp_ops;
 
 /* ud.c: datagrams of clients */
 extern const struct ib_device_ops madsim_ud_ops;
@@ -365,19 +591,18 @@ int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
 void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		   int mask);
 void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr);
-void madsim_rc_reset(struct madsim_qp *qp);
-void madsim_rc_flush(struct madsim_qp *qp);
-void madsim_rc_drained(struct madsim_qp *qp);
 
 /* requester.c: what connected queue pairs send */
 int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc);
 void madsim_rc_del_sends(struct madsim_rc *rc);
 int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		   const void *data);
-void madsim_rc_kick(struct madsim_qp *qp);
+bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
+		       bool *more);
+bool madsim_rc_sent(struct madsim_qp *qp);
+void madsim_rc_expired(struct madsim_qp *qp);
 void madsim_rc_refresh(struct madsim_rc *rc);
 void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt);
-void madsim_rc_flush_sends(struct madsim_qp *qp);
 
 /* responder.c: what connected queue pairs receive */
 bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The states of queue pairs, and what comes back to their owners as they change.
+ */
+
+#include "verbs.h"
+
+/**
+ * madsim_qp_admits - whether the P_Key of a packet lets it into a client's queue pair
+ * @qp: the queue pair
+ * @pkt: the packet
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether it does. If not, that has been counted, and told.
+ */
+bool madsim_qp_admits(const struct madsim_qp *qp,
+		      const struct madsim_packet *pkt)
+{
+	struct madsim_port *port = qp->port;
+
+	if (madsim_pkey_matches(be16_to_cpu(port->pkeys[qp->pkey_index]),
+				pkt->pkey))
+		return true;
+	madsim_count_violation(&port->info.pkey_violations);
+	madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
+	return false;
+}
+
+/**
+ * madsim_sq_full - refuse a send for which there is no place
+ * @qp: the queue pair
+ * @wr: the send
+ *
+ * If no send is under way, and no completion unread, there will never be a place.
+ *
+ * Context: any; fabric->lock is held.
+ * Return: -ENOMEM.
+ */
+int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr)
+{
+	if (qp->posted == qp->ended && !READ_ONCE(qp->unread_sends))
+		madsim_mistake(qp, wr->wr_id, MADSIM_FULL);
+	return -ENOMEM;
+}
+
+/**
+ * madsim_rc_complete - the oldest send of a connected queue pair has ended
+ * @qp: the queue pair
+ * @status: how
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct madsim_swqe *wqe = madsim_rc_head(rc);
+	struct ib_wc wc = {
+		.wr_id = wqe->wr_id,
+		.qp = madsim_wc_qp(qp),
+		.status = status,
+		.opcode = wqe->wc_opcode,
+		.byte_len = wqe->length,
+		.port_num = qp->port->num,
+	};
+
+	if (!status || status == IB_WC_LOC_PROT_ERR)
+		madsim_strict_ended(qp, wqe);
+	rc->head = madsim_ring_at(rc->head, 1, rc->size);
+	rc->count--;
+	qp->ended++;
+	rc->sent = 0;
+	rc->begun = false;
+	rc->waiting = false;
+	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
+		madsim_complete_send(qp, &wc);
+}
+
+/**
+ * madsim_rc_flush_sends - give back what was not sent
+ * @qp: a connected queue pair that fails
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_rc_flush_sends(struct madsim_qp *qp)
+{
+	while (qp->rc->count)
+		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
+}
+
+/**
+ * madsim_rc_flush - give back the buffer of a message that a queue pair receives
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ */
+void madsim_rc_flush(struct madsim_qp *qp)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	if (rc->has_buffer) {
+		struct ib_wc wc = {
+			.wr_id = qp->taken->wr_id,
+			.qp = madsim_wc_qp(qp),
+			.status = IB_WC_WR_FLUSH_ERR,
+			.opcode = IB_WC_RECV,
+		};
+
+		madsim_complete(qp, &wc, false);
+	}
+	rc->has_buffer = false;
+	rc->receiving = MADSIM_OP_NONE;
+}
+
+/**
+ * madsim_rc_reset - forget what a queue pair has not done
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ */
+void madsim_rc_reset(struct madsim_qp *qp)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	madsim_strict_settle(qp);
+	rc->head = 0;
+	rc->count = 0;
+	rc->sent = 0;
+	rc->begun = false;
+	rc->waiting = false;
+	rc->has_buffer = false;
+	rc->receiving = MADSIM_OP_NONE;
+	rc->heard = false;
+	rc->has_atomic = false;
+}
+
+/**
+ * madsim_rc_draining - whether SQD waits for the end of a message
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether it does.
+ */
+bool madsim_rc_draining(const struct madsim_qp *qp)
+{
+	return qp->state == IB_QPS_SQD && qp->rc->begun;
+}
+
+/**
+ * madsim_rc_drained - tell the owner that SQD waits for no message, if that is so
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_rc_drained(struct madsim_qp *qp)
+{
+	if (qp->state == IB_QPS_SQD && !qp->rc->begun && qp->rc->notify)
+		madsim_event(&qp->events, IB_EVENT_SQ_DRAINED);
+}
+
+/**
+ * madsim_flush_recv - give back the buffers of a queue pair that has failed
+ * @qp: the queue pair
+ *
+ * Context: any; qp->lock is held.
+ */
+void madsim_flush_recv(struct madsim_qp *qp)
+{
+	struct madsim_rwqe *rwqe;
+
+	while ((rwqe = madsim_rq_next(&qp->rq))) {
+		struct ib_wc wc = {
+			.wr_id = rwqe->wr_id,
+			.qp = madsim_wc_qp(qp),
+			.status = IB_WC_WR_FLUSH_ERR,
+			.opcode = IB_WC_RECV,
+		};
+
+		madsim_complete(qp, &wc, false);
+	}
+}
+
+/**
+ * madsim_qp_fail - stop a queue pair after an error
+ * @qp: the queue pair
+ * @state: %IB_QPS_ERR, or %IB_QPS_SQE for its sends alone
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ */
+void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
+{
+	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
+
+	/* It takes no more from the receive queue that it shares */
+	if (state == IB_QPS_ERR && qp->state != state && qp->ibqp.srq)
+		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
+	qp->state = state;
+	if (qp->rc)
+		madsim_rc_flush_sends(qp);
+	madsim_strict_drop(qp, true);
+	if (state == IB_QPS_SQE)
+		return;
+	if (qp->rc)
+		madsim_rc_flush(qp);
+	madsim_flush_recv(qp);
+}
+
+/**
+ * madsim_qp_lost - fail a queue pair of which a completion was lost
+ * @work: its @lost
+ *
+ * Context: process context.
+ */
+void madsim_qp_lost(struct work_struct *work)
+{
+	struct madsim_qp *qp = container_of(work, struct madsim_qp, lost);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+
+	spin_lock_irq(&fabric->lock);
+	spin_lock(&qp->lock);
+	if (qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR) {
+		madsim_qp_fail(qp, IB_QPS_ERR);
+		madsim_event(&qp->events, IB_EVENT_QP_FATAL);
+	}
+	spin_unlock(&qp->lock);
+	spin_unlock_irq(&fabric->lock);
+}
