@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Topology files: each example of ibsim-utils gives its own graph back, a dump
-# of ibnetdiscover can be loaded, and a file that is wrong makes nothing.
+# of ibnetdiscover can be loaded, and so can what has become of one in real life.
+# With --strict a file that is wrong makes nothing.
 
 . "$(dirname "$0")/lib.sh"
 
 examples=/usr/share/doc/ibsim-utils/net-examples
 [ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
 files=$(find "$examples" -name 'net*' -type f | sort)
-plan $(($(wc -l <<<"$files") + 28))
+plan $(($(wc -l <<<"$files") + 45))
 
 switch=$(switches) && switches=1 || switches=
 # shellcheck disable=SC2086	# may be nothing
@@ -241,11 +242,228 @@ names()
 }
 check "names with quotes, dashes and what else a shell knows" names
 
-# wrong LINE MESSAGE: the file on the input is refused for this
+# understood PATTERN ...: the file on the input is loaded, and these are the lines of what is
+# said of it, after its name and the number of a line. What its links are is in "graph".
+understood()
+{
+	local said
+
+	cat >"$tmp/odd"
+	"$madsim_load" -g "$tmp/odd" >"$tmp/found" 2>"$tmp/complaints"
+	said=$(sed "s,^$tmp/odd:,," "$tmp/complaints")
+	diff <(for line; do printf '%s\n' "$line"; done) <(printf '%s' "${said:+$said
+}")
+	if [ $# -gt 0 ]; then
+		refuses "^$tmp/odd:" "$madsim_load" --strict "$tmp/odd"
+	fi
+	[ -z "$(ls $configfs)" ]
+	printf '%s\n' "${graph[@]}" | diff - "$tmp/found"
+	"$madsim_load" -n odd -d 1 "$tmp/odd"
+	trap '"$madsim_load" -r odd' EXIT
+	says "^1$" cat $configfs/odd/live
+	# Complaints do not depend on the way, and the driver has what was found
+	diff "$tmp/found" <("$madsim_load" -g $debugfs/odd/topology)
+}
+graph=('"H-0002c90300000101"[1] "S-0002c90300000001"[1] ndr')
+pair_lines='vendid=0x2c9
+Switch	4 "S-0002c90300000001"		# "leaf" base port 0 lid 1 lmc 0
+[1]	"H-0002c90300000101"[1](2c90300000101)		# "one mlx5_0" lid 2 4xNDR
+
+Ca	1 "H-0002c90300000101"		# "one mlx5_0"
+[1](2c90300000101)	"S-0002c90300000001"[1]		# lid 2 lmc 0 "leaf" lid 1 4xNDR'
+
+check "a byte order mark, and lines that end as in DOS" eval '
+	printf "\357\273\277%s\n" "$pair_lines" | sed "s/\$/\r/" | understood'
+check "no empty line between nodes, and too many" eval '
+	grep . <<<"$pair_lines" | understood
+	sed "s/\$/\n/" <<<"$pair_lines" | understood'
+check "lines of other programs in between" eval '
+	understood "1: cannot make sense of: root@h:~# ibnetdiscover: left out" \
+		"3: cannot make sense of: ibwarn: [42] something timed out: left out" <<FILE
+root@h:~# ibnetdiscover
+vendid=0x2c9
+ibwarn: [42] something timed out
+$pair_lines
+FILE'
+check "heads of chassis" understood <<FILE
+Chassis 1 (guid 0x2c90300000aa)
+
+sysimgguid=0x2c9030000aa		# Chassis 1 slot 2
+switchguid=0x2c90300000001(2c90300000001)	# Line 2
+Chassis 2
+Non-Chassis Nodes
+$pair_lines
+FILE
+# As ibdiagnet writes them: port numbers of the case, and of a split port
+check "labels of ports" understood <<'FILE'
+Switch  65 "S-0002c90300000001"      # "leaf" base port 0 lid 1 lmc 0
+[1](1/1/1) "H-0002c90300000101"[1](2c90300000101)      # "one mlx5_0" lid 2 4xNDR
+Ca  1 "H-0002c90300000101"      # "one mlx5_0"
+[1](B1D2F1/1/1/1)(2c90300000101) "S-0002c90300000001"[1] # lid 2 lmc 0 "leaf" lid 1 4xNDR
+FILE
+labelled_guid()
+{
+	"$madsim_load" -n label -d 1 "$tmp/odd"
+	trap '"$madsim_load" -r label' EXIT
+	says "^0x0002c90300000101$" cat $configfs/label/H-0002c90300000101/port_guid
+}
+check "labels are no GUIDs" labelled_guid
+check "ibnetdiscover --full" understood <<'FILE'
+Switch 4 "S-0002c90300000001" # "leaf" base port 0 lid 1 lmc 0
+[1] "H-0002c90300000101"[1](2c90300000101) # "one" lid 2 4xNDR s=4 w=2 v=4
+Ca 1 "H-0002c90300000101" # "one"
+[1](2c90300000101) "S-0002c90300000001"[1] (2c90300000101) # lid 2 lmc 0 "leaf" lid 1 4xNDR s=4 w=2 v=4
+FILE
+graph=('"H-0002c903000000a1"[1] "S-0002c90300000001"[1] hdr'
+       '"H-0002c903000000a1"[2] "S-0002c90300000002"[80] 2x hdr'
+       '"H-0002c903000000b1"[1] "S-0002c90300000001"[7] fdr10')
+check "ibnetdiscover -p" understood \
+	"7: routers are not simulated: left out, with its links" <<'FILE'
+CA     2  2 0x0002c903000000a2 2x HDR - SW     9 80 0x0002c90300000002 ( 'old - one' - 'spine' )
+CA     1  1 0x0002c903000000a1 4x HDR - SW     8  1 0x0002c90300000001 ( 'old - one' - 'leaf' )
+SW     8  7 0x0002c90300000001 4x FDR10 - CA     5  1 0x0002c903000000b1 ( 'leaf' - 'two' )
+SW     8  1 0x0002c90300000001 4x HDR - CA     1  1 0x0002c903000000a1 ( 'leaf' - 'old - one' )
+SW     8  3 0x0002c90300000001 4x ???                                    'leaf'
+SW     9  3 0x0002c90300000002 4x ???                                    spine
+SW     9  4 0x0002c90300000002 4x EDR - RT     7  1 0x0002c903000000c1 ( 'spine' - 'router' )
+FILE
+sizes()
+{
+	"$madsim_load" -n report -d 1 "$tmp/odd"
+	trap '"$madsim_load" -r report' EXIT
+	says "^2$" cat $configfs/report/H-0002c903000000a1/ports
+	says "^80$" cat $configfs/report/S-0002c90300000002/ports
+	says "^0x0002c903000000a1$" cat $configfs/report/H-0002c903000000a1/port_guid
+	says "^old - one$" cat $configfs/report/H-0002c903000000a1/description
+	says "^spine$" cat $configfs/report/S-0002c90300000002/description
+}
+check "ibnetdiscover -p: ports, GUIDs and descriptions" sizes
+graph=('"H-0002c90300xxxxxx"[1] "S-0002c90300xxxxxx"[1] ndr'
+       '"H-0002c90300xxxxxx.2"[1] "S-0002c90300xxxxxx.2"[1] edr'
+       '"S-0002c90300xxxxxx"[129] "S-0002c90300xxxxxx.2"[129] 2x ndr')
+check "GUIDs that somebody has made illegible, and 129 ports" understood \
+	"6: 5 GUIDs cannot be read, the first here: they are others here" \
+	'8: a second node "S-0002c90300xxxxxx": it becomes "S-0002c90300xxxxxx.2", and has another GUID' \
+	'15: a second node "H-0002c90300xxxxxx": it becomes "H-0002c90300xxxxxx.2", and has another GUID' \
+	<<'FILE'
+vendid=0x2c9
+devid=0xd2f2
+Switch 129 "S-0002c90300xxxxxx"	# "left" base port 0 lid 1 lmc 0
+[1](1/1/1) "H-0002c90300xxxxxx"[1](2c90300xxxxxx)	# "one" lid 3 4xNDR
+[129] "S-0002c90300xxxxxx"[129]	# "right" lid 2 2xNDR
+sysimgguid=0x2c90300xxxxxx
+switchguid=0x2c90300<redacted>(2c90300<redacted>)
+Switch 129 "S-0002c90300xxxxxx"	# "right" base port 0 lid 2 lmc 0
+[1](1/1/1) "H-0002c90300xxxxxx"[1](2c90300xxxxxx)	# "two" lid 4 4xEDR
+[129] "S-0002c90300xxxxxx"[129]	# "left" lid 1 2xNDR
+caguid=0x2c90300xxxxxx
+Ca 1 "H-0002c90300xxxxxx"	# "one"
+[1](2c90300xxxxxx) "S-0002c90300xxxxxx"[1]	# lid 3 lmc 0 "left" lid 1 4xNDR
+sysimgguid=0x2c90300xxxxxx
+Ca 1 "H-0002c90300xxxxxx"	# "two"
+[1](2c90300xxxxxx) "S-0002c90300xxxxxx"[1]	# lid 4 lmc 0 "right" lid 2 4xEDR
+caguid=xxxx
+FILE
+graph=('"A"[1] "S"[1]' '"B"[1] "S"[2]' '"C"[1] "S"[3]')
+check "two nodes with one GUID, two ports with one, and a node twice" understood \
+	'11: a second node "A": the same once more' \
+	'9: "B" has the GUID of "A": it gets another' \
+	'14: "C" has the port GUID of "A": it gets another' <<'FILE'
+Switch 4 "S"
+[1] "A"[1]
+[2] "B"[1]
+[3] "C"[1]
+caguid=0x77
+Ca 1 "A"
+[1](78) "S"[1]
+caguid=0x77
+Ca 1 "B"
+[1](79) "S"[2]
+Ca 1 "A"
+[1](78) "S"[1]
+caguid=0x7a
+Ca 1 "C"
+[1](78) "S"[3]
+FILE
+graph=('"A"[1] "S"[1] 1x sdr' '"B"[1] "S"[2] ddr')
+check "links that are less than their ends" understood \
+	'3: a link has no speed ???: taken for qdr' \
+	'2: the ends of the link differ: 4x, 1x: the lesser counts' \
+	'2: the ends of the link differ: qdr, sdr: the lesser counts' <<'FILE'
+Switch 4 "S"
+[1] "A"[1]	# "A" lid 1 4xQDR
+[2] "B"[1]	# "B" lid 2 4x???
+Ca 1 "A"
+[1] "S"[1]	# "S" lid 3 1xSDR
+Ca 1 "B"
+[1] "S"[2]	# "S" lid 3 4xDDR
+FILE
+graph=('"A"[1] "S"[1]')
+check "routers, and what leads nowhere" understood \
+	'5: "S" has no port 9: the link is left out' \
+	'8: routers are not simulated: left out, with its links' \
+	'10: 0 ports, a node has 1 to 254: the node is left out' \
+	'13: cannot make sense of: [1] to A: left out' \
+	'3: there is no node "B": the link is left out' \
+	'6: port 4 of "S" is linked to itself: the link is left out' \
+	'7: port 1 of "S" is linked twice: the first link stays' <<'FILE'
+Switch 4 "S"
+[1] "A"[1]
+[2] "B"[1]
+[3] "R"[1]
+[9] "A"[2]
+[4] "S"[4]
+[1] "A"[2]
+Rt 2 "R"
+[1](123) "S"[3]
+Ca 0 "Z"
+[1] "S"[3]
+Ca 2 "A"
+[1] to A
+[1] "S"[1]
+FILE
+no_host()
+{
+	"$madsim_load" -n sharp -d 1 - <<-'FILE'
+	Switch 4 "S"
+	[1] "AN"[1]
+	[2] "H"[1]
+	Ca 1 "AN"	# "Mellanox Technologies Aggregation Node"
+	[1] "S"[1]
+	Ca 1 "H"	# "host"
+	[1] "S"[2]
+	FILE
+	trap '"$madsim_load" -r sharp' EXIT
+	device H
+	fails device AN
+	says "Aggregation" cat $configfs/sharp/AN/description
+}
+check "an aggregation node is there, and no RDMA device" no_host
+
+drawn()
+{
+	all_say "$madsim_load" --dot "$tmp/wide" -- "^graph fabric" "^}$" \
+		'^	"S" .label="S", shape=box' '^	"A" .label="A", shape=ellipse' \
+		'^	"C" -- "S" .taillabel=1, headlabel=3, label="1x sdr"\]$'
+	says "^9$" eval '"$madsim_load" --dot "$tmp/wide" | grep -c " -- "'
+	"$madsim_load" -n wide -d 1 "$tmp/wide"
+	trap '"$madsim_load" -r wide' EXIT
+	says '^	"A" -- "S" .taillabel=1, headlabel=1, label="12x qdr init", style=dashed\]$' \
+		"$madsim_load" --dot wide
+	put $configfs/wide/faults "A 1 link down"
+	says '^	"A" -- "S" .*"12x qdr down", style=dashed\]$' "$madsim_load" --dot wide
+	put $configfs/wide/faults "A 1 link up"
+	OSM_CACHE_DIR=$tmp opensm -o -g "$(port_guid "$(devices)")" -f "$tmp/dot.log"
+	says '^	"A" -- "S" .*"12x qdr active"\]$' "$madsim_load" --dot wide
+}
+check "a graph for graphviz, with states" drawn
+check "no graph of nothing" refuses "cannot read" "$madsim_load" --dot nosuch
+
+# wrong LINE MESSAGE: with --strict, the file on the input is refused for this
 wrong()
 {
 	cat >"$tmp/wrong"
-	refuses "^$tmp/wrong:$1: $2" "$madsim_load" "$tmp/wrong"
+	refuses "^$tmp/wrong:$1: $2" "$madsim_load" --strict "$tmp/wrong"
 	[ -z "$(ls $configfs)" ]
 }
 check "a line without sense" wrong 2 "cannot make sense of: hello" <<'FILE'
@@ -326,6 +544,7 @@ Rt	2 "R-0002c9000100d050"		# "router"
 [1](2c9000100d051) 	"S-0002c9000100d060"[1]		# lid 3 lmc 0 "switch" lid 2 4xSDR
 FILE
 check "nothing at all" wrong 0 'no node in it' </dev/null
+check "no node, without --strict" refuses "no node in it" "$madsim_load" - <<<hello
 check "no such file" refuses "cannot read" "$madsim_load" /no/such/file
 check "unload" unload
 
