@@ -24,11 +24,38 @@ memory_folder()
 	fi
 }
 
-# make_machine: what boots in it, and in machine, its command line
-make_machine()
+# take_cpu: put into pin the command that keeps the guest on a CPU that no other guest has.
+# The kernel and its processes run in turn. Where the host spreads them, each switch
+# between them wakes another CPU.
+take_cpu()
+{
+	local list part cpu
+
+	pin=()
+	[ "$cpus" = 1 ] || return 0
+	mkdir -p "$cache"
+	list=$(taskset -pc $$)
+	for part in $(tr , ' ' <<<"${list##*: }"); do
+		for ((cpu = ${part%-*}; cpu <= ${part#*-}; cpu++)); do
+			exec {pinned}>"$cache/cpu$cpu.lock"
+			if flock -n "$pinned"; then
+				pin=(taskset -c "$cpu")
+				return
+			fi
+			exec {pinned}>&-
+		done
+	done
+}
+
+prepare_machine()
 {
 	[ -z "$icount$link$root" ] ||
 		die "user-mode Linux knows no --icount, no --link and no --root"
+}
+
+# make_machine: what boots in it, and in machine, its command line
+make_machine()
+{
 	output=/dev/ttyS1
 	mount_out=(mount -t hostfs -o "$out" out "$out")
 
@@ -46,7 +73,8 @@ make_machine()
 
 	# Its console is the file, its second serial line what the command
 	# prints. System calls take seccomp where the host has that, or ptrace.
-	machine=(env "TMPDIR=$(memory_folder)"
+	take_cpu
+	machine=("${pin[@]}" env "TMPDIR=$(memory_folder)"
 		bash -c "ulimit -c 0; exec \"\$@\" 3>&1 4<&0 5>\"\$0\" $redirect" "$run/console"
 		"${debugger[@]}" "$kernel" "mem=$mem" "uml_dir=$run" seccomp=auto con=null
 		con0=null,fd:5 ssl=null "ssl1=$input,fd:3" console=tty0 printk.time=1

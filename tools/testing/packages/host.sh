@@ -140,7 +140,7 @@ last_line()
 
 purged()
 {
-	dpkg --purge user-mad-dkms madsim-dkms umadstat umad-check &&
+	dpkg --purge user-mad-dkms madsim-dkms madsim-vm umadstat umad-check &&
 		! find /usr/{src,sbin,libexec,share,share/doc} /var/lib/dkms -maxdepth 1 \
 			'(' -name 'user-mad*' -o -name 'madsim*' -o -name 'umad*' ')' | grep . &&
 		[ -z "$(find /lib/modules/ -name 'ib_madsim*')" ]
