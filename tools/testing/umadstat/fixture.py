@@ -9,6 +9,7 @@ tools/testing/madsim for the same with real modules.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,11 +61,11 @@ def put_process(root, pid, command, files):
 
 
 def agent(num, qp=1, mgmt_class=0, version=0, methods=(), oui=0, rmpp=0,
-          user_rmpp=0, outstanding=0, unread=0):
+          user_rmpp=0):
     mask = sum(1 << method for method in methods)
     return (f"umad-agent:\t{num} qp {qp} class 0x{mgmt_class:02x} "
             f"version {version} methods {mask:032x} oui {oui:06x} rmpp {rmpp} "
-            f"user-rmpp {user_rmpp} outstanding {outstanding} unread {unread}")
+            f"user-rmpp {user_rmpp}")
 
 
 def umad(*agents, outstanding=0, unread=0, dropped=0):
@@ -85,15 +86,15 @@ def busy_host(root):
     put_process(root, 70, "opensm", [
         ("socket:[4711]", ""),
         ("/dev/infiniband/umad0", umad(
-            agent(0, 0, 0x81, 1, (1, 2, 3, 5, 7), outstanding=1),
-            agent(1, 1, 0x03, 2, (1, 2, 0x12, 0x15), rmpp=1, outstanding=2),
+            agent(0, 0, 0x81, 1, (1, 2, 3, 5, 7)),
+            agent(1, 1, 0x03, 2, (1, 2, 0x12, 0x15), rmpp=1),
             outstanding=3)),
         ("/dev/infiniband/issm0", "issm-held:\t1"),
     ])
     put_process(root, 80, "evil\033[31m\nname", [
         ("/dev/infiniband/umad10", umad()),
         ("/dev/infiniband/umad10", umad(
-            agent(31, 1, 0x32, 1, (1, 127), 0x001405, user_rmpp=1, unread=9),
+            agent(31, 1, 0x32, 1, (1, 127), 0x001405, user_rmpp=1),
             unread=9, dropped=4)),
     ])
     put_process(root, 90, "ibping", [("/dev/infiniband/umad3", umad())])
@@ -154,13 +155,13 @@ def table_has_it_all(root):
         "umad10 rxe0/1 RoCE ACTIVE 4 5 0 0 0 0 0 0",
         "dropped: limit 3, address 1; refused: duplicate 5",
         "evil?[31m?name[80] fd 1 4 - - - 9 0 - -",
-        "31: QP1 vendor 001405 0x32.1 user RMPP: Get 0x7f - - - - 9 0 - -",
+        "31: QP1 vendor 001405 0x32.1 user RMPP: Get 0x7f - - - - - - - -",
         "evil?[31m?name[80] fd 0: no agent 0 - - - 0 0 - -",
         "umad2 mlx5_1/1 InfiniBand ACTIVE 0 0 0 2 0 0 0 0",
         "umad0 mlx5_0/1 InfiniBand ACTIVE 0 0 0 0 0 3 123k 7",
         "opensm[70] fd 1 0 - - - 0 3 - -",
-        "1: QP1 SA 0x03.2 RMPP: Get Set GetTable Delete - - - - 0 2 - -",
-        "0: QP0 SM, directed route 0x81.1: 5 methods - - - - 0 1 - -",
+        "0: QP0 SM, directed route 0x81.1: 5 methods - - - - - - - -",
+        "1: QP1 SA 0x03.2 RMPP: Get Set GetTable Delete - - - - - - - -",
         "opensm[70] fd 2 holds issm0 - - - - - - - -",
         "umad3, which is gone: ibping[90] fd 0 0 - - - 0 0 - -",
         "umad0, which is gone: old[91] fd 0 0 - - - 0 0 - -",
@@ -199,11 +200,73 @@ def json_has_it_all(root):
                       "command": "opensm", "fd": 2, "held": True})
     expect(files[1]["agents"][1], {
         "id": 1, "qp": 1, "class": 3, "version": 2, "methods": [1, 2, 18, 21],
-        "oui": 0, "rmpp": 1, "user_rmpp": 0, "outstanding": 2, "unread": 0})
+        "oui": 0, "rmpp": 1, "user_rmpp": 0})
     roce = data["ports"][2]
     expect((roce["issm"], roce["files"][1]["dropped"]), (None, 4))
     expect(sorted(file["device"] for file in data["gone"]),
            ["issm9", "umad0", "umad3"])
+
+
+METRIC = re.compile(r'infiniband_umad_(\w+)\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (\d+)')
+
+
+def metrics(text):
+    """{(name, labels): value}, of text that has the form of OpenMetrics"""
+    lines = text.split("\n")
+    expect(lines[-2:], ["# EOF", ""])
+    found, kinds, family = {}, {}, None
+    for line in lines[:-2]:
+        words = line.split(" ", 3)
+        if words[:2] == ["#", "TYPE"]:
+            family = words[2]
+            expect(family in kinds, False)
+            kinds[family] = words[3]
+        elif words[:2] == ["#", "HELP"]:
+            expect(words[2], family)
+        else:
+            match = METRIC.fullmatch(line)
+            expect(bool(match), True)
+            suffix = {"counter": "_total", "info": "_info", "gauge": ""}[kinds[family]]
+            expect("infiniband_umad_" + match[1], family + suffix)
+            expect((match[1], match[2]) in found, False)
+            found[match[1], match[2]] = int(match[3])
+    return found
+
+
+def openmetrics_has_it_all(root):
+    busy_host(root)
+    found = metrics(umadstat(root, "--openmetrics"))
+    at = 'device="mlx5_0",port="1"'
+    roce = 'device="rxe0",port="1"'
+    opensm = at + ',command="opensm",pid="70",fd='
+    evil = roce + r',command="evil' "\033" r'[31m\nname",pid="80",fd="1"'
+    for name, labels, value in (
+            ("port_info", at + ',umad="umad0",issm="issm0",link_layer="InfiniBand"', 1),
+            ("port_info", roce + ',umad="umad10",issm="",link_layer="Ethernet"', 1),
+            ("sent_total", at, 123456), ("received_total", at, 7),
+            ("outstanding", at, 3), ("files", at, 1), ("agents", at, 0),
+            ("timeouts_total", 'device="mlx5_1",port="1"', 2),
+            ("send_errors_total", at, 0), ("rmpp_received_total", at, 0),
+            ("dropped_total", roce + ',reason="limit"', 3),
+            ("dropped_total", roce + ',reason="rmpp"', 0),
+            ("refused_total", roce + ',reason="duplicate"', 5),
+            ("file_outstanding", opensm + '"1"', 3), ("issm_held", opensm + '"2"', 1),
+            ("file_unread", evil, 9), ("file_dropped_total", evil, 4),
+            ("gone_files", "", 3)):
+        expect((name, labels, found.get((name, labels))), (name, labels, value))
+    # Each counter of each port
+    expect(sum(1 for name, labels in found
+               if name.endswith("_total") and "fd=" not in labels), 3 * len(COUNTERS))
+    found = metrics(umadstat(root, "--openmetrics", "-p", "mlx5_1"))
+    expect({labels[:15] for _, labels in found}, {'device="mlx5_1"', ""})
+
+
+def openmetrics_of_another_module(root):
+    other_module(root)
+    expect(metrics(umadstat(root, "--openmetrics")), {
+        ("port_info", 'device="mlx5_0",port="1",umad="umad0",issm="issm0",'
+                      'link_layer="InfiniBand"'): 1,
+        ("gone_files", ""): 0})
 
 
 def one_port(root):
@@ -348,7 +411,8 @@ def hidden_processes(root):
 def wrong_arguments(root):
     other_module(root)
     for args in (["-w", "0"], ["-w", "x"], ["-w"], ["-n", "2"], ["umad0"],
-                 ["-w", "1", "-n", "0"], ["--frob"]):
+                 ["-w", "1", "-n", "0"], ["--frob"], ["--openmetrics", "-j"],
+                 ["--openmetrics", "-w", "1"]):
         expect_in("usage: umadstat", umadstat(root, *args, status=2))
 
 
@@ -361,7 +425,8 @@ def nobody_reads(root):
     expect((done.stderr, done.stdout.count(b"\n")), (b"", 1))
 
 
-TESTS = [table_has_it_all, columns_are_columns, json_has_it_all, one_port,
+TESTS = [table_has_it_all, columns_are_columns, json_has_it_all, openmetrics_has_it_all,
+         openmetrics_of_another_module, one_port,
          no_such_port, rates, another_module, some_counters, no_ports,
          half_a_port, half_a_process, no_module, no_proc, proc_may_not_be_read,
          foreign_processes, counters_of_root, hidden_processes, wrong_arguments, nobody_reads]
