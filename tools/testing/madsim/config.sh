@@ -80,7 +80,7 @@ check "more than a link: EINVAL" refuses "Invalid argument" put $fabric/link "sw
 check "no such width: EINVAL" refuses "Invalid argument" put $fabric/link "sw 3 sw 4 3x"
 check "width and speed" eval '
 	put $fabric/link "sw 3 sw 4 ddr 1x"
-	says "^\[3\]	\"sw\"\[4\]	# 1x ddr$" cat $debugfs/test/topology
+	says "^\[3\]	\"sw\"\[4\]	# 1x ddr down$" cat $debugfs/test/topology
 	put $fabric/unlink "sw 3"'
 check "unlink what is not linked: ENOENT" refuses "No such file" put $fabric/unlink "sw 3"
 check "change a linked node: EBUSY" refuses "busy" put $fabric/sw/ports 8

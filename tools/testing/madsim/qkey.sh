@@ -40,18 +40,15 @@ check "a program sends to one of another: opensm hears of it" wrong 0x4321
 check "which is counted" says "^1$" violations
 check "a program sends to QP1" wrong 0x4322 1
 check "which is counted, too" says "^2$" violations
-# The next notice may come when the time of SubnetTimeOut is over. It has the last key
-check "of many in a short time, one is told" eval '
-	wrong 0x5000
-	for key in 0x5001 0x5002; do
-		qps=$("$here/qkey.py" madsim0 madsim1 $key)
-		sleep 2
-	done
-	until_true 30 told 0x5002 $qps
-	fails grep Q_Key:0x5001 "$tmp/sm.log"'
+# The next notice may come when the time of SubnetTimeOut is over, and has the last key then.
+# The time may be over between two of the ten
+check "of ten in a short time at most two are told, the last one too" eval '
+	qps=$("$here/qkey.py" madsim0 madsim1 --many 0x5009)
+	until_true 30 told 0x5009 $qps
+	[ "$(grep -o Q_Key:0x500. "$tmp/sm.log" | sort -u | wc -l)" -le 2 ]'
 check "the right one is nobody's business" eval '
 	"$here/verbs.py" madsim0 madsim1 ud_pieces
-	says "^5$" violations'
+	says "^12$" violations'
 sm_end sm
 check "unload" unload
 

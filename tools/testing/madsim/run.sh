@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Run the tests of ib_madsim: run.sh [TEST ...]. Each is a test, whose parts it
-# prints before. Fails if one of them did.
+# prints before. Fails if one of them did. Of a program in Python, PROGRAM.CHECK is a test,
+# too. What a script checks builds on what was before: PROGRAM.WORD runs until the first
+# check with this word in its name.
 #
 # AFTER_EACH in the environment is a command to run after each of them, to look
 # for what it did to the kernel. If it fails, so has the test.
@@ -10,7 +12,8 @@
 set -eu
 cd "$(dirname "$0")"
 
-[ $# -gt 0 ] || set -- $(ls ./*.sh | sed 's|^./||; s|\.sh$||' | grep -vxE 'lib|run')
+[ $# -gt 0 ] || set -- $(find . -maxdepth 1 '(' -name '*.sh' -o -name '*.py' -executable ')' |
+	sed 's|^./||; s|\.[a-z]*$||' | grep -vxE 'lib|run' | sort -u)
 status=0 number=0
 
 after_each()
@@ -26,10 +29,15 @@ after_each()
 echo "KTAP version 1"
 echo "1..$#"
 for test; do
-	[ -x "$test.sh" ] || { echo "run.sh: there is no test $test" >&2; exit 2; }
+	program=${test%%.*}.sh only=${test#"${test%%.*}"}
+	[ -x "$program" ] || program=${program%sh}py
+	[ -x "$program" ] || { echo "run.sh: there is no test $test" >&2; exit 2; }
 	number=$((number + 1)) result=ok
 	echo "  # Subtest: $test"
-	(set -o pipefail; "./$test.sh" | sed -u 's/^/  /') || result="not ok"
+	# A script gets the word by the environment: other suites source lib.sh with arguments
+	# shellcheck disable=SC2086	# one word, or none
+	(set -o pipefail; TAP_LAST=${only#.} "./$program" ${only#.} | sed -u 's/^/  /') ||
+		result="not ok"
 	after_each || result="not ok"
 	[ "$result" = ok ] || status=1
 	echo "$result $number $test"

@@ -81,9 +81,8 @@ start_reading()
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
 	mkdir $group
 	echo $((64 << 20)) >$group/memory.max
-	in_group sh -c 'while :; do find /usr -xdev -type f -size +256k -exec cat {} +; done' \
-		>/dev/null &
-	until_true 60 full
+	in_group sh -c 'while :; do cat /usr/bin/* /usr/lib/*/*.so*; done' >/dev/null 2>&1 &
+	until_true 120 full
 }
 stop_reading()
 {

@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # NVMe over Fabrics: the kernel's target and its host, a file system on a disk that is
-# at the other end of the fabric. Both are for the first network namespace only, so
-# routes lead from one interface of this machine to another one.
+# at the other end of the fabric, and memory that is swapped out to another one. Both ends
+# are for the first network namespace only, so routes lead from one interface of this
+# machine to another one.
 
 . "$(dirname "$0")/lib.sh"
 
 modprobe -qa ib_ipoib nvmet-rdma nvme-rdma loop ext4 ||
 	{ echo "1..0 # SKIP this kernel has no NVMe over Fabrics"; exit 0; }
-for program in mkfs.ext4 losetup busybox; do
+for program in mkfs.ext4 mkswap losetup busybox; do
 	command -v $program >/dev/null ||
 		{ echo "1..0 # SKIP there is no $program"; exit 0; }
 done
 
-plan 11
+plan 13
 
 target=/sys/kernel/config/nvmet
 faults=$configfs/preset/faults
@@ -23,14 +24,23 @@ loop=
 leave()
 {
 	umount "$tmp/disk" 2>/dev/null
+	end_pressure 2>/dev/null
 	disconnect 2>/dev/null
 	rm -f $target/ports/1/subsystems/madsim
-	rmdir $target/ports/1 $target/subsystems/madsim/namespaces/1 \
+	rmdir $target/ports/1 $target/subsystems/madsim/namespaces/* \
 		$target/subsystems/madsim 2>/dev/null
 	[ -z "$loop" ] || losetup -d "$loop"
 	at_end
 }
 trap leave EXIT
+
+# share NUMBER DEVICE
+share()
+{
+	mkdir $target/subsystems/madsim/namespaces/$1
+	put $target/subsystems/madsim/namespaces/$1/device_path "$2"
+	put $target/subsystems/madsim/namespaces/$1/enable 1
+}
 
 serve()
 {
@@ -38,9 +48,7 @@ serve()
 	loop=$(losetup -f --show "$tmp/image")
 	mkdir $target/subsystems/madsim
 	put $target/subsystems/madsim/attr_allow_any_host 1
-	mkdir $target/subsystems/madsim/namespaces/1
-	put $target/subsystems/madsim/namespaces/1/device_path "$loop"
-	put $target/subsystems/madsim/namespaces/1/enable 1
+	share 1 "$loop"
 	mkdir $target/ports/1
 	put $target/ports/1/addr_adrfam ipv4
 	put $target/ports/1/addr_trtype rdma
@@ -49,10 +57,10 @@ serve()
 	ln -s $target/subsystems/madsim $target/ports/1/subsystems/madsim
 }
 
-# Which disk it is
+# disk [NUMBER]: which it is
 disk()
 {
-	ls -d /sys/class/nvme/nvme*/nvme*n1 2>/dev/null | sed 's|.*/|/dev/|; s/c[0-9]*n/n/'
+	ls -d /sys/class/nvme/nvme*/nvme*n${1-1} 2>/dev/null | sed 's|.*/|/dev/|; s/c[0-9]*n/n/'
 }
 
 mount_disk()
@@ -73,6 +81,65 @@ disconnect()
 	for path in /sys/class/nvme/nvme*; do
 		put "$path/delete_controller" 1
 	done
+}
+
+# A disk to swap to, which has all of its memory before that is short
+swap_there()
+{
+	modprobe brd rd_nr=1 rd_size=196608
+	dd if=/dev/zero of=/dev/ram0 bs=1M 2>/dev/null || true
+	share 2 /dev/ram0
+	until_true 20 eval '[ -b "$(disk 2)" ]'
+	mkswap "$(disk 2)"
+	swapon "$(disk 2)"
+	mkdir "$tmp/memory"
+	mount -t tmpfs memory "$tmp/memory"
+}
+
+# in_memory MIB: what is written to memory is what is read, and much was swapped out
+in_memory()
+{
+	local before
+	before=$(sent)
+	seq 10000000 99999999 | head -c "$1M" >"$tmp/memory/file"
+	seq 10000000 99999999 | head -c "$1M" | cmp - "$tmp/memory/file"
+	rm "$tmp/memory/file"
+	echo "$before words, then $(sent)"
+	[ $(($(sent) - before)) -gt $(($1 * 1024 * 1024 / 4 / 4)) ]
+}
+
+# A group of 8 MiB writes to the disk, and has three times its size in memory
+small_group()
+{
+	grep -q memory /sys/fs/cgroup/cgroup.subtree_control ||
+		put /sys/fs/cgroup/cgroup.subtree_control +memory
+	mkdir /sys/fs/cgroup/small
+	put /sys/fs/cgroup/small/memory.max 8M
+	put /sys/fs/cgroup/small/cgroup.procs $BASHPID
+	mount_disk
+	same 6M
+	in_memory 24
+}
+
+# A ramfs is never swapped out. It leaves 64 MiB, and a file needs more than twice as much
+small_machine()
+{
+	local free
+	mkdir "$tmp/taken"
+	mount -t ramfs taken "$tmp/taken"
+	put /proc/sys/vm/drop_caches 3
+	free=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
+	head -c $((free - 64))M /dev/zero >"$tmp/taken/file"
+	grep -E "^(MemAvailable|SwapFree)" /proc/meminfo
+	in_memory 144
+}
+
+end_pressure()
+{
+	umount "$tmp/taken"
+	swapoff "$(disk 2)"
+	umount "$tmp/memory"
+	rmdir /sys/fs/cgroup/small
 }
 
 load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
@@ -103,8 +170,14 @@ check "a link is down for a while" eval '
 	put $faults "H2 1 link up"
 	until_true 30 active 2
 	same 3M'
+umount "$tmp/disk"
+check "a small group writes, and swaps, to it" eval '
+	swap_there
+	(small_group)
+	umount "$tmp/disk"'
+check "so does a small machine" small_machine
 check "disconnect" eval '
-	umount "$tmp/disk"
+	end_pressure
 	disconnect
 	until_true 20 eval "[ -z \"\$(disk)\" ]"'
 rm -f $target/ports/1/subsystems/madsim

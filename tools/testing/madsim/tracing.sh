@@ -50,10 +50,10 @@ shown()
 
 registered()
 {
-	grep -Eq 'sminfo-[0-9]+.*ib_umad_agent_register: .*(mgmt_)?class' "$tmp/shown"
+	grep -Eq 'sminfo-[0-9]+.*ib_mad_create_agent: .*class' "$tmp/shown"
 }
 example "who registers for which class" trace-cmd registered \
-	"trace-cmd record -q -e ib_umad:ib_umad_agent_register -o $data sminfo" \
+	"trace-cmd record -q -e ib_mad:ib_mad_create_agent -o $data sminfo" \
 	"trace-cmd report -i $data"
 
 # What one host sends is lost, so that it answers nobody. A program that waits no

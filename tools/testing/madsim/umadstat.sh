@@ -14,7 +14,7 @@ fi
 umadstat=$here/../../infiniband/umadstat/umadstat
 mad=/sys/class/infiniband_mad
 
-plan 17
+plan 18
 
 # json EXPRESSION [OPTION ...]: of the object p, the only port or the first one
 json()
@@ -78,6 +78,12 @@ check "JSON: port and holder" eval '
 	says "^${port@Q} ${sm} \[${issm@Q}\]$" json \
 		"repr(p[\"name\"]), p[\"files\"][0][\"pid\"],
 		 [f[\"device\"] for f in p[\"files\"] if \"held\" in f]" -p madsim0/1'
+
+check "OpenMetrics: port and holder" all_say "$umadstat" --openmetrics -p madsim0 -- \
+	"^infiniband_umad_port_info[{]device=\"madsim0\",port=\"1\",umad=\"$port\",issm=\"$issm\"," \
+	'^infiniband_umad_sent_total[{]device="madsim0",port="1"[}] [1-9]' \
+	"^infiniband_umad_issm_held[{].*,command=\"opensm\",pid=\"$sm\",fd=\"[0-9]+\"[}] 1$" \
+	"^# EOF$"
 
 opensm_agents()
 {

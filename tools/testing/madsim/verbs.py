@@ -9,7 +9,10 @@ prints "ends STATUS" behind what that says: pyverbs takes longer to load than a 
 run.
 """
 
+import ctypes
 import errno
+import fcntl
+import mmap
 import os
 import select
 import signal
@@ -49,7 +52,8 @@ class Side:
     queue of another one"""
 
     def __init__(self, device, qp_type, size=16384, access=ALL, srq=False, cqe=64,
-                 inline=0, events=False, share=None, grh=False, sig_all=1, **attributes):
+                 inline=0, events=False, share=None, grh=False, sig_all=1, depth=8,
+                 **attributes):
         self.ctx = share.ctx if share else Context(name=device)
         self.lid = self.ctx.query_port(1).lid
         self.gid = self.ctx.query_gid(1, 0)
@@ -68,8 +72,8 @@ class Side:
             self.srq = SRQ(self.pd, SrqInitAttr(SrqAttr(max_wr=8, max_sge=4)))
         self.qp = QP(self.pd, QPInitAttr(
             qp_type=qp_type, scq=self.cq, rcq=self.cq, srq=self.srq,
-            cap=QPCap(max_send_wr=8, max_recv_wr=8, max_send_sge=4, max_recv_sge=4,
-                      max_inline_data=inline), sq_sig_all=sig_all))
+            cap=QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=4,
+                      max_recv_sge=4, max_inline_data=inline), sq_sig_all=sig_all))
         self.type = qp_type
         self.attr = QPAttr(port_num=1)
         self.attr.qkey = QKEY
@@ -104,12 +108,13 @@ class Side:
         (self.srq or self.qp).post_recv(wr)
 
     def send(self, *sges, to=None, opcode=e.IBV_WR_SEND, flags=e.IBV_SEND_SIGNALED,
-             rkey=None, addr=None, imm=0, pd=None, atomic=None):
-        wr = SendWR(wr_id=2, num_sge=len(sges), sg=list(sges), opcode=opcode,
+             rkey=None, addr=None, imm=0, pd=None, atomic=None, wr_id=2):
+        wr = SendWR(wr_id=wr_id, num_sge=len(sges), sg=list(sges), opcode=opcode,
                     send_flags=flags, imm_data=imm)
         if self.type == e.IBV_QPT_UD:
             self.ah = AH(pd or self.pd, attr=self.path(to))
-            wr.set_wr_ud(self.ah, to.qp.qp_num, QKEY)
+            # Connected queue pairs have no Q_Key
+            wr.set_wr_ud(self.ah, to.qp.qp_num, QKEY if to.type == self.type else 0)
         elif atomic:
             wr.set_wr_atomic(rkey, addr, *atomic)
         elif rkey is not None:
@@ -150,6 +155,15 @@ class Side:
         event = self.ctx.get_async_event()
         event.ack()
         assert event.event_type == event_type, event.event_type
+
+    def hears_all(self, *event_types):
+        """In whatever order"""
+        have = []
+        for _ in event_types:
+            event = self.ctx.get_async_event()
+            event.ack()
+            have.append(event.event_type)
+        assert sorted(have) == sorted(event_types), have
 
     def state(self):
         return self.qp.query(e.IBV_QP_STATE)[0].qp_state
@@ -402,6 +416,34 @@ def resized():
     assert [wc.wr_id for wc in done if wc.opcode & e.IBV_WC_RECV] == [*range(6)]
 
 
+def resized_full():
+    """a long completion queue that becomes longer and shorter, with what is in it"""
+    a = Side(sys.argv[1], e.IBV_QPT_UD, depth=1500, cqe=1000)
+    a.connect(a)
+    sent = taken = 0
+
+    def send(count):
+        nonlocal sent
+        for _ in range(count):
+            a.send(a.sge(8), to=a, wr_id=sent)
+            sent += 1
+
+    def take(count):
+        nonlocal taken
+        assert [wc.wr_id for wc in a.completions(count)] == [*range(taken, taken + count)]
+        taken += count
+
+    send(700)
+    take(600)
+    send(900)
+    for size in 1000, 2049, 1001, 1024:
+        a.cq.resize(size)
+    take(100)
+    send(124)
+    take(1024)
+    a.silent()
+
+
 def srq_last():
     """who fails takes no more of what is shared, and says so"""
     a = Side(sys.argv[1], e.IBV_QPT_RC, srq=True)
@@ -453,16 +495,122 @@ def cq_purged():
     b.silent()
 
 
-def cq_overflow():
-    """a completion queue that is full is told of"""
-    a = Side(sys.argv[1], e.IBV_QPT_UD, cqe=1)
+def cq_purged_full():
+    """likewise of a long completion queue, which has room then"""
+    a = Side(sys.argv[1], e.IBV_QPT_UD, depth=1200, cqe=1200)
+    b = Side(None, e.IBV_QPT_UD, depth=1200, share=a)
     a.connect(a)
+    b.connect(b)
+    for number in range(600):
+        for side in a, b:
+            side.send(side.sge(8), to=side, wr_id=number)
+    a.qp.close()
+    for number in range(600, 1200):
+        b.send(b.sge(8), to=b, wr_id=number)
+    assert [wc.wr_id for wc in b.completions(1200)] == [*range(1200)]
+    b.silent()
+    assert b.state() == e.IBV_QPS_RTS
+
+
+def cq_overflow():
+    """a completion queue that is full is told of, and fails those that need it"""
+    a = Side(sys.argv[1], e.IBV_QPT_UD, cqe=1)
+    b = Side(None, e.IBV_QPT_UD, share=a)
+    a.connect(a)
+    b.connect(b)
     a.send(a.sge(8), to=a)
     a.send(a.sge(8), to=a)
-    event = a.ctx.get_async_event()
-    assert event.event_type == e.IBV_EVENT_CQ_ERR
-    event.ack()
+    a.hears_all(e.IBV_EVENT_CQ_ERR, e.IBV_EVENT_QP_FATAL)
+    assert (a.state(), b.state()) == (e.IBV_QPS_ERR, e.IBV_QPS_RTS)
     a.completes(0)
+    # There is room, but there may have been others that are lost
+    b.send(b.sge(8), to=b)
+    a.hears(e.IBV_EVENT_QP_FATAL)
+    assert b.state() == e.IBV_QPS_ERR
+    a.silent()
+
+
+def cq_overflow_connected():
+    """the same of those that receive, and share their buffers"""
+    a, b = pair(e.IBV_QPT_RC, there={"srq": True, "cqe": 1})
+    for _ in range(2):
+        b.receive(b.sge(64))
+        a.send(a.sge(8))
+    b.hears_all(e.IBV_EVENT_CQ_ERR, e.IBV_EVENT_QP_FATAL, e.IBV_EVENT_QP_LAST_WQE_REACHED)
+    assert b.state() == e.IBV_QPS_ERR
+    b.completes(0)
+
+
+def small_queue_pairs(ctx):
+    """As many as there are, and one completion queue"""
+    pd, cq = PD(ctx), CQ(ctx, 1, None, None, 0)
+    attr = QPInitAttr(qp_type=e.IBV_QPT_UD, scq=cq, rcq=cq, cap=QPCap(
+        max_send_wr=1, max_recv_wr=1, max_send_sge=1, max_recv_sge=1, max_inline_data=0))
+    have = [pd, cq]
+    try:
+        while True:
+            have.append(QP(pd, attr))
+    except PyverbsRDMAError as error:
+        assert error.error_code == errno.ENOSPC, error
+    return have
+
+
+def shares():
+    """the queue pairs that a user gets leave some to the next user, and to the kernel"""
+    mine = small_queue_pairs(Context(name=sys.argv[1]))
+    assert 1700 < len(mine) - 2 <= (4096 - 512) // 2, len(mine)
+    child = os.fork()
+    if not child:
+        os.setuid(65534)
+        os._exit(len(small_queue_pairs(Context(name=sys.argv[1]))) < 800)
+    assert os.waitpid(child, 0)[1] == 0
+    attr = QPInitAttr(qp_type=e.IBV_QPT_UD, scq=mine[1], rcq=mine[1], cap=QPCap(
+        max_send_wr=1, max_recv_wr=1, max_send_sge=1, max_recv_sge=1, max_inline_data=0))
+    for qp in mine[-100:]:
+        qp.close()
+    again = [QP(mine[0], attr) for _ in range(100)]
+    for qp in again:
+        qp.close()
+
+
+def join(ctx, handle, number, command=30):
+    """Have a queue pair in a group. pyverbs has no call for that, and does not tell the
+    number by which the kernel knows a queue pair"""
+    gid = bytes([0xff, 0x12, *bytes(10), *number.to_bytes(4, "big")])
+    try:
+        os.write(ctx.cmd_fd, struct.pack("=IHH16sIHH", command, 8, 0, gid, handle, 0xc001, 0))
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+def leave(ctx, handle, number):
+    assert not join(ctx, handle, number, 31)
+
+
+def groups():
+    """a group has 64 members of a device, and a user not all memberships"""
+    ctx = Context(name=sys.argv[1])
+    pd, cq = PD(ctx), CQ(ctx, 1, None, None, 0)
+    attr = QPInitAttr(qp_type=e.IBV_QPT_UD, scq=cq, rcq=cq, cap=QPCap(
+        max_send_wr=1, max_recv_wr=1, max_send_sge=1, max_recv_sge=1, max_inline_data=0))
+    some = [QP(pd, attr) for _ in range(70)]
+    done = [join(ctx, handle, 1) for handle in range(100)]
+    assert done.count(0) == 64 and done.count(errno.ENOSPC) == 6, done
+    handle, more = done.index(0), 0
+    while not join(ctx, handle, 2 + more):
+        more += 1
+    assert join(ctx, handle, 2 + more) == errno.ENOSPC
+    assert 64 + more == (1024 - 256) // 2, more
+    for number in range(more):
+        leave(ctx, handle, 2 + number)
+    assert not join(ctx, handle, 2)
+    leave(ctx, handle, 2)
+    for handle, error in enumerate(done):
+        if not error:
+            leave(ctx, handle, 1)
+    for qp in some:
+        qp.close()
 
 
 def data(qp_type, **attributes):
@@ -487,6 +635,7 @@ def data(qp_type, **attributes):
                rkey=b.mr.rkey, addr=b.mr.buf + 77)
         a.completes(0)
         assert a.mr.read(1, 9) + a.mr.read(len(text) - 1, 8000) == text
+    return b
 
 
 def rc_data():
@@ -496,7 +645,8 @@ def rc_data():
 
 def rc_psn_wraps():
     """the number of a packet begins again at 0"""
-    data(e.IBV_QPT_RC, sq_psn=0xfffffe, rq_psn=0xfffffe, path_mtu=e.IBV_MTU_256)
+    b = data(e.IBV_QPT_RC, sq_psn=0xfffffe, rq_psn=0xfffffe, path_mtu=e.IBV_MTU_256)
+    assert b.qp.query(e.IBV_QP_RQ_PSN)[0].rq_psn < 1000
 
 
 def rc_wrong_psn():
@@ -533,7 +683,7 @@ def rc_rd_atomic():
 
 
 def write_beyond():
-    """a WRITE that ends beyond its region writes none of it"""
+    """a WRITE that ends beyond its region writes none of it, and waits for no buffer"""
     for qp_type, status in (e.IBV_QPT_RC, e.IBV_WC_REM_ACCESS_ERR), (e.IBV_QPT_UC, 0):
         a, b = pair(qp_type)
         a.mr.write(b"y" * 3000, 3000)
@@ -541,6 +691,10 @@ def write_beyond():
                addr=b.mr.buf + 16384 - 2999)
         a.completes(status)
         assert b.mr.read(2999, 16384 - 2999) == bytes(2999)
+    a, b = pair(e.IBV_QPT_RC, rnr_retry=0)
+    a.send(a.sge(8), opcode=e.IBV_WR_RDMA_WRITE_WITH_IMM, rkey=b.mr.rkey,
+           addr=b.mr.buf + 16384 - 7)
+    a.completes(e.IBV_WC_REM_ACCESS_ERR)
 
 
 def atomic(a, b, opcode, compare, swap=0, at=8, length=8):
@@ -559,6 +713,10 @@ def rc_atomic():
         a.completes(0)
         assert struct.unpack("=Q", a.mr.read(8, 0)) == (old,)
         assert struct.unpack("=Q", b.mr.read(8, 8)) == (new,)
+
+
+def rc_atomic_refused():
+    """an atomic operation at an odd address, of another length, without access"""
     for there, at, length, status in (
             ({}, 4, 8, e.IBV_WC_REM_INV_REQ_ERR), ({}, 8, 4, e.IBV_WC_LOC_LEN_ERR),
             ({"qp_access_flags": ALL & ~e.IBV_ACCESS_REMOTE_ATOMIC}, 8, 8,
@@ -566,7 +724,7 @@ def rc_atomic():
             ({"access": ALL & ~e.IBV_ACCESS_REMOTE_ATOMIC}, 8, 8,
              e.IBV_WC_REM_ACCESS_ERR)):
         a, b = pair(e.IBV_QPT_RC, there=there)
-        atomic(a, b, add, 1, at=at, length=length)
+        atomic(a, b, e.IBV_WR_ATOMIC_FETCH_AND_ADD, 1, at=at, length=length)
         a.completes(status)
         assert b.mr.read(16, 0) == bytes(16)
 
@@ -878,9 +1036,9 @@ def rc_stranger():
     a.completes(0)
 
 
-def twin(a, **attributes):
-    """A queue pair of the third device with the number that A has"""
-    first = Side(sys.argv[4], a.type, grh=a.grh, **attributes)
+def twin(a, device=None, **attributes):
+    """A queue pair of a third device with the number that A has"""
+    first = Side(device or sys.argv[4], a.type, grh=a.grh, **attributes)
     c = first
     while c.qp.qp_num != a.qp.qp_num:
         c.qp.close()
@@ -927,6 +1085,16 @@ def uc_forged():
 def uc_forged_grh():
     """UC with a GRH: a third device with the number and the PSN of the other end"""
     forged(e.IBV_QPT_UC, True)
+
+
+def kernel_forged():
+    """a third device with the number and the PSN of the other end of the kernel's"""
+    mine, theirs, psn, lid = map(int, sys.argv[4:])
+    c = twin(SimpleNamespace(qp=SimpleNamespace(qp_num=mine), type=e.IBV_QPT_RC, grh=False),
+             device=sys.argv[1], sq_psn=psn, timeout=8, retry_cnt=1)
+    c.connect(SimpleNamespace(qp=SimpleNamespace(qp_num=theirs), lid=lid))
+    c.send(c.sge(64))
+    c.completes(e.IBV_WC_RETRY_EXC_ERR)
 
 
 def paths():
@@ -1106,25 +1274,41 @@ def fail_nth():
     faults.sweep(0, message)
 
 
+def stalled():
+    """a send of data from a page that never comes, so that the device cannot go"""
+    libc = ctypes.CDLL(None, use_errno=True)
+    page = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    # userfaultfd(), UFFDIO_API and UFFDIO_REGISTER for what is missing
+    fd = libc.syscall(323, os.O_CLOEXEC)
+    assert fd >= 0, os.strerror(ctypes.get_errno())
+    fcntl.ioctl(fd, 0xc018aa3f, struct.pack("=QQQ", 0xaa, 0, 0))
+    fcntl.ioctl(fd, 0xc020aa00, struct.pack("=QQQQ", address, mmap.PAGESIZE, 1, 0))
+    a, b = pair(e.IBV_QPT_UD, inline=64)
+    print("stalls", flush=True)
+    a.send(SGE(address, 8, 0), to=b, flags=e.IBV_SEND_SIGNALED | e.IBV_SEND_INLINE)
+
+
 CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
-         cq_events, resized, cq_purged, cq_overflow, rc_data, rc_psn_wraps, rc_wrong_psn,
-         rc_wrong_mtu, rc_atomic, rc_imm, rc_drained, rc_drained_unasked, rc_drains,
-         rc_rd_atomic, write_beyond, rc_own_error, rc_invalidate, ud_length, ud_grh,
+         cq_events, resized, resized_full, cq_purged, cq_purged_full, cq_overflow,
+         cq_overflow_connected, shares, groups, rc_data, rc_psn_wraps, rc_wrong_psn,
+         rc_wrong_mtu, rc_atomic, rc_atomic_refused, rc_imm, rc_drained,
+         rc_drained_unasked, rc_drains, rc_rd_atomic, write_beyond, rc_own_error, rc_invalidate, ud_length, ud_grh,
          uc_send_error, other_port, send_queue, rc_no_buffer_twice, rc_reset, rc_empty,
          rc_access, rc_deregistered, rc_too_long, rc_no_buffer, rc_nobody, rc_stranger,
          rc_forged, rc_forged_grh, uc_forged, uc_forged_grh, paths, numbers, rc_timer,
          rc_flush, rc_attributes, states, uc_data, uc_no_buffer, uc_access, uc_long]
 
 
-
 def run(name):
     """One case, here"""
-    next(case for case in [*CASES, fail_nth] if case.__name__ == name)()
+    next(case for case in [*CASES, fail_nth, stalled, kernel_forged] if case.__name__ == name)()
 
 
-def serve():
-    """Those that are asked for, each in a process of its own and for 300 seconds at most"""
+def serve(case):
+    """Those that are asked for: what case() makes of each line, each in a process of its own
+    and for 300 seconds at most"""
     for line in iter(sys.stdin.readline, ""):
         sys.stdout.flush()
         child = os.fork()
@@ -1132,7 +1316,7 @@ def serve():
             signal.alarm(300)
             os.dup2(1, 2)
             sys.stdin = open(os.devnull, encoding="utf-8")
-            return run(line.strip())
+            return case(*line.split())
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         print("ends", status if status >= 0 else 128 - status, flush=True)
 
@@ -1141,6 +1325,6 @@ if __name__ == "__main__":
     if len(sys.argv) < 4:
         print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
     elif sys.argv[3] == "-":
-        serve()
+        serve(run)
     else:
         run(sys.argv[3])

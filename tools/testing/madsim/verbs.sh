@@ -23,7 +23,7 @@ perftests=()
 		"ib_send_bw --use-srq -q 2" "ib_send_lat -I 64" "ib_send_lat -c UC"
 		"ib_send_lat -c UD" ib_write_bw "ib_write_bw -c UC" ib_write_lat
 		ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat)
-plan $((24 + ${#perftests[@]} + $(wc -l <<<"$cases")))
+plan $((28 + ${#perftests[@]} + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 faults=$configfs/test/faults
@@ -157,23 +157,40 @@ no_peer()
 	until_true 30 active 4
 }
 
+# stalls_no_other NAME COMMAND ...: a command that takes the device of h2 away waits for
+# a program; other fabrics have new nodes meanwhile. And NAME is there when the program
+# has gone, in the same fabric. What waits is not to be asked whether it is there.
+stalls_no_other()
+{
+	local name=$1 program slow other same status=0
+	shift
+	"$here/verbs.py" madsim1 madsim0 stalled >"$tmp/stalled" 2>&1 &
+	program=$!
+	until_true 20 grep -q stalls "$tmp/stalled"
+	sleep 0.5
+	"$@" &
+	slow=$!
+	sleep 0.5
+	mkdir "$fabric/$name" &
+	same=$!
+	sleep 0.5
+	(mkdir "$configfs/other/$name" && touch "$tmp/$name") &
+	other=$!
+	until_true 5 [ -e "$tmp/$name" ] || status=1
+	kill -0 $slow && kill -0 $same || { echo "nothing waits"; status=1; }
+	kill -KILL $program
+	wait $slow $same $other || status=1
+	[ -d "$fabric/$name" ] && [ $status = 0 ]
+}
+
 build()
 {
-	mkdir $fabric
-	put $fabric/data 1
-	mkdir $fabric/{h1,h2,h3,leaf}
-	put $fabric/h1/device 1
-	put $fabric/h2/device 1
+	hosts_at_leaf 1 2
+	mkdir $fabric/h3
 	put $fabric/h3/device 1
 	put $fabric/h3/ports 2
-	# With one seed they give the same numbers
-	put $fabric/h1/seed 1
-	put $fabric/h2/seed 2
+	# With one seed h1 and h3 give the same numbers
 	put $fabric/h3/seed 1
-	put $fabric/leaf/type switch
-	put $fabric/leaf/ports 4
-	put $fabric/link "h1 1 leaf 1"
-	put $fabric/link "h2 1 leaf 2"
 	put $fabric/link "h3 1 leaf 3"
 	put $fabric/link "h3 2 leaf 4"
 	put $fabric/live 1
@@ -217,25 +234,11 @@ for arguments in "${perftests[@]}"; do
 done
 check "the switch counts it" counted
 
-# ask CASE: of a verbs.py that has been loaded
-coproc "$here/verbs.py" madsim0 madsim1 - madsim2 2>&1
-exec {to_cases}>&"${COPROC[1]}"- {from_cases}<&"${COPROC[0]}"-
-ask()
-{
-	local line
-
-	echo "$1" >&"$to_cases"
-	while read -r line <&"$from_cases"; do
-		[[ $line != "ends "* ]] || return "${line#ends }"
-		echo "$line"
-	done
-	return 1
-}
-
+cases_of "$here/verbs.py" madsim0 madsim1 - madsim2
 while read -r name what; do
 	check "$what" ask "$name"
 done <<<"$cases"
-exec {to_cases}>&- {from_cases}<&-
+cases_end
 
 for rule in "drop permille 30" "duplicate permille 100" "delay permille 20" \
 		"reorder permille 50"; do
@@ -245,6 +248,8 @@ for name in rc_data rc_atomic; do
 	check "each packet twice, $name" with_fault "h1 1 duplicate nth 1" \
 		timeout 300 "$here/verbs.py" madsim0 madsim1 $name
 done
+check "every other response is lost, rc_atomic" with_fault "h2 1 drop nth 2" \
+	timeout 300 "$here/verbs.py" madsim0 madsim1 rc_atomic
 check "each response twice, rc_no_buffer_twice" with_fault "h2 1 duplicate nth 1" \
 	timeout 300 "$here/verbs.py" madsim0 madsim1 rc_no_buffer_twice
 if [ -w /proc/self/fail-nth ]; then
@@ -261,6 +266,27 @@ check "unplug a host of which a program is sending" eval '
 	kill_flood
 	put $faults "h2 plug"
 	until_true 30 active 4'
+# The hosts have other devices, which rdma-core does not take for those of ipathverbs
+hfi1verbs()
+{
+	put /sys/module/ib_madsim/parameters/hfi1verbs 1
+	put $faults $'h2 unplug\nh2 plug\nh3 unplug\nh3 plug'
+	put /sys/module/ib_madsim/parameters/hfi1verbs 0
+	until_true 30 active 4
+	unshare -m sh -euc '
+		mount -t tmpfs none /etc/libibverbs.d
+		echo driver hfi1verbs >/etc/libibverbs.d/hfi1verbs.driver
+		for name in rc_data ud_pieces inline srq_shared rc_atomic resized; do
+			"$1" "$2" "$3" $name
+		done' sh "$here/verbs.py" "$(device h2)" "$(device h3)"
+}
+check "hfi1verbs of rdma-core" hfi1verbs
+mkdir $configfs/other
+check "an unplugged host that a program keeps" stalls_no_other a put $faults "h2 unplug"
+put $faults "h2 plug"
+until_true 30 active 4
+check "a removed host that a program keeps" stalls_no_other h2 rmdir $fabric/h2
+rmdir $configfs/other/{a,h2} $configfs/other
 sm_end first
 check "remove the fabric" eval '"$madsim_load" -r test; unload'
 check "without data there are no verbs" eval '

@@ -4,7 +4,7 @@
  * and none for what did not. Those of read and write are in trace.c.
  */
 #include "kselftest_harness.h"
-#include "lib/issm.h"
+#include "lib/device.h"
 #include "lib/trace.h"
 
 #define NO_EVENTS	"the reference has no such event"
@@ -64,44 +64,6 @@ FIXTURE_TEARDOWN(events)
 		TH_LOG("%s: %s", name, __text);				\
 } while (0)
 
-TEST_F(events, agents)
-{
-	struct umad_reg reg = umad_reg_rmpp(2, 1ULL << MAD_GET);
-	struct umad_reg again;
-	char want[128];
-
-	reg.flags = IB_USER_MAD_USER_RMPP;
-	again = reg;
-	umad_register(&self->file, &reg);
-	snprintf(want, sizeof(want),
-		 ":1 id %u QP1 class 0x%02x class_ver 1 rmpp 1 flags 0x1", reg.id,
-		 MAD_CLASS_VENDOR2);
-	expect_one(self, "ib_umad_agent_register", want);
-
-	/* That method is taken */
-	umad_err_register(EINVAL, &self->file, &again);
-	expect_none(self, "ib_umad_agent_register");
-	umad_err_unregister(EINVAL, &self->file, 17);
-	expect_none(self, "ib_umad_agent_unregister");
-
-	umad_unregister(&self->file, reg.id);
-	expect_one(self, "ib_umad_agent_unregister", want);
-
-	/* By close(), too */
-	umad_unregister(&self->file, self->id);
-	umad_tracing_write(&self->tracing, "trace", "");
-	again.qpn = 0;
-	again.mgmt_class = MAD_CLASS_SM_LID;
-	again.rmpp_version = 0;
-	again.flags = 0;
-	again.oui = 0;
-	umad_register(&self->file, &again);
-	umad_close(&self->file);
-	snprintf(want, sizeof(want),
-		 ":1 id %u QP0 class 0x01 class_ver 1 rmpp 0 flags 0x0", again.id);
-	expect_one(self, "ib_umad_agent_unregister", want);
-}
-
 static struct umad_msg message(FIXTURE_DATA(events) *self, __u8 method, __u64 tid)
 {
 	return umad_msg(self->port, self->id, method, tid);
@@ -150,30 +112,6 @@ TEST_F(events, drop)
 		 self->id, MAD_CLASS_VENDOR2, be16toh(msg.mad.attr_id),
 		 (unsigned long long)tid);
 	expect_one(self, "ib_umad_drop", want);
-}
-
-TEST_F(events, issm)
-{
-	char dev[64];
-	int fd;
-
-	umad_issm_dev(self->port, dev);
-	fd = open(dev, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	ASSERT_LE(0, fd);
-	expect_one(self, "ib_umad_issm", ":1 held");
-	EXPECT_GT(0, open(dev, O_RDWR | O_NONBLOCK | O_CLOEXEC));
-	expect_none(self, "ib_umad_issm");
-	close(fd);
-	expect_one(self, "ib_umad_issm", ":1 free");
-}
-
-TEST_F(events, gone)
-{
-	expect_none(self, "ib_umad_gone");
-	ASSERT_EQ(0, umad_device_remove(&self->device));
-	expect_one(self, "ib_umad_gone", ":1");
-	/* Its agents went with it */
-	EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-agents"));
 }
 
 TEST_HARNESS_MAIN

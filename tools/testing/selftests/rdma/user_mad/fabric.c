@@ -366,9 +366,7 @@ TEST_F(mkey, trap)
 	EXPECT_EQ(1, details[24]);
 
 	/* It is repeated until somebody with the key has heard it */
-	got = umad_smp_msg(&self->sm, NULL, lid, MAD_TRAP_REPRESS, SMP_NOTICE, 0, data);
-	got.hdr.timeout_ms = 0;
-	umad_write(&self->sm.file, &got);
+	umad_sm_repress(&self->sm, lid, TRAP_BAD_MKEY);
 	umad_sleep_ms(UMAD_QUIET_MS);
 	while (umad_readable(&self->traps, 0))
 		umad_read(&self->traps, &got);

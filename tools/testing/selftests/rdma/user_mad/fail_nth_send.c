@@ -60,45 +60,6 @@ TEST_FAIL_NTH(pair, response, 5)
 	fault_exchange(self, CLEAN_TID + fault->nth, n);
 }
 
-#define CROWD		256	/* more than a new table of duplicates has room for */
-
-/*
- * The table of duplicates grows by a worker, or at once in whoever writes faster
- * than that. Where there is no memory for it then, write() fails.
- */
-TEST_F_TIMEOUT(pair, crowd, SWEEP_TIMEOUT)
-{
-	unsigned int strikes = 0, tries, i;
-	struct umad_file file;
-	struct fault fault;
-	struct umad_msg msg;
-	__u64 start, end;
-	__u32 id;
-
-	fault_begin(&fault);
-	ASSERT_EQ(0, fault_find(NULL, "rhashtable_insert_slow", &start, &end));
-	for (tries = 0; tries < 100 && strikes < 10; tries++) {
-		id = umad_open_agent(&self->port, &variant->abi,
-				     umad_reg_send_only(variant->abi.api), &file);
-		ASSERT_EQ(0, fault_within(start, end));
-		for (i = 1; i <= CROWD; i++) {
-			msg = umad_msg(&self->port, id, FREE_METHOD, i);
-			msg.hdr.timeout_ms = 60000;
-			fault.nth = 1;
-			if (fault_in(&fault, _umad_write(&file, &msg)) < 0) {
-				EXPECT_EQ(ENOMEM, errno);
-				umad_write(&file, &msg);
-			}
-			strikes += fault.struck;
-		}
-		ASSERT_EQ(0, fault_anywhere());
-		umad_close(&file);
-	}
-	EXPECT_LT(0U, strikes)
-		TH_LOG("no table grew in write()");
-	close(fault.fd);
-}
-
 /*
  * Long messages. Without a timeout they are done with when they have arrived.
  * The receiver knows a transaction ID for some seconds, so each has one of its

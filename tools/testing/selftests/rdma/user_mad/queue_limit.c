@@ -14,6 +14,7 @@
 
 #include "kselftest_harness.h"
 #include "lib/pair.h"
+#include "lib/statistics.h"
 
 #define LIMIT		200000
 #define BATCH		64
@@ -108,12 +109,14 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 	struct umad_reg fence = umad_reg_vendor(variant->abi.api,
 						1ULL << FENCE_METHOD);
 	struct umad_msg msg;
-	long n, received = 0;
+	long n, received = 0, dropped = 0;
 	int i, timeouts = 0;
 	struct mad mad;
 	ssize_t ret;
 
 	umad_register(&self->client, &fence);
+	if (!umad_reference())
+		dropped = umad_statistic(&self->port, "dropped_limit");
 
 	start = umad_now_ms();
 	for (n = 0; n < PROBE; n += BATCH)
@@ -125,6 +128,10 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 
 	for (; n < LIMIT + 16 * BATCH; n += BATCH)
 		ASSERT_EQ(0, send_batch(self, n));
+
+	/* A handler takes one more before it sees that there are too many */
+	if (!umad_reference())
+		EXPECT_EQ(n - LIMIT - 1, umad_statistic(&self->port, "dropped_limit") - dropped);
 
 	/* A timeout still gets in */
 	msg = umad_msg(&self->port, self->sid, MAD_GET, 0x12345678);
@@ -151,7 +158,6 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 	}
 	EXPECT_EQ(EAGAIN, errno);
 	EXPECT_EQ(1, timeouts);
-	/* One more is taken before it is seen that there are too many */
 	EXPECT_EQ(LIMIT + 1, received);
 
 	/* With room again, all is well */

@@ -319,6 +319,11 @@ static long busy_write(struct umad_call *call)
 		msg = umad_unanswered(busy->device, busy->id, i);
 		msg.hdr.timeout_ms = 1;
 		err = _umad_write(busy->file, &msg) < 0 ? errno : 0;
+		/* The writer may be quicker than timeouts and the reader */
+		if (err == ENOBUFS) {
+			umad_sleep_ms(1);
+			continue;
+		}
 		/* Before the device goes the interface, its GID, every route */
 		if (busy->device->kind == UMAD_RXE_NETDEV && err != EIO)
 			continue;
@@ -396,7 +401,7 @@ static long busy_look(struct umad_call *call)
 
 TEST_F_TIMEOUT(removal, while_calls_are_made, UMAD_HANGS)
 {
-	expect_busy(self, &variant->abi, 5);
+	expect_busy(self, &variant->abi, umad_thorough() ? 5 : 2);
 }
 
 /* A device that comes back is a new one; the old descriptors stay as dead */

@@ -142,7 +142,7 @@ if [ $# -eq 0 ]; then
 		# The reference would not survive these
 		fatal)	[ "$UMAD_REFERENCE" = 0 ] || continue ;;
 		# What ib_madsim answers is the same over any ib_umad
-		cc|fabric|model|notices|pma|port_info|samples|sma|sma_tables|smi_device)
+		fabric|smi_device)
 			[ "$UMAD_REFERENCE" != 1 ] || continue ;;
 		esac
 		programs="$programs ${name%.sh}"

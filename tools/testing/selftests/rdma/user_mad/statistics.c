@@ -209,17 +209,18 @@ TEST_F(statistics, agents_of_a_descriptor)
 		line[strcspn(line, "\n")] = 0;
 		if (!n++)
 			snprintf(want, sizeof(want),
-				 "umad-agent:\t%u qp 1 class 0x00 version 0 methods %032x oui 000000 rmpp 0 user-rmpp 0 outstanding 1 unread 1",
+				 "umad-agent:\t%u qp 1 class 0x00 version 0 methods %032x oui 000000 rmpp 0 user-rmpp 0",
 				 self->cid, 0);
 		else
 			snprintf(want, sizeof(want),
-				 "umad-agent:\t%u qp 1 class 0x%02x version 1 methods 8000000000000000%016x oui %06x rmpp 1 user-rmpp 1 outstanding 0 unread 0",
+				 "umad-agent:\t%u qp 1 class 0x%02x version 1 methods 8000000000000000%016x oui %06x rmpp 1 user-rmpp 1",
 				 reg.id, MAD_CLASS_VENDOR2 + 1, 0x22, TEST_OUI);
 		EXPECT_STREQ(want, line);
 	}
 	fclose(f);
 	EXPECT_EQ(2, n);
 	EXPECT_EQ(2, umad_fdinfo(&self->client, "umad-agents"));
+	EXPECT_EQ(1, umad_fdinfo(&self->client, "umad-outstanding"));
 	EXPECT_EQ(1, umad_fdinfo(&self->client, "umad-unread"));
 }
 

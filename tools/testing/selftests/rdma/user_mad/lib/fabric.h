@@ -114,7 +114,6 @@ int _umad_fabric_fault(const char *command);
 	ASSERT_EQ(0, _umad_fabric_fault(command))			\
 		TH_LOG("%s: %s", command, strerror(errno))
 
-bool umad_has_gid(const struct umad_port *port, int index, const __u8 gid[16]);
 int umad_find_port_of(const char *ibdev, int num, struct umad_port *port);
 void umad_issm_dev(const struct umad_port *port, char dev[64]);
 int _umad_fabric_stop(void);
@@ -152,26 +151,19 @@ static inline struct umad_smp *umad_smp_of(struct umad_msg *msg)
 	return (struct umad_smp *)&msg->mad;
 }
 
-int umad_exchange(struct umad_file *file, struct umad_msg *msg);
 int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg);
-struct umad_msg umad_perf_msg(const struct umad_port *port, __u32 id, __u8 method, __u64 tid,
-			      __u16 lid, __u16 attr);
-
-static inline __u8 *umad_perf_of(struct umad_msg *msg)
-{
-	return (__u8 *)&msg->mad + PMA_DATA;
-}
-
 int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
 	     __u8 method, __u16 attr, __u32 mod, void *data);
+
+int _umad_sm_repress(struct umad_sm *sm, __u16 lid, __u16 trap);
+
+#define umad_sm_repress(sm, lid, trap)					\
+	ASSERT_LT(0, _umad_sm_repress(sm, lid, trap))			\
+		TH_LOG("TrapRepress of %d: %s", trap, strerror(errno))
 
 #define umad_smp_get(sm, path, attr, mod, data)				\
 	ASSERT_EQ(0, umad_smp(sm, path, 0, MAD_GET, attr, mod, data))	\
 		TH_LOG("Get of attribute 0x%x: %s", attr, strerror(errno))
-
-#define umad_smp_set(sm, path, attr, mod, data)				\
-	ASSERT_EQ(0, umad_smp(sm, path, 0, MAD_SET, attr, mod, data))	\
-		TH_LOG("Set of attribute 0x%x: %s", attr, strerror(errno))
 
 __u64 umad_node_guid(const struct umad_port *port);
 __u64 umad_info_guid(const struct umad_smp *smp);

@@ -34,9 +34,7 @@
 #define MAD_CLASS_NONE		0x50
 #define MAD_CLASS_SM_DIRECTED	0x81
 
-#define STATUS_BAD_VERSION	0x0004	/* of a MAD */
-#define STATUS_UNSUPPORTED	0x000c
-#define STATUS_INVALID		0x001c
+#define STATUS_UNSUPPORTED	0x000c	/* of a MAD */
 
 #define MAD_RMPP_DATA		1
 #define MAD_RMPP_ACTIVE		1
@@ -48,8 +46,6 @@
 #define SMP_GUID_INFO		0x14
 #define SMP_PORT_INFO		0x15
 #define SMP_PKEY_TABLE		0x16
-#define SMP_SL_TO_VL		0x17
-#define SMP_VL_ARB		0x18
 #define SMP_LINEAR_FWD		0x19
 #define SMP_MCAST_FWD		0x1b
 #define SMP_SM_INFO		0x20
@@ -81,9 +77,6 @@ struct mad {
 	__u8	oui[3];
 	__u8	data[216];
 };
-
-#define PMA_DATA		64	/* where the attribute of performance management begins */
-#define PMA_SIZE		(MAD_SIZE - PMA_DATA)
 
 /* Lies over struct mad */
 struct umad_smp {

@@ -50,27 +50,3 @@ bool umad_changed_by(struct umad_statistics *before, const struct umad_port *por
 	*before = now;
 	return true;
 }
-
-/* What fdinfo says of the sends of one agent; -1 if there is no such agent */
-long umad_agent_outstanding(const struct umad_file *file, __u32 id)
-{
-	static const char name[] = "umad-agent:";
-	static const char word[] = " outstanding ";
-	char path[64], line[256], *at;
-	long value = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file->fd);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (strncmp(line, name, strlen(name)) ||
-		    strtoul(line + strlen(name), NULL, 10) != id)
-			continue;
-		at = strstr(line, word);
-		if (at)
-			value = atol(at + strlen(word));
-	}
-	if (f)
-		fclose(f);
-	return value;
-}

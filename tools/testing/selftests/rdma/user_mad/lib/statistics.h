@@ -42,6 +42,4 @@ bool umad_changed_by(struct umad_statistics *before, const struct umad_port *por
 #define umad_expect_changes(before, port, changes)			\
 	umad_expect_changes_within(before, port, changes, UMAD_SOON_MS)
 
-long umad_agent_outstanding(const struct umad_file *file, __u32 id);
-
 #endif /* UMAD_STATISTICS_H */

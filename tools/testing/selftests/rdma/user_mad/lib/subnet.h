@@ -23,24 +23,6 @@
 	umad_fabric_up(fabric);						\
 } while (0)
 
-/* Hosts around a switch, and what a test of their agents asks them with */
-#define UMAD_MANAGED							\
-	struct umad_fabric fabric;					\
-	struct umad_sm sm;						\
-	struct umad_path second		/* to the second host */
-
-#define umad_managed(self, number) do {					\
-	(self)->fabric = (struct umad_fabric){ .hosts = number, .star = true }; \
-	umad_subnet(&(self)->fabric);					\
-	umad_sm_open(&(self)->fabric.host[0], &(self)->sm);		\
-	(self)->second = umad_fabric_path(&(self)->fabric, 1);		\
-} while (0)
-
-#define umad_managed_end(self) do {					\
-	umad_sm_close(&(self)->sm);					\
-	umad_fabric_stop();						\
-} while (0)
-
 /* @port: the first of two hosts, or the Soft-RoCE port that there is */
 #define umad_subnet_port(kind, fabric, port) do {			\
 	if ((kind) == UMAD_MADSIM) {					\

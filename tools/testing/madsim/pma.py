@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The agents of performance management: each counter can be set and read, stops at its end,
+and counts what it is for
+"""
+
+import fabric
+from fabric import (ACTIVE, ARMED, BAD_VERSION, CLASS_PORT_INFO, HERE, INVALID, LINEAR_FWD,
+                    LOST, MCAST_FWD, NODE_INFO, PKEY_TABLE, PORT_COUNTERS, PORT_COUNTERS_EXT,
+                    RCV_ERROR_DETAILS, SL_TO_VL, SWITCH, SWITCH_INFO,
+                    UNSUPPORTED, XMIT_DISCARD_DETAILS)
+
+ALL_PORTS = 255
+NOWHERE = 6     # a LID that no port has
+
+ERRORS = ["symbol_errors", "link_recoveries", "link_downed", "rcv_errors", "rcv_remote",
+          "relay_errors", "xmit_discards", "xmit_constraint", "rcv_constraint", "integrity",
+          "overruns", "vl15_dropped"]
+# By their bits of CounterSelect, and from bit 16 on of CounterSelect2
+SELECT = {
+    PORT_COUNTERS: ERRORS + ["xmit_data", "rcv_data", "xmit_pkts", "rcv_pkts", "xmit_wait",
+                             "qp1_dropped"],
+    PORT_COUNTERS_EXT: ["xmit_data", "rcv_data", "xmit_pkts", "rcv_pkts", "xmit_ucast",
+                        "rcv_ucast", "xmit_mcast", "rcv_mcast"] + [None] * 8 + ERRORS +
+                       ["xmit_wait", "qp1_dropped"],
+    RCV_ERROR_DETAILS: ["physical", "malformed", "overrun", "dlid_mapping", "vl_mapping",
+                        "looping"],
+    XMIT_DISCARD_DETAILS: ["inactive", "neighbor_mtu", "life_time", "hoq_life_time"],
+}
+COUNTERS = [(attribute, name) for attribute, names in SELECT.items() for name in names if name]
+
+
+class Pma(fabric.Test):
+    """The first of three hosts asks the others' agents, and that of the switch"""
+    hosts = 3
+
+    def put(self, lid, port, attribute, name, value):
+        bit = 1 << SELECT[attribute].index(name)
+        select2 = {"select2": bit >> 16} if bit >> 16 else {}
+        self.set(lid, attribute, port=port, select=bit, **select2, **{name: value})
+
+    def test_each_counter_is_set_by_itself(self):
+        """On a port without a cable, where nothing counts in between"""
+        want = dict.fromkeys(COUNTERS, 0)
+        where = self.switch, self.spare
+
+        def compare(after):
+            for attribute in SELECT:
+                self.counts(*where, attribute, f"after {after}", **{
+                    name: value for (of, name), value in want.items() if of == attribute})
+
+        compare("nothing")
+        for i, (attribute, name) in enumerate(COUNTERS):
+            # A value of its own for each, with the highest bit
+            bits = attribute.fields[name][1]
+            want[attribute, name] = 1 << (bits - 1) | (i % 6 if bits == 4 else i)
+            self.put(*where, attribute, name, want[attribute, name])
+            compare(name)
+        # As perfquery clears them
+        for attribute in SELECT:
+            select2 = {"select2": 0xffff} if "select2" in attribute.fields else {}
+            self.set(self.switch, attribute, port=self.spare, select=0xffff, **select2)
+        want = dict.fromkeys(COUNTERS, 0)
+        compare("all of them")
+
+    def test_counters_stop(self):
+        """A counter that is at its end stays there"""
+        self.put(self.switch, 2, PORT_COUNTERS, "xmit_pkts", 0xfffffffe)
+        self.put(self.switch, 2, PORT_COUNTERS, "xmit_data", 0xfffffff0)
+        self.put(self.switch, 2, PORT_COUNTERS, "link_downed", 254)
+        for _ in range(4):
+            self.get(2, CLASS_PORT_INFO)
+        self.counts(self.switch, 2, PORT_COUNTERS, xmit_pkts=0xffffffff, xmit_data=0xffffffff)
+        for _ in range(3):
+            self.fault("h2 1 link down", "h2 1 link up")
+        self.counts(self.switch, 2, PORT_COUNTERS, link_downed=255)
+        self.counts(self.switch, 2, PORT_COUNTERS_EXT, link_downed=3)
+
+    def test_all_ports_together(self):
+        for port, downed, symbol in (2, 1, 0xfff0), (4, 2, 0x0010):
+            self.put(self.switch, port, PORT_COUNTERS, "link_downed", downed)
+            self.put(self.switch, port, PORT_COUNTERS, "symbol_errors", symbol)
+        self.put(self.switch, ALL_PORTS, PORT_COUNTERS, "overruns", 3)
+        self.counts(self.switch, ALL_PORTS, PORT_COUNTERS, link_downed=3, symbol_errors=0xffff,
+                    overruns=12)
+        self.counts(self.switch, 1, PORT_COUNTERS, overruns=3)
+
+    def test_details_of_relay_errors(self):
+        def are(relay, **details):
+            self.counts(self.switch, 1, PORT_COUNTERS, relay_errors=relay)
+            self.counts(self.switch, 1, RCV_ERROR_DETAILS, **details)
+
+        are(0, dlid_mapping=0, looping=0)
+        self.get(NOWHERE, CLASS_PORT_INFO, status=LOST)
+        are(1, dlid_mapping=1, looping=0)
+        # Back by where it came from
+        self.lead(3, 1)
+        self.get(3, CLASS_PORT_INFO, status=LOST)
+        are(2, dlid_mapping=1, looping=1)
+
+    def lead(self, lid, port):
+        """The switch sends what is for a LID to this port"""
+        table = self.get(SWITCH, LINEAR_FWD)
+        table[lid] = port
+        self.set(SWITCH, LINEAR_FWD, 0, table)
+
+    def test_details_of_discards_and_receive_errors(self):
+        def lost_as(discards, inactive):
+            self.get(2, CLASS_PORT_INFO, status=LOST)
+            self.counts(self.switch, 2, PORT_COUNTERS, xmit_discards=discards)
+            self.counts(self.switch, 2, XMIT_DISCARD_DETAILS, inactive=inactive)
+
+        # The link has trained, and is not active
+        self.fault("h2 1 link down", "h2 1 link up")
+        lost_as(1, 1)
+        # ARMED is for what comes in
+        self.set_port(SWITCH, 2, state=ARMED)
+        lost_as(2, 2)
+        # The switch sends, and the host is not ready
+        self.set_port(SWITCH, 2, state=ACTIVE)
+        lost_as(2, 2)
+        for state in ARMED, ACTIVE:
+            self.set_port(fabric.SECOND, 1, lid=2, sm_lid=1, state=state)
+        self.counts(2, 1, PORT_COUNTERS, rcv_errors=1)
+        self.counts(2, 1, RCV_ERROR_DETAILS, malformed=1)
+
+    def test_circles_end(self):
+        """Unicast or multicast, what runs in a circle ends at a port, and that one counts it"""
+        def sent(port):
+            return self.get(self.switch, PORT_COUNTERS, port=port).xmit_pkts
+
+        def ended(port, times):
+            self.counts(self.switch, port, XMIT_DISCARD_DETAILS, life_time=times)
+
+        # The third host leaves its port, whose cable to the spare one makes a loop
+        fabric.put("unlink", "h3 1")
+        fabric.put("link", "s1 3 s1 4")
+        for state in ARMED, ACTIVE:
+            for port in 3, 4:
+                self.set_port(SWITCH, port, state=state)
+        self.lead(3, 3)
+        before = sent(3)
+        # In at 4, out by 3
+        self.get(3, CLASS_PORT_INFO, status=LOST)
+        ended(4, 0)
+        ended(3, 1)
+        self.counts(self.switch, 3, PORT_COUNTERS, xmit_discards=1)
+        self.assertLess(before + 64, sent(3))
+        # Both ways round. There are as many copies as there are ends: four
+        self.set(SWITCH, MCAST_FWD, 0, (1 << 3 | 1 << 4).to_bytes(2, "big"))
+        before = sent(3) + sent(4)
+        self.get(0xc000, CLASS_PORT_INFO, status=LOST)
+        self.assertEqual(before + 4, sent(3) + sent(4))
+        ended(4, 1)
+        ended(3, 2)
+
+    def test_counters_start_anew(self):
+        """Power takes counters along"""
+        for attribute in PORT_COUNTERS, PORT_COUNTERS_EXT:
+            self.put(2, 1, attribute, "symbol_errors", 7)
+            self.counts(2, 1, attribute, symbol_errors=7)
+        self.power("h2")
+        for state in ARMED, ACTIVE:
+            self.set_host(2, state)
+        self.counts(2, 1, PORT_COUNTERS, symbol_errors=0, link_downed=0)
+        self.counts(2, 1, PORT_COUNTERS_EXT, symbol_errors=0)
+
+    def ask_by_sl(self, sl, status=0):
+        self.get(2, CLASS_PORT_INFO, to={"sl": sl}, status=status)
+
+    def test_virtual_lanes(self):
+        """An SL that maps to VL15, or to a VL that is not in operation, leads nowhere"""
+        def dropped(errors):
+            self.counts(self.switch, 1, PORT_COUNTERS, relay_errors=errors)
+            self.counts(self.switch, 1, RCV_ERROR_DETAILS, vl_mapping=errors)
+
+        sl_to_vl = self.get(SWITCH, SL_TO_VL, 1 << 8 | 2)
+        self.assertEqual(b"\x01\x23", sl_to_vl[:2])
+        sl_to_vl[1] |= 0x0f
+        self.set(SWITCH, SL_TO_VL, 1 << 8 | 2, sl_to_vl)
+        self.ask_by_sl(2)
+        self.ask_by_sl(0xf2)
+        dropped(0)
+        self.ask_by_sl(3, LOST)
+        dropped(1)
+        # VL0 and VL1 alone
+        self.set_port(SWITCH, 2, oper_vls=2)
+        self.ask_by_sl(1)
+        self.ask_by_sl(2, LOST)
+        dropped(2)
+        # It does not even leave the host
+        sl_to_vl = self.get(HERE, SL_TO_VL)
+        sl_to_vl[0] |= 0x0f
+        self.set(HERE, SL_TO_VL, 0, sl_to_vl)
+        self.ask_by_sl(1, LOST)
+        self.ask_by_sl(0)
+        dropped(2)
+
+    def test_partitions_at_a_switch(self):
+        def enforce(way_in, out, pkey, status):
+            """What the switch is to check at the port of the second host"""
+            enforcement = way_in << 1 | out
+            self.set(SWITCH, PKEY_TABLE, 2 << 16, first=pkey)
+            self.assertEqual(enforcement,
+                             self.set_port(SWITCH, 2, oper_vls=0, enforce=enforcement).enforce)
+            self.ask_by_sl(0, status)
+
+        self.expect(self.get(SWITCH, SWITCH_INFO), enforcement_cap=32, enforce_in=1,
+                    enforce_out=1)
+        # There the switch neither sends nor takes packets of another partition
+        enforce(0, 1, 0x8001, LOST)
+        self.counts(self.switch, 2, PORT_COUNTERS, xmit_constraint=1, rcv_constraint=0)
+        enforce(1, 0, 0x8001, LOST)
+        self.counts(self.switch, 2, PORT_COUNTERS, xmit_constraint=1, rcv_constraint=1)
+        # A limited member of the same partition, and no check at all
+        enforce(1, 1, 0x7fff, 0)
+        enforce(0, 0, 0x8001, 0)
+        self.counts(self.switch, 2, PORT_COUNTERS, xmit_constraint=1, rcv_constraint=1)
+
+    def test_promises(self):
+        """AllPortSelect, extended width, PortXmitWait, QP1Dropped; the errors, too, have 64
+        bits"""
+        self.expect(self.get(self.switch, CLASS_PORT_INFO),
+                    cap_mask=1 << 8 | 1 << 9 | 1 << 12 | 1 << 15, cap_mask2=1 << 1)
+
+    def test_refused(self):
+        """Ports that there are not, what cannot be set, and another version of the class"""
+        for port in 0, 2:
+            self.get(2, PORT_COUNTERS, port=port, status=INVALID)
+        self.set(self.switch, PORT_COUNTERS, port=self.spare + 1, status=INVALID)
+        self.get(self.switch, PORT_COUNTERS, port=0)
+        self.set(self.switch, CLASS_PORT_INFO, status=UNSUPPORTED)
+        self.get(self.switch, fabric.Attribute(fabric.PERF, 0x17), status=UNSUPPORTED)
+        self.get(self.switch, CLASS_PORT_INFO, mad={"class_version": 2}, status=BAD_VERSION)
+
+    def test_nothing_of_the_request(self):
+        """Nothing of what a request has where the response has nothing comes back"""
+        got = self.get(self.switch, PORT_COUNTERS, 0, b"\xa5" * 192, port=1)
+        self.assertEqual((0, 1, bytes(148)), (got[0], got.port, got[44:]))
+
+    def gid_of_switch(self):
+        return self.gid(1) >> 64 << 64 | self.get(SWITCH, NODE_INFO).port_guid
+
+    def test_grh_of_somebody_else(self):
+        """The LID leads to the switch, and the GRH has to be for it, too"""
+        gid = self.gid_of_switch()
+        answer = self.client.exchange(self.packet(self.switch, fabric.GET, CLASS_PORT_INFO,
+                                                  to={"grh_present": 1, "gid": gid}))
+        self.expect(answer.to, grh_present=1, gid=gid)
+        # Another prefix, and another GUID
+        for other in gid ^ 1 << 64, gid ^ 1:
+            self.get(self.switch, CLASS_PORT_INFO, to={"grh_present": 1, "gid": other},
+                     status=LOST)
+
+    def test_multicasts(self):
+        """The sender counts them as such, and so does the receiver"""
+        sent = self.get(1, PORT_COUNTERS_EXT, port=1).xmit_mcast
+        received = self.get(self.switch, PORT_COUNTERS_EXT, port=1).rcv_mcast
+        self.get(0xc010, CLASS_PORT_INFO, status=LOST,
+                 to={"qpn": 0xffffff, "grh_present": 1, "gid": 0xff << 120})
+        self.counts(1, 1, PORT_COUNTERS_EXT, xmit_mcast=sent + 1)
+        self.counts(self.switch, 1, PORT_COUNTERS_EXT, rcv_mcast=received + 1)
+
+    def test_grh_counts(self):
+        """A packet is longer by the 40 bytes of its GRH"""
+        gid = self.gid_of_switch()
+        for grh in 0, 1:
+            before = self.get(self.switch, PORT_COUNTERS_EXT, port=1).rcv_data
+            self.get(self.switch, CLASS_PORT_INFO, to={"grh_present": grh, "gid": gid})
+            # 72 words, and as many of the second of the requests for the counter
+            self.counts(self.switch, 1, PORT_COUNTERS_EXT, rcv_data=before + 144 + 10 * grh)
+
+
+if __name__ == "__main__":
+    fabric.main()

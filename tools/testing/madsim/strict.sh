@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# A strict fabric: programs with mistakes that an adapter forgives fail there, or are told
+# of, and those without are not. The same seed makes the same of them.
+
+. "$(dirname "$0")/lib.sh"
+
+modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
+	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
+cases=$("$here/strict.py" 2>&1) ||
+	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
+
+plan $((14 + 2 * $(wc -l <<<"$cases")))
+
+fabric=$configfs/test
+strict=$fabric/strict
+faults=$fabric/faults
+trace=/sys/kernel/tracing/trace
+events=/sys/kernel/tracing/events/madsim
+
+build()
+{
+	hosts_at_leaf 1 1
+	put $fabric/live 1
+}
+
+# clean CASE ...: it passes, without a mistake
+clean()
+{
+	put $strict 1
+	ask "$@"
+	fails grep " [1-9]" $strict
+}
+
+# Most programs with mistakes race with the fabric, and win if the machine stands still for
+# long at the wrong moment. A program that has won gets more tries
+tries="1 2 3 4 5"
+
+# told MISTAKE CASE: of this program, and of no other mistake
+told()
+{
+	for _ in $tries; do
+		put $strict 1
+		ask "$2" || true
+		! grep -q " [1-9]" $strict || break
+	done
+	all_say cat $strict -- "^$1 1\$"
+	[ "$(awk '{ sum += $2 } END { print sum }' $strict)" = 1 ]
+}
+
+# broken CASE: it fails
+broken()
+{
+	put $strict 1
+	for _ in $tries; do
+		ask "$1" || return 0
+	done
+	return 1
+}
+
+# times SEED: which the queue pairs of h1 have, without their numbers
+times()
+{
+	put $faults "h1 unplug"
+	put $fabric/h1/seed "$1"
+	put $faults "h1 plug"
+	until_true 30 active 2
+	put $trace ""
+	put $events/madsim_late/enable 1
+	ask several
+	put $events/madsim_late/enable 0
+	grep -o "device madsim0 .*" $trace | sort | cut -d" " -f5-
+}
+
+load topology=none || bail "cannot load ib_madsim"
+check "make a fabric with data" build
+SM_SWEEP=1 sm_start sm madsim1
+check "a subnet manager" until_true 30 active 2
+cases_of "$here/strict.py" madsim0 madsim1 -
+check "strict is yes or no: EINVAL" eval '
+	refuses "Invalid argument" put $strict 7
+	says "^0$" cat $strict'
+
+# Nor do adapters forgive these
+check "an adapter forgives" eval '
+	for name in $(sed -E "/^(full|rd_atomic)/d; s/.* //" <<<"$cases"); do
+		echo "$name"
+		ask $name
+	done
+	fails grep " [1-9]" $strict'
+put $strict 1
+for name in good datagrams not_strict stands_still given_back; do
+	check "no mistake: $name" clean $name
+done
+check "no completion is lost: purged" ask purged
+while read -r kind name; do
+	case $kind in
+	fails)	check "$name" broken "$name" ;;
+	*)	check "$name" told "$kind" "$name" ;;
+	esac
+	check "$name, done well" clean "$name" well
+done <<<"$cases"
+check "changed, so that the program fails" broken changed_send
+put $strict 1
+mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
+if [ -d $events ]; then
+	check "who did it" eval '
+		put $events/madsim_mistake/enable 1
+		put $strict 1
+		ask no_buffer_send
+		put $events/madsim_mistake/enable 0
+		says "device madsim0 qpn [0-9]+ wr_id 2 process [^ ]*:[0-9]+ mistake no_buffer" \
+			cat $trace'
+	check "the same seed, the same times; another seed, other ones" eval '
+		one=$(times 1) again=$(times 1) other=$(times 2)
+		echo "$one"
+		[ "$(grep -c completion <<<"$one")" = 20 ]
+		[ "$one" = "$again" ] && [ "$one" != "$other" ]'
+else
+	for name in "who did it" "the same seed, the same times; another seed, other ones"; do
+		skip "$name" "this kernel has no tracepoints"
+	done
+fi
+put $strict 0
+cases_end
+sm_end sm
+check "remove the fabric" eval '"$madsim_load" -r test; unload'
+
+finish
