@@ -5,7 +5,7 @@
  *	verbs_bench verbs SAMPLES NAME DEVICE DEVICE
  *	verbs_bench tcp SAMPLES NAME NAMESPACE NAMESPACE ADDRESS
  *
- * prints "verbs.NAME.OPERATION BYTES LEAST MEDIAN" a line, as umad_bench does: of
+ * tells "verbs.NAME.OPERATION BYTES LEAST" as bench.h does: of
  * messages from one device to the other, or of what is sent from the second network
  * namespace to the first one, which has the address.
  *
@@ -15,27 +15,21 @@
 #define _GNU_SOURCE
 
 #include <arpa/inet.h>
-#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
-#include <x86intrin.h>
 
 #include <infiniband/verbs.h>
+
+#include "bench.h"
 
 #define LONGEST		(1024 * 1024)
 #define DEPTH		16	/* messages under way, where it is not one */
 #define FEWER		8	/* samples of the longest are so many times fewer */
-#define MAX_SAMPLES	1024
 #define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 			 IBV_ACCESS_REMOTE_READ)
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* An end of the connection */
 struct end {
@@ -49,128 +43,92 @@ struct end {
 
 static struct end ends[2];
 static const char *name;
-static unsigned int wanted;
-static uint64_t samples[MAX_SAMPLES];
+static unsigned int samples;
 
-static int compare(const void *a, const void *b)
+static void tell_of(const char *operation, uint32_t bytes, uint64_t least)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	char figure[32];
 
-	return x < y ? -1 : x > y;
+	snprintf(figure, sizeof(figure), "verbs.%s.%s", name, operation);
+	tell(figure, bytes, least);
 }
 
-static void tell(const char *operation, uint32_t bytes, unsigned int messages)
-{
-	qsort(samples, wanted, sizeof(*samples), compare);
-	printf("verbs.%s.%s %u %llu %llu\n", name, operation, bytes,
-	       (unsigned long long)samples[0] / messages,
-	       (unsigned long long)samples[wanted / 2] / messages);
-	fflush(stdout);
-}
-
-static void settle(void)
-{
-	usleep(1000);
-}
-
-static struct ibv_context *open_device(const char *wanted_name)
+static struct ibv_context *open_device(const char *wanted)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *ctx = NULL;
 
 	for (int i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), wanted_name))
+		if (!strcmp(ibv_get_device_name(list[i]), wanted))
 			ctx = ibv_open_device(list[i]);
 	if (!ctx)
-		errx(1, "there is no device %s", wanted_name);
+		errx(1, "there is no device %s", wanted);
 	return ctx;
 }
 
-/* All of an end but the queue pair */
-static void prepare(struct end *end, struct ibv_context *ctx, uint8_t fill)
+static void prepare(struct end *end, const char *device)
 {
-	end->ctx = ctx;
-	end->pd = ibv_alloc_pd(ctx);
-	end->cq = ibv_create_cq(ctx, 4 * DEPTH, NULL, NULL, 0);
-	end->buf = aligned_alloc(4096, LONGEST);
-	if (!end->pd || !end->cq || !end->buf)
-		err(1, "an end");
-	memset(end->buf, fill, LONGEST);
-	end->mr = ibv_reg_mr(end->pd, end->buf, LONGEST, ACCESS);
-	if (!end->mr)
-		err(1, "ibv_reg_mr");
-}
-
-static struct ibv_qp_init_attr qp_attr(struct end *end)
-{
-	return (struct ibv_qp_init_attr){
-		.send_cq = end->cq,
-		.recv_cq = end->cq,
+	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
 		.cap = { DEPTH, DEPTH, 1, 1, 0 },
 	};
+
+	end->ctx = open_device(device);
+	end->pd = ibv_alloc_pd(end->ctx);
+	end->cq = ibv_create_cq(end->ctx, 4 * DEPTH, NULL, NULL, 0);
+	end->buf = aligned_alloc(4096, LONGEST);
+	if (!end->pd || !end->cq || !end->buf)
+		err(1, "an end");
+	end->mr = ibv_reg_mr(end->pd, end->buf, LONGEST, ACCESS);
+	attr.send_cq = end->cq;
+	attr.recv_cq = end->cq;
+	end->qp = ibv_create_qp(end->pd, &attr);
+	if (!end->mr || !end->qp)
+		err(1, "a queue pair");
 }
 
-/* To INIT, RTR and RTS, with the other end as the peer */
+/* To INIT, RTR and RTS, with the other end as the peer; the mask tells what each takes */
 static void connect_to(struct end *end, struct end *peer)
 {
+	static const struct {
+		enum ibv_qp_state state;
+		int mask;
+	} steps[] = {
+		{ IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+		{ IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER },
+		{ IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC },
+	};
 	struct ibv_port_attr port, there;
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags = ACCESS,
-	};
-
-	if (ibv_query_port(end->ctx, 1, &port) ||
-	    ibv_query_port(peer->ctx, 1, &there))
-		err(1, "ibv_query_port");
-	if (ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
-		err(1, "INIT");
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = port.active_mtu,
 		.dest_qp_num = peer->qp->qp_num,
 		.max_dest_rd_atomic = DEPTH,
 		.min_rnr_timer = 1,
-		.ah_attr = { .dlid = there.lid, .port_num = 1 },
+		.timeout = 18,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = DEPTH,
 	};
+
+	if (ibv_query_port(end->ctx, 1, &port) || ibv_query_port(peer->ctx, 1, &there))
+		err(1, "ibv_query_port");
+	attr.path_mtu = port.active_mtu;
+	attr.ah_attr.dlid = there.lid;
+	attr.ah_attr.port_num = 1;
 	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
 		attr.ah_attr.is_global = 1;
 		attr.ah_attr.grh.hop_limit = 1;
 		if (ibv_query_gid(peer->ctx, 1, 0, &attr.ah_attr.grh.dgid))
 			err(1, "ibv_query_gid");
 	}
-	if (ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-			  IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
-		err(1, "RTR");
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS,
-		.timeout = 18,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.max_rd_atomic = DEPTH,
-	};
-	if (ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
-			  IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			  IBV_QP_MAX_QP_RD_ATOMIC))
-		err(1, "RTS");
-}
-
-static void by_numbers(const char *devices[])
-{
-	for (int i = 0; i < 2; i++) {
-		struct ibv_qp_init_attr attr;
-
-		prepare(&ends[i], open_device(devices[i]), i + 1);
-		attr = qp_attr(&ends[i]);
-		ends[i].qp = ibv_create_qp(ends[i].pd, &attr);
-		if (!ends[i].qp)
-			err(1, "ibv_create_qp");
+	for (unsigned int i = 0; i < ARRAY_SIZE(steps); i++) {
+		attr.qp_state = steps[i].state;
+		if (ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | steps[i].mask))
+			err(1, "ibv_modify_qp, step %u", i);
 	}
-	connect_to(&ends[0], &ends[1]);
-	connect_to(&ends[1], &ends[0]);
 }
 
 static void post_recv(struct end *end, uint32_t bytes)
@@ -182,8 +140,7 @@ static void post_recv(struct end *end, uint32_t bytes)
 		err(1, "ibv_post_recv");
 }
 
-static void post(struct end *end, enum ibv_wr_opcode opcode, uint32_t bytes,
-		 const struct end *peer)
+static void post(struct end *end, enum ibv_wr_opcode opcode, uint32_t bytes, const struct end *peer)
 {
 	struct ibv_sge sge = { (uintptr_t)end->buf, bytes, end->mr->lkey };
 	struct ibv_send_wr *bad, wr = {
@@ -217,38 +174,42 @@ static void wait_for(struct end *end, int count)
 /* There and back, one at a time */
 static void ping(uint32_t bytes)
 {
-	for (unsigned int i = 0; i < wanted; i++) {
+	uint64_t least = NO_SAMPLE;
+
+	for (unsigned int i = 0; i < samples; i++) {
 		uint64_t start;
 
 		post_recv(&ends[0], bytes);
 		post_recv(&ends[1], bytes);
-		settle();
-		start = __rdtsc();
+		settle(1);
+		start = now();
 		post(&ends[0], IBV_WR_SEND, bytes, &ends[1]);
 		wait_for(&ends[1], 1);
 		post(&ends[1], IBV_WR_SEND, bytes, &ends[0]);
 		wait_for(&ends[0], 2);
-		samples[i] = __rdtsc() - start;
+		lower(&least, (now() - start) / 2);
 		wait_for(&ends[1], 1);
 	}
-	tell("send", bytes, 2);
+	tell_of("send", bytes, least);
 }
 
 static void many(const char *operation, enum ibv_wr_opcode opcode, uint32_t bytes)
 {
-	for (unsigned int i = 0; i < wanted; i++) {
+	uint64_t least = NO_SAMPLE;
+
+	for (unsigned int i = 0; i < samples; i++) {
 		uint64_t start;
 
-		settle();
-		start = __rdtsc();
+		settle(1);
+		start = now();
 		for (int k = 0; k < DEPTH; k++)
 			post(&ends[0], opcode, bytes, &ends[1]);
 		wait_for(&ends[0], DEPTH);
-		samples[i] = __rdtsc() - start;
+		lower(&least, (now() - start) / DEPTH);
 	}
 	if (memcmp(ends[0].buf, ends[1].buf, bytes))
 		errx(1, "%s of %u bytes: they are not there", operation, bytes);
-	tell(operation, bytes, DEPTH);
+	tell_of(operation, bytes, least);
 }
 
 static void enter(const char *namespace)
@@ -264,8 +225,7 @@ static void enter(const char *namespace)
 }
 
 /* A connection from one namespace to the other, of which no end ever waits */
-static void by_tcp(const char *server, const char *client, const char *address,
-		   int fds[2])
+static void by_tcp(const char *server, const char *client, const char *address, int fds[2])
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(7471) };
 	int listener;
@@ -297,23 +257,22 @@ static size_t progress(ssize_t ret)
 static void tcp(int fds[2])
 {
 	uint8_t *from = calloc(1, LONGEST), *to = calloc(1, LONGEST);
+	uint64_t least = NO_SAMPLE;
 
-	wanted /= FEWER;
-	for (unsigned int i = 0; from && to && i < wanted; i++) {
+	for (unsigned int i = 0; from && to && i < samples / FEWER; i++) {
 		size_t sent = 0, got = 0;
 		uint64_t start;
 
-		settle();
-		start = __rdtsc();
+		settle(1);
+		start = now();
 		while (got < LONGEST) {
 			if (sent < LONGEST)
-				sent += progress(write(fds[1], from + sent,
-						       LONGEST - sent));
+				sent += progress(write(fds[1], from + sent, LONGEST - sent));
 			got += progress(read(fds[0], to + got, LONGEST - got));
 		}
-		samples[i] = __rdtsc() - start;
+		lower(&least, now() - start);
 	}
-	tell("tcp", LONGEST, 1);
+	tell_of("tcp", LONGEST, least);
 }
 
 static void verbs(void)
@@ -322,7 +281,7 @@ static void verbs(void)
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
 		if (lengths[i] == LONGEST)
-			wanted /= FEWER;
+			samples /= FEWER;
 		ping(lengths[i]);
 		memset(ends[0].buf, 32 + i, LONGEST);
 		many("write", IBV_WR_RDMA_WRITE, lengths[i]);
@@ -333,23 +292,22 @@ static void verbs(void)
 
 int main(int argc, char **argv)
 {
-	const struct sched_param idle = { 0 };
 	int fds[2];
 
 	if (argc < 6 || (strcmp(argv[1], "verbs") && (strcmp(argv[1], "tcp") || argc != 7)))
 		errx(2, "usage: verbs_bench verbs|tcp SAMPLES NAME WHERE WHERE [ADDRESS]");
-	wanted = atoi(argv[2]);
-	if (wanted < FEWER || wanted > MAX_SAMPLES)
-		errx(2, "%s: not a number from %d to %d", argv[2], FEWER, MAX_SAMPLES);
+	samples = atoi(argv[2]);
 	name = argv[3];
-	if (argc == 7)
+	if (argc == 7) {
 		by_tcp(argv[4], argv[5], argv[6], fds);
-	else
-		by_numbers((const char *[]){ argv[4], argv[5] });
+	} else {
+		prepare(&ends[0], argv[4]);
+		prepare(&ends[1], argv[5]);
+		connect_to(&ends[0], &ends[1]);
+		connect_to(&ends[1], &ends[0]);
+	}
 
-	/* Workers and threads of the kernel go first, see umad_bench.c */
-	if (sched_setscheduler(0, SCHED_IDLE, &idle))
-		err(1, "SCHED_IDLE");
+	run_as(SCHED_IDLE);
 	if (argc == 7)
 		tcp(fds);
 	else
