@@ -257,20 +257,26 @@ static int parse_op(struct op *op, char *text)
 	return strtok(NULL, " \t\n") ? -1 : 0;
 }
 
-/* Blank lines and those after a # are for who reads it */
+/*
+ * Reads to the blank line behind a program. Lines after a # are for its readers. @line is
+ * the last one that was read. Returns the number of calls, 0 at the end, -1 for an error
+ */
 int program_parse(struct program *p, FILE *f, int *line)
 {
 	char text[512];
 	size_t blank;
 
 	p->len = 0;
-	for (*line = 1; fgets(text, sizeof(text), f); ++*line) {
+	while (fgets(text, sizeof(text), f)) {
+		++*line;
 		blank = strspn(text, " \t\n");
+		if (!text[blank] && p->len)
+			break;
 		if (!text[blank] || text[blank] == '#')
 			continue;
 		if (p->len == MAX_OPS || parse_op(&p->op[p->len], text))
 			return -1;
 		p->len++;
 	}
-	return p->len ? 0 : -1;
+	return p->len;
 }
