@@ -173,10 +173,20 @@ def respond_while_going(device, verb):
 def load_switch():
     """Make a switch an RDMA device, by ib_madsim, and take it away again."""
     run("modprobe", "configfs")
-    run("insmod", os.environ.get("MADSIM_MODULE", "ib_madsim.ko"),
-        "topology=star:1", "devices=2")
+    run("insmod", os.environ.get("MADSIM_MODULE", "ib_madsim.ko"))
+    if not os.path.ismount("/sys/kernel/config"):
+        run("mount", "-t", "configfs", "none", "/sys/kernel/config")
+    fabric = "/sys/kernel/config/madsim/fixes"
+    node = fabric + "/switch"
+    os.makedirs(node)
+    for path, value in ((node + "/type", "switch"), (node + "/device", "1"),
+                        (fabric + "/live", "1")):
+        with open(path, "w") as file:
+            file.write(value)
     if len(glob.glob("/sys/class/infiniband/madsim*/ports/0")) != 1:
         raise CannotRun("ib_madsim made no switch")
+    os.rmdir(node)
+    os.rmdir(fabric)
     run("rmmod", "ib_madsim")
 
 
