@@ -14,6 +14,13 @@ kunit_suites()
 		"$top"/drivers/infiniband/*/*/*_kunit.c
 }
 
+# test_python PROGRAM: of those of madsim it is one in Python. What is no program, or that of
+# a script, cannot be run or has the script beside it
+test_python()
+{
+	[ -x "$madsim_tests/$1.py" ] && [ ! -e "$madsim_tests/$1.sh" ]
+}
+
 # test_kind TEST: prints whose program it is: kunit, madsim, scenarios, ulps or
 # selftests; fails if there is no such program
 test_kind()
@@ -24,7 +31,7 @@ test_kind()
 		return 1
 	elif kunit_suites | grep -xF -- "$program" >/dev/null; then
 		echo kunit
-	elif [ -e "$madsim_tests/$program.sh" ]; then
+	elif [ -e "$madsim_tests/$program.sh" ] || test_python "$program"; then
 		echo madsim
 	elif [ -e "$madsim_tests/scenarios/$program.sh" ]; then
 		echo scenarios
@@ -43,12 +50,12 @@ test_programs()
 	local name
 
 	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/{,scenarios/,ulps/}*.sh \
-			$(kunit_suites); do
+			"$madsim_tests"/*.py $(kunit_suites); do
 		name=${name##*/}
 		name=${name%.*}
 		echo "$(test_kind "$name") $name"
 	done | awk -v only="${1-}" '
-		NF == 2 && (only == "" || only == $1) { names[$1] = names[$1] " " $2 }
+		NF == 2 && (only == "" || only == $1) && !seen[$2]++ { names[$1] = names[$1] " " $2 }
 		END { for (kind in names) print kind ":" names[kind] }' | sort
 }
 
@@ -59,8 +66,21 @@ test_require()
 		die "no test '$2' here; there are $(test_programs "$1")"
 }
 
-# test_whole TEST: of these programs there are no single tests
-test_whole()
+# test_single TEST: what is named of a program is there. Of one of madsim it is a check, of a
+# script of madsim a word of a check's name
+test_single()
 {
-	[ "$1" = "${1%%.*}" ] || die "${1%%.*} runs as a whole only, not $1"
+	local program=${1%%.*} names
+
+	[ "$1" != "$program" ] || return 0
+	if test_python "$program"; then
+		names=$(sed -n 's/^    def test_\(\w*\)(self.*/\1/p' "$madsim_tests/$program.py")
+		grep -qxF -- "${1##*.}" <<<"$names" ||
+			die "$program has no test '${1#*.}'; it has: $(paste -sd ' ' <<<"$names")"
+	elif [ -e "$madsim_tests/$program.sh" ]; then
+		grep -qF -- "${1#*.}" "$madsim_tests/$program".* ||
+			die "$program has no check with '${1#*.}' in its name"
+	else
+		die "$program runs as a whole only, not $1"
+	fi
 }

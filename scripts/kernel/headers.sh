@@ -48,7 +48,7 @@ headers_make()
 
 	if [ ! -e "$kernel/unstable" ]; then
 		"$top/scripts/deps" build
-		make -C "$folder" -j"$(nproc)" KDIR="$kernel/headers" "$@"
+		make -C "$folder" -j"$(nproc)" KDIR="$(realpath "$kernel/headers")" "$@"
 		return
 	fi
 

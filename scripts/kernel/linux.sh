@@ -8,9 +8,8 @@
 #	$linux		the folder of one of them in the cache: the newest one, if
 #			linux_use has not chosen the other
 #	$linux/tree	the whole source. The newest is a git repository: branch base is
-#			the package, fixed has some of fixes/ on top and is checked out,
-#			series-madsim is what scripts/series/write wrote last. 6.12's has
-#			its fixes and no repository.
+#			the package, fixed has some of fixes/ on top and is checked out.
+#			6.12's has its fixes and no repository.
 #	$linux/version	its package and version
 #	$linux/build	one build directory per configuration
 #

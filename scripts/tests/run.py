@@ -13,9 +13,10 @@ build/tests if not told otherwise.
 
 A TEST is a program of the selftests, of tools/testing/madsim or a KUnit suite. Of
 the selftests it may also be PROGRAM.TEST for all tests of that name, and
-PROGRAM.FIXTURE.VARIANT.TEST for one, as its result is called. Suites then run these
-alone. Without a suite it is the quickest one that has the program; this does not wait
-for another run in the same checkout.
+PROGRAM.FIXTURE.VARIANT.TEST for one, as its result is called; of madsim PROGRAM.CHECK for
+a check in Python, and PROGRAM.WORD to run a script until the first check with this word in
+its name. Suites then run these alone. Without a suite it is the quickest one that has the
+program; this does not wait for another run in the same checkout.
 
 --changed runs the tests that notice the planted bugs of tools/testing/mutants in those
 files of the modules that have changed since branch main.
