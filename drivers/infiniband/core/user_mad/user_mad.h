@@ -278,7 +278,7 @@ struct umad_agent {
 	u8			hdr_len;
 	bool			kernel_rmpp;
 	struct umad_reg		reg;
-	refcount_t		users;
+	atomic_t		users;
 	struct list_head	list;
 };
 
