@@ -58,7 +58,7 @@ static void umad_agent_publish(struct umad_agent *agent, struct ib_mad_agent *ma
 	agent->kernel_rmpp = ib_mad_kernel_rmpp_agent(mad_agent);
 	refcount_inc(&file->refs);
 	atomic_inc(&file->port->agents);
-	/* The id is reserved, so no other task writes here */
+	/* The id is reserved, so no other task writes here while it is NULL */
 	smp_store_release(&file->agents[agent->id], agent);
 }
 
@@ -168,8 +168,10 @@ static struct umad_agent *umad_agent_detach(struct umad_file *file, u32 id)
 	struct umad_agent *agent;
 
 	spin_lock(&file->agents_lock);
-	agent = file->agents[id];
-	file->agents[id] = NULL;
+	/* Pairs with umad_agent_publish(), which may fill a free place at this moment */
+	agent = smp_load_acquire(&file->agents[id]);
+	if (agent)
+		WRITE_ONCE(file->agents[id], NULL);
 	spin_unlock(&file->agents_lock);
 
 	return agent;
