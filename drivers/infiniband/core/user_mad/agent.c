@@ -55,7 +55,6 @@ static void umad_agent_publish(struct umad_agent *agent, struct ib_mad_agent *ma
 	struct umad_file *file = agent->file;
 
 	agent->mad_agent = mad_agent;
-	agent->kernel_rmpp = ib_mad_kernel_rmpp_agent(mad_agent);
 	refcount_inc(&file->refs);
 	atomic_inc(&file->port->agents);
 	/* The id is reserved, so no other task writes here while it is NULL */
@@ -88,6 +87,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	agent->file = file;
 	agent->ah = NULL;
 	agent->reg = *reg;
+	agent->kernel_rmpp = reg->rmpp_version && !(reg->flags & IB_USER_MAD_USER_RMPP);
 	atomic_set(&agent->users, 1);
 	/* It receives nothing, so fdinfo shows no methods */
 	if (!reg->req.mgmt_class)

@@ -289,14 +289,13 @@ err_fixed:
 }
 
 /*
- * Waits until no device is left, and undoes umad_ports_init(). The clients are
- * unregistered, and open descriptors pin the module. So only short references are left,
- * such as those of RDMA netlink, which do not pin it. This holds also where a client could
- * not be registered: it had ports until a later device was refused.
+ * Waits until no device is left, and undoes umad_ports_init(). A client that could not be
+ * registered may have had ports, too. Open descriptors pin the module, so only short
+ * references are left, such as those of RDMA netlink.
  *
- * A task that dropped one may have been preempted at the end of a release function. It does
- * not sleep there, so it has left the module's text when all tasks have scheduled
- * voluntarily or have been in user space.
+ * A task may have been preempted at the end of a release function. It does not sleep there,
+ * so it has left the module's text when all tasks have scheduled voluntarily or have been in
+ * user space.
  */
 void umad_ports_exit(void)
 {
