@@ -21,7 +21,7 @@
  *	dev.c, sub.c
  *	qp.c
  *	engine.c
- *	sma.c, pma.c, cc.c, mad.c, rc.c, requester.c, responder.c, ud.c
+ *	sma.c, pma.c, cc.c, mad.c, rc.c, burst.c, requester.c, responder.c, ud.c
  *	link.c, route.c, state.c, packet.c
  *	trap.c, fault.c, smp.c, samples.c, speed.c, cq.c, rq.c, strict.c, mr.c,
  *	user.c, event.c
@@ -322,6 +322,23 @@ enum madsim_mistake {
 
 extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
 
+/* Links on the way of a packet, and of its response, that are remembered */
+#define MADSIM_WAY	16
+
+/**
+ * struct madsim_way - the way of a packet of a connected queue pair; fabric->lock
+ * @out:	the ports by which it, and then its response, has left
+ * @count:	how many these are; %MADSIM_WAY: its way is not known
+ * @there:	how many of them are before @taker
+ * @taker:	the queue pair that has done what it asks for; NULL if none has
+ */
+struct madsim_way {
+	struct madsim_port *out[MADSIM_WAY];
+	u32 count;
+	u32 there;
+	struct madsim_qp *taker;
+};
+
 /**
  * struct madsim_fabric - a subnet
  * @list:	on the list of all fabrics
@@ -342,6 +359,7 @@ extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
  * @lock:	protects everything that a MAD can meet on its way
  * @end_ports:	how many there are; changed under @mutex and @lock
  * @tx:		the packet that travels, and comes back as its response; @lock
+ * @way:	of the last packet that a connected queue pair has sent; @lock
  * @copy:	a replica of a multicast packet; @lock
  * @mcast:	ports that a multicast packet still has to leave through; @lock
  * @traps:	ports with notices to send; @lock
@@ -374,6 +392,7 @@ struct madsim_fabric {
 	spinlock_t lock;	/* the model, taken with interrupts off */
 	u32 end_ports;
 	struct madsim_packet tx;
+	struct madsim_way way;
 	struct madsim_packet copy;
 	struct list_head mcast;
 	struct list_head traps;
