@@ -18,12 +18,13 @@
  *	configfs.c
  *	command.c, debugfs.c, topo.c
  *	fabric.c
- *	dev.c, sub.c
+ *	sub.c
+ *	dev.c
  *	qp.c
  *	engine.c
- *	sma.c, pma.c, cc.c, mad.c, rc.c, burst.c, requester.c, responder.c, ud.c
+ *	sma.c, pma.c, mad.c, rc.c, burst.c, requester.c, responder.c, ud.c
  *	link.c, route.c, state.c, packet.c
- *	trap.c, fault.c, smp.c, samples.c, speed.c, cq.c, rq.c, strict.c, mr.c,
+ *	cc.c, trap.c, fault.c, smp.c, samples.c, speed.c, cq.c, rq.c, strict.c, mr.c,
  *	user.c, event.c
  *
  * No file calls one above it. A packet meets agents and queue pairs, which make a
@@ -652,8 +653,8 @@ int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
 		      unsigned int devices);
 
 /* dev.c: the ib_device of a node */
-int madsim_dev_register(struct madsim_node *node);
-void madsim_dev_unregister(struct madsim_node *node);
+int madsim_dev_register(struct madsim_dev *dev);
+void madsim_dev_unregister(struct madsim_dev *dev);
 struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi);
 void madsim_dev_free(struct madsim_dev *dev);
 void madsim_dev_set_registered(struct madsim_dev *dev, bool registered);

@@ -532,7 +532,6 @@ void madsim_strict_later(struct madsim_qp *qp, bool posted);
 int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		       const void *data);
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
-void madsim_strict_drop(struct madsim_qp *qp, bool told);
 
 /* user.c: what there is for each user */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
@@ -565,6 +564,7 @@ u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 bool madsim_qp_admits(const struct madsim_qp *qp,
 		      const struct madsim_packet *pkt);
 void madsim_flush_recv(struct madsim_qp *qp);
+void madsim_qp_drop(struct madsim_qp *qp, bool told);
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
 void madsim_qp_lost(struct work_struct *work);
 int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr);
