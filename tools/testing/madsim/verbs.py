@@ -1241,8 +1241,8 @@ def burst():
         for side in a, b:
             side.mr.write(rnd.randbytes(longest), longest)
         if rnd.random() < 0.9:
-            b.receive(*pieces(b, rnd, min(longest, length + rnd.randrange(-99, 9999))
-                              if length > 99 else 99))
+            room = rnd.choice((length, length, length + 9999, length * 2 // 3))
+            b.receive(*pieces(b, rnd, min(room, longest)))
         target = {} if opcode in (e.IBV_WR_SEND, e.IBV_WR_SEND_WITH_IMM) else {
             "rkey": b.mr.rkey + (rnd.random() < 0.02),
             "addr": b.mr.buf + rnd.randrange(longest - length + 1) +
