@@ -281,6 +281,9 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	*out_mad_size = len;
 	switch (verdict) {
 	case MADSIM_REPLY:
+		/* sysfs does not look at the status */
+		if (!in_wc && out->mad_hdr.status)
+			return IB_MAD_RESULT_FAILURE;
 		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
 	case MADSIM_CONSUMED:
 		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_CONSUMED;
