@@ -5,6 +5,7 @@ and counts what it is for
 """
 
 import errno
+import os
 
 import fabric
 from fabric import (ACTIVE, ARMED, BAD_VERSION, CLASS_PORT_INFO, HERE, INVALID, LINEAR_FWD,
@@ -262,6 +263,18 @@ class Pma(fabric.Test):
         self.get(*vl_arb)
         fabric.read(f"{counters}/port_xmit_data")
         self.assertEqual("", fabric.read(f"{fabric.FABRIC}/faults"))
+
+    def test_hw_counters(self):
+        """sysfs has the details of errors"""
+        path = f"/sys/class/infiniband/{self.device(2)}/ports/1/hw_counters"
+        names = set(os.listdir(path)) - {"lifespan"}
+        self.assertEqual(10, len(names))
+        self.fault("s1 2 crc nth 1")
+        self.get(2, CLASS_PORT_INFO, status=LOST)
+        # What was read not long ago is shown again
+        fabric.until(lambda: fabric.read(f"{path}/local_physical_errors") == "1")
+        for name in names - {"local_physical_errors"}:
+            self.assertEqual("0", fabric.read(f"{path}/{name}"), name)
 
     def test_nothing_of_the_request(self):
         """Nothing of what a request has where the response has nothing comes back"""

@@ -474,6 +474,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 		madsim_dev_set_data(dev);
 	ib_set_device_ops(&dev->ibdev, &madsim_cq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_stats_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
 	return dev;
 }
