@@ -265,8 +265,10 @@ class Pma(fabric.Test):
         self.assertEqual("", fabric.read(f"{fabric.FABRIC}/faults"))
 
     def test_hw_counters(self):
-        """sysfs has the details of errors"""
-        path = f"/sys/class/infiniband/{self.device(2)}/ports/1/hw_counters"
+        """sysfs has the details of errors, and the name of a board, without which exporters fail"""
+        path = f"/sys/class/infiniband/{self.device(2)}"
+        self.assertEqual("madsim", fabric.read(f"{path}/board_id"))
+        path += "/ports/1/hw_counters"
         names = set(os.listdir(path)) - {"lifespan"}
         self.assertEqual(10, len(names))
         self.fault("s1 2 crc nth 1")

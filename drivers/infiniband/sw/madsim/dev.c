@@ -299,6 +299,14 @@ static ssize_t hca_type_show(struct device *device,
 }
 static DEVICE_ATTR_RO(hca_type);
 
+/* node_exporter shows nothing of any device if one lacks this */
+static ssize_t board_id_show(struct device *device,
+			     struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "madsim\n");
+}
+static DEVICE_ATTR_RO(board_id);
+
 /* The name that topologies and commands have for the node */
 static ssize_t node_name_show(struct device *device,
 			      struct device_attribute *attr, char *buf)
@@ -311,6 +319,7 @@ static ssize_t node_name_show(struct device *device,
 static DEVICE_ATTR_RO(node_name);
 
 static struct attribute *madsim_dev_attrs[] = {
+	&dev_attr_board_id.attr,
 	&dev_attr_hca_type.attr,
 	&dev_attr_node_name.attr,
 	NULL
