@@ -281,6 +281,9 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	*out_mad_size = len;
 	switch (verdict) {
 	case MADSIM_REPLY:
+		/* sysfs does not look at the status */
+		if (!in_wc && out->mad_hdr.status)
+			return IB_MAD_RESULT_FAILURE;
 		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
 	case MADSIM_CONSUMED:
 		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_CONSUMED;
@@ -296,6 +299,14 @@ static ssize_t hca_type_show(struct device *device,
 }
 static DEVICE_ATTR_RO(hca_type);
 
+/* node_exporter shows nothing of any device if one lacks this */
+static ssize_t board_id_show(struct device *device,
+			     struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "madsim\n");
+}
+static DEVICE_ATTR_RO(board_id);
+
 /* The name that topologies and commands have for the node */
 static ssize_t node_name_show(struct device *device,
 			      struct device_attribute *attr, char *buf)
@@ -308,6 +319,7 @@ static ssize_t node_name_show(struct device *device,
 static DEVICE_ATTR_RO(node_name);
 
 static struct attribute *madsim_dev_attrs[] = {
+	&dev_attr_board_id.attr,
 	&dev_attr_hca_type.attr,
 	&dev_attr_node_name.attr,
 	NULL
@@ -474,6 +486,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 		madsim_dev_set_data(dev);
 	ib_set_device_ops(&dev->ibdev, &madsim_cq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_stats_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
 	return dev;
 }

@@ -159,6 +159,9 @@ enum madsim_verb {
 	MADSIM_VERBS
 };
 
+/* Of an attribute, in madsim_node.refused */
+#define MADSIM_REFUSED(mgmt_class, attr_id) ((unsigned long)(mgmt_class) << 16 | (attr_id))
+
 /**
  * struct madsim_port - a port of a node; fabric->lock unless noted
  * @node:	immutable
@@ -277,6 +280,7 @@ struct madsim_switch {
  *		by output port alone; fabric->lock, as all below
  * @fail:	errno with which the next call of a verb fails, 0 for none
  * @failed:	how often one did
+ * @refused:	attributes that its agents refuse, by class and number: how often they did
  */
 struct madsim_node {
 	struct madsim_fabric *fabric;
@@ -307,6 +311,7 @@ struct madsim_node {
 	u8 *sl2vl;
 	int fail[MADSIM_VERBS];
 	atomic_t failed[MADSIM_VERBS];
+	struct xarray refused;
 };
 
 /* Mistakes that an adapter forgives, and a strict fabric does not */
@@ -706,6 +711,10 @@ bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy);
 void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
 			   int err);
 int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb);
+int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
+			bool refuse);
+bool madsim_fault_refuses(struct madsim_node *node,
+			  const struct ib_mad_hdr *hdr);
 
 /* command.c: what is done at run time */
 int madsim_command(struct madsim_fabric *fabric, const char *page);

@@ -533,6 +533,9 @@ int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		       const void *data);
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
 
+/* stats.c: hw_counters */
+extern const struct ib_device_ops madsim_stats_ops;
+
 /* user.c: what there is for each user */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
 void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user);
