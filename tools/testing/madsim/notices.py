@@ -4,6 +4,8 @@
 because the link has errors. And what they count
 """
 
+import time
+
 import fabric
 from fabric import (CLASS_PORT_INFO, LOST, NOTICE, PKEY_TABLE, PORT_COUNTERS,
                     RCV_ERROR_DETAILS, SECOND, SWITCH, TRAP, XMIT_DISCARD_DETAILS, Attribute)
@@ -127,6 +129,30 @@ class Notices(fabric.Test):
             tids[trap].append(packet.mad.tid)
         self.assertEqual([1, 1], [len(set(seen)) for seen in tids.values()])
         self.assertNotEqual(tids[LINK_STATE][0], tids[FLOW][0])
+
+    def test_repeated(self):
+        """Each second, ten times in all, and news of others do not hurry it"""
+        counter = f"/sys/class/infiniband/{self.device(2)}/ports/1/counters/port_xmit_packets"
+
+        def sent():
+            return int(fabric.read(counter)) - before
+
+        def describe(host, text):
+            with open(f"/sys/class/infiniband/{self.device(host)}/node_desc", "w",
+                      encoding="utf-8") as file:
+                file.write(text)
+
+        before = 0
+        before, start = sent(), time.monotonic()
+        describe(2, "news")
+        fabric.until(lambda: sent() == 1)
+        for i in range(20):
+            describe(3, f"other news {i}")
+            time.sleep(0.05)
+        # A tick more or less, and the first one
+        self.assertLessEqual(sent(), time.monotonic() - start + 2)
+        time.sleep(15)
+        self.assertEqual(10, sent())
 
     def test_symbol_errors(self):
         """An error that loses no packet is counted, and not told"""
