@@ -5,7 +5,7 @@ them, and which ones are none
 """
 
 import fabric
-from fabric import (CLASS_PORT_INFO, GET, HERE, LINEAR_FWD, LOST, NODE_DESC, PERF, PERMISSIVE, PKEY_TABLE, SEND,
+from fabric import (ACTIVE, ARMED, CLASS_PORT_INFO, GET, HERE, LINEAR_FWD, LOST, NODE_DESC, PERF, PERMISSIVE, PKEY_TABLE, SEND,
                     SET, SWITCH, SWITCH_INFO, UNSUPPORTED)
 
 LID = 0x40
@@ -77,6 +77,9 @@ class Adapter(fabric.Test):
 
     def test_partitions(self):
         """It hears who shares one with it, if one of the two is a full member"""
+        for state in ARMED, ACTIVE:
+            self.set_port(SWITCH, self.spare, state=state)
+            self.set_port(self.path, 1, state=state)
         for theirs, own, status in ((0xffff, 0x7fff, 0), (0x7fff, 0xffff, 0),
                                     (0x7fff, 0x7fff, LOST), (0xffff, 0x8001, LOST)):
             self.set(HERE, PKEY_TABLE, first=theirs)
