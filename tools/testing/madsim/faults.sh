@@ -24,12 +24,6 @@ ask()
 	echo $answered
 }
 
-# injected LINE: the faults file has a line that begins so and ends with a count
-injected()
-{
-	says "^$1 injected [1-9]" cat $faults
-}
-
 check "nothing at first" eval '[ -z "$(cat $faults)" ]'
 check "an undisturbed link" says "^3$" ask 3
 

@@ -9,11 +9,8 @@ prints "ends STATUS" behind what that says: pyverbs takes longer to load than a 
 run.
 """
 
-import ctypes
 import errno
-import fcntl
 import hashlib
-import mmap
 import os
 import random
 import re
@@ -24,6 +21,7 @@ import sys
 import time
 from types import SimpleNamespace
 
+from fabric import never_comes
 from pyverbs.addr import AH, AHAttr, GlobalRoute
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
@@ -1348,17 +1346,11 @@ def fail_nth():
 
 def stalled():
     """a send of data from a page that never comes, so that the device cannot go"""
-    libc = ctypes.CDLL(None, use_errno=True)
-    page = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    # userfaultfd(), UFFDIO_API and UFFDIO_REGISTER for what is missing
-    fd = libc.syscall(323, os.O_CLOEXEC)
-    assert fd >= 0, os.strerror(ctypes.get_errno())
-    fcntl.ioctl(fd, 0xc018aa3f, struct.pack("=QQQ", 0xaa, 0, 0))
-    fcntl.ioctl(fd, 0xc020aa00, struct.pack("=QQQQ", address, mmap.PAGESIZE, 1, 0))
+    pages, address = never_comes()
     a, b = pair(e.IBV_QPT_UD, inline=64)
     print("stalls", flush=True)
     a.send(SGE(address, 8, 0), to=b, flags=e.IBV_SEND_SIGNALED | e.IBV_SEND_INLINE)
+    raise AssertionError(f"it has come, and {len(pages)} bytes")
 
 
 CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
