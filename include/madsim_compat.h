@@ -49,6 +49,12 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #define IB_PORT_LINK_SPEED_XDR_SUP BIT(12)
 #endif
 
+/* devnode() of a class had a device that is not constant */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define madsim_wire_devnode(dev_, mode_) \
+	madsim_wire_devnode(struct device *dev, umode_t *mode)
+#endif
+
 /* create_cq() took the udata alone */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 #include <rdma/uverbs_ioctl.h>

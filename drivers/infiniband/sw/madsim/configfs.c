@@ -439,12 +439,18 @@ static int madsim_parse_ability(char **rest, u8 *width, u16 *speed)
 	return 0;
 }
 
+enum madsim_cable {
+	MADSIM_CABLE_LINK,
+	MADSIM_CABLE_WIRE,
+	MADSIM_CABLE_REMOVE,
+};
+
 /*
- * "NODE PORT NODE PORT [WIDTH] [SPEED]", or with one end only to take the cable
- * away again.
+ * "NODE PORT NODE PORT [WIDTH] [SPEED]", with one end only for a wire, and one end alone
+ * to take the cable away again.
  */
 static ssize_t madsim_fabric_cable(struct config_item *item, const char *page,
-				   size_t count, bool add)
+				   size_t count, enum madsim_cable what)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 	struct madsim_node *a, *b;
@@ -461,15 +467,27 @@ static ssize_t madsim_fabric_cable(struct config_item *item, const char *page,
 
 	mutex_lock(&fabric->mutex);
 	ret = madsim_parse_end(fabric, &rest, &a, &pa);
-	if (!ret && add)
+	if (!ret && what == MADSIM_CABLE_LINK)
 		ret = madsim_parse_end(fabric, &rest, &b, &pb);
-	if (!ret && add)
+	if (!ret && what != MADSIM_CABLE_REMOVE)
 		ret = madsim_parse_ability(&rest, &width, &speed);
 	if (!ret && rest)
 		ret = -EINVAL;
-	if (!ret)
-		ret = add ? madsim_link(a, pa, b, pb, width, speed) :
-			    madsim_unlink(a, pa);
+	if (ret)
+		goto out;
+
+	switch (what) {
+	case MADSIM_CABLE_LINK:
+		ret = madsim_link(a, pa, b, pb, width, speed);
+		break;
+	case MADSIM_CABLE_WIRE:
+		ret = madsim_wire_add(a, pa, width, speed);
+		break;
+	case MADSIM_CABLE_REMOVE:
+		ret = madsim_cable_remove(a, pa);
+		break;
+	}
+out:
 	mutex_unlock(&fabric->mutex);
 
 	kfree(buf);
@@ -479,13 +497,19 @@ static ssize_t madsim_fabric_cable(struct config_item *item, const char *page,
 static ssize_t madsim_fabric_link_store(struct config_item *item,
 					const char *page, size_t count)
 {
-	return madsim_fabric_cable(item, page, count, true);
+	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_LINK);
+}
+
+static ssize_t madsim_fabric_wire_store(struct config_item *item,
+					const char *page, size_t count)
+{
+	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_WIRE);
 }
 
 static ssize_t madsim_fabric_unlink_store(struct config_item *item,
 					  const char *page, size_t count)
 {
-	return madsim_fabric_cable(item, page, count, false);
+	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_REMOVE);
 }
 
 static ssize_t madsim_fabric_faults_show(struct config_item *item, char *page)
@@ -508,6 +532,7 @@ CONFIGFS_ATTR(madsim_fabric_, duplicate_guids);
 CONFIGFS_ATTR(madsim_fabric_, strict);
 CONFIGFS_ATTR(madsim_fabric_, faults);
 CONFIGFS_ATTR_WO(madsim_fabric_, link);
+CONFIGFS_ATTR_WO(madsim_fabric_, wire);
 CONFIGFS_ATTR_WO(madsim_fabric_, unlink);
 
 static struct configfs_attribute *madsim_fabric_attrs[] = {
@@ -517,6 +542,7 @@ static struct configfs_attribute *madsim_fabric_attrs[] = {
 	&madsim_fabric_attr_strict,
 	&madsim_fabric_attr_faults,
 	&madsim_fabric_attr_link,
+	&madsim_fabric_attr_wire,
 	&madsim_fabric_attr_unlink,
 	NULL
 };

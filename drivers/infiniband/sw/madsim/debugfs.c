@@ -29,8 +29,11 @@ static void madsim_topology_show_link(struct seq_file *m,
 	spin_lock_irq(&port->node->fabric->lock);
 	state = madsim_state(port);
 	spin_unlock_irq(&port->node->fabric->lock);
-	seq_printf(m, "[%u]\t\"%s\"[%u]\t# %s %s %s\n", port->num,
-		   peer->node->name, peer->num,
+	if (peer->wire)
+		seq_printf(m, "[%u]\twire", port->num);
+	else
+		seq_printf(m, "[%u]\t\"%s\"[%u]", port->num, peer->node->name, peer->num);
+	seq_printf(m, "\t# %s %s %s\n",
 		   madsim_width_names[ilog2(port->width)],
 		   madsim_speed_names[ilog2(port->speed)],
 		   madsim_state_names[state]);

@@ -10,6 +10,7 @@
 #include <linux/minmax.h>
 
 #include "verbs.h"
+#include "wire.h"
 
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
@@ -89,16 +90,12 @@ static void madsim_lose(struct madsim_port *port,
 	}
 }
 
-/* The far half of crossing the link of @out; NULL if nothing takes @pkt there */
-static struct madsim_port *madsim_take(struct madsim_port *out,
-				       struct madsim_packet *pkt)
+/* A packet comes in by @in. Returns where it is; NULL if the port does not take it */
+static struct madsim_port *madsim_enter(struct madsim_port *in,
+					struct madsim_packet *pkt)
 {
-	struct madsim_port *in = out->peer;
-	enum madsim_fate fate;
+	enum madsim_fate fate = madsim_route_in(in, pkt);
 
-	if (!in)
-		return NULL;
-	fate = madsim_route_in(in, pkt);
 	if (fate != MADSIM_GOES) {
 		madsim_lose(in, pkt, fate);
 		return NULL;
@@ -108,6 +105,21 @@ static struct madsim_port *madsim_take(struct madsim_port *out,
 	in->overruns = 0;
 	madsim_count_rcv(in, pkt);
 	return in;
+}
+
+/* The far half of crossing the link of @out; NULL if nothing takes @pkt there */
+static struct madsim_port *madsim_take(struct madsim_port *out,
+				       struct madsim_packet *pkt)
+{
+	struct madsim_port *in = out->peer;
+
+	if (!in)
+		return NULL;
+	if (likely(!in->wire))
+		return madsim_enter(in, pkt);
+	if (!madsim_wire_send(in->wire, pkt))
+		madsim_lose(out, pkt, MADSIM_LOST_FAULT);
+	return NULL;
 }
 
 /* Do to @pkt what the faults of @out ask for. Returns whether it goes on now */
@@ -141,6 +153,9 @@ static struct madsim_port *madsim_cross(struct madsim_port *out,
 
 	if (fate == MADSIM_GOES && unlikely(out->fault) &&
 	    madsim_fault_drops(out))
+		fate = MADSIM_LOST_FAULT;
+	if (fate == MADSIM_GOES && out->peer && unlikely(out->peer->wire) &&
+	    madsim_wire_is_full(out->peer->wire))
 		fate = MADSIM_LOST_FAULT;
 	if (fate != MADSIM_GOES) {
 		madsim_lose(out, pkt, fate);
@@ -439,6 +454,34 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 	}
 	if (in)
 		madsim_move(in, pkt);
+}
+
+/**
+ * madsim_arrive - move a packet on that has come from beyond the fabric
+ * @in: the port it comes in by
+ * @pkt: the packet; scratch afterwards
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt)
+{
+	lockdep_assert_held(&in->node->fabric->lock);
+
+	pkt->words = madsim_words(pkt);
+	in = madsim_enter(in, pkt);
+	if (in)
+		madsim_move(in, pkt);
+}
+
+/**
+ * madsim_refuse - count bytes that are no packet
+ * @in: the port they came in by
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_refuse(struct madsim_port *in)
+{
+	madsim_lose(in, NULL, MADSIM_LOST_MALFORMED);
 }
 
 /**

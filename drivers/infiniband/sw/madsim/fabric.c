@@ -358,7 +358,7 @@ void madsim_node_remove(struct madsim_node *node)
 	madsim_node_unplug(node);
 	for (i = 1; i <= node->nports; i++) {
 		if (node->ports[i].peer)
-			madsim_unlink(node, i);
+			madsim_cable_remove(node, i);
 	}
 	list_del(&node->list);
 	madsim_count_ends(node->fabric, -madsim_ends(node));

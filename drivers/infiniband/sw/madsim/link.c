@@ -7,7 +7,7 @@
  * follows.
  */
 
-#include "model.h"
+#include "wire.h"
 
 #define MADSIM_VL_CAP		4	/* VL0 to VL7 */
 #define MADSIM_SUBNET_TIMEOUT	18	/* 4.096 us * 2^n: about a second */
@@ -149,17 +149,6 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 	}
 }
 
-static u8 madsim_phys_state(const struct madsim_port *port)
-{
-	return madsim_pi_get(&port->info, MADSIM_PI_PHYS_STATE);
-}
-
-static bool madsim_port_enabled(const struct madsim_port *port)
-{
-	return port->node->powered && !port->pulled &&
-	       madsim_phys_state(port) != IB_PORT_PHYS_STATE_DISABLED;
-}
-
 /* One that sleeps wakes up when it hears the other end, if that does not sleep */
 static bool madsim_link_trains(const struct madsim_port *a,
 			       const struct madsim_port *b)
@@ -194,6 +183,13 @@ static void madsim_port_lose(struct madsim_port *port)
 	madsim_port_set_state(port, IB_PORT_DOWN);
 }
 
+static void madsim_link_lose(struct madsim_port *port)
+{
+	madsim_port_lose(port);
+	if (port->peer)
+		madsim_port_lose(port->peer);
+}
+
 /**
  * madsim_link_update - let the link of a port go up or down as it must
  * @port: a port of which something changed, not a switch's port 0
@@ -213,10 +209,10 @@ void madsim_link_update(struct madsim_port *port)
 		madsim_port_train(port, width, speed);
 		madsim_port_train(peer, width, speed);
 	} else {
-		madsim_port_lose(port);
-		if (peer)
-			madsim_port_lose(peer);
+		madsim_link_lose(port);
 	}
+	if (peer && peer->wire)
+		madsim_wire_offer(peer->wire, false);
 }
 
 /**
@@ -232,11 +228,30 @@ void madsim_link_request(struct madsim_port *port, u8 phys)
 {
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	madsim_port_lose(port);
-	if (port->peer)
-		madsim_port_lose(port->peer);
+	madsim_link_lose(port);
+	if (port->peer && port->peer->wire)
+		port->peer->wire->restarts++;
 	madsim_pi_set(&port->info, MADSIM_PI_PHYS_STATE, phys);
 	madsim_link_update(port);
+}
+
+/**
+ * madsim_link_train - let the link of a wire train as its far end has it
+ * @far: that end, with a peer
+ * @restart: the link goes down first
+ * @phys: PortPhysicalState of the far end while the link is down
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_link_train(struct madsim_port *far, bool restart, u8 phys)
+{
+	lockdep_assert_held(&far->node->fabric->lock);
+
+	if (restart)
+		madsim_link_lose(far);
+	if (madsim_phys_state(far) != IB_PORT_PHYS_STATE_LINK_UP)
+		madsim_pi_set(&far->info, MADSIM_PI_PHYS_STATE, phys);
+	madsim_link_update(far->peer);
 }
 
 /* One error more than PortInfo allows is worth a notice */
@@ -264,6 +279,10 @@ bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error)
 	u8 limits = port->info.localphyerrors_overrunerrors;
 
 	lockdep_assert_held(&port->node->fabric->lock);
+
+	/* What is beyond a wire has counters of its own, but hears of no error */
+	if (port->wire)
+		return error == MADSIM_FAULT_CRC || error == MADSIM_FAULT_OVERRUN;
 
 	switch (error) {
 	case MADSIM_FAULT_CRC:
@@ -330,6 +349,38 @@ int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
 	if (a->fabric->live)
 		madsim_link_update(pa);
 	spin_unlock_irq(&a->fabric->lock);
+	return 0;
+}
+
+/**
+ * madsim_link_wire - put a cable between a port and the far end of a wire
+ * @node: the node
+ * @num: the number of its port
+ * @far: the far end
+ * @width: the widest link that the port can have from now on, an IB_WIDTH_*
+ * @speed: the fastest one, an IB_SPEED_*
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, -EINVAL: there is no such port; -EBUSY: it is linked already.
+ */
+int madsim_link_wire(struct madsim_node *node, u32 num, struct madsim_port *far,
+		     u8 width, u16 speed)
+{
+	struct madsim_port *port;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (!num || num > node->nports)
+		return -EINVAL;
+	port = &node->ports[num];
+	if (port->peer)
+		return -EBUSY;
+
+	spin_lock_irq(&node->fabric->lock);
+	port->peer = far;
+	far->peer = port;
+	madsim_speed_limit(port, width, speed);
+	spin_unlock_irq(&node->fabric->lock);
 	return 0;
 }
 

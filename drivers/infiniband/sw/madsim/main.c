@@ -85,9 +85,12 @@ static int __init madsim_init(void)
 		return ret;
 	madsim_debugfs_init();
 
-	ret = madsim_dev_init();
+	ret = madsim_wires_init();
 	if (ret)
 		goto err_debugfs;
+	ret = madsim_dev_init();
+	if (ret)
+		goto err_wires;
 
 	preset = madsim_preset();
 	if (IS_ERR(preset)) {
@@ -103,6 +106,8 @@ static int __init madsim_init(void)
 
 err_dev:
 	madsim_dev_exit();
+err_wires:
+	madsim_wires_exit();
 err_debugfs:
 	madsim_debugfs_exit();
 	madsim_workers_exit();
@@ -114,6 +119,7 @@ static void __exit madsim_exit(void)
 	/* Fabrics that were made in configfs pin the module: none is left */
 	madsim_configfs_exit();
 	madsim_dev_exit();
+	madsim_wires_exit();
 	madsim_debugfs_exit();
 	madsim_workers_exit();
 }

@@ -20,18 +20,18 @@
  *	fabric.c
  *	sub.c
  *	dev.c
- *	qp.c
+ *	qp.c, wire_file.c
  *	engine.c
  *	sma.c, pma.c, mad.c, rc.c, burst.c, requester.c, responder.c, ud.c
- *	link.c, route.c, state.c, packet.c
+ *	link.c, route.c, state.c, wire.c, frame.c, packet.c
  *	cc.c, trap.c, fault.c, smp.c, samples.c, speed.c, cq.c, rq.c, strict.c, mr.c,
  *	user.c, event.c
  *
  * No file calls one above it. A packet meets agents and queue pairs, which make a
  * response of it or change a link, of which a notice is raised. engine.c sends both.
  *
- * Locking order: the su_mutex of configfs, fabric->mutex, cq->mutex,
- * fabric->lock, qp->lock, srq->lock, cq->lock.
+ * Locking order: the su_mutex of configfs, fabric->mutex, wire->mutex, cq->mutex,
+ * fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock.
  */
 
 #ifndef MADSIM_MODEL_H
@@ -167,6 +167,7 @@ enum madsim_verb {
  * @node:	immutable
  * @num:	immutable; 0 is a switch's management port
  * @peer:	the other end of the link, changed under fabric->mutex as well
+ * @wire:	of the far end of one, and that alone: immutable
  * @pulled:	the cable is out
  * @width:	the widest link it can have, an IB_WIDTH_*; changed under
  *		fabric->mutex as well
@@ -206,6 +207,7 @@ struct madsim_port {
 	u16 speeds_enabled;
 	u16 speed_active;
 	struct madsim_port *peer;
+	struct madsim_wire *wire;
 	struct ib_port_info info;
 	u16 cap_mask2;
 	u8 crc_errors;
@@ -525,6 +527,18 @@ static inline u8 madsim_lft_port(const struct madsim_switch *sw, u16 lid)
 						      MADSIM_LFT_NONE;
 }
 
+static inline u8 madsim_phys_state(const struct madsim_port *port)
+{
+	return madsim_pi_get(&port->info, MADSIM_PI_PHYS_STATE);
+}
+
+/* Whether a link trains where the other port agrees */
+static inline bool madsim_port_enabled(const struct madsim_port *port)
+{
+	return port->node->powered && !port->pulled &&
+	       madsim_phys_state(port) != IB_PORT_PHYS_STATE_DISABLED;
+}
+
 static inline u32 madsim_mtu(const struct madsim_port *port)
 {
 	return ib_mtu_enum_to_int(madsim_pi_get(&port->info,
@@ -644,14 +658,23 @@ int madsim_node_unplug(struct madsim_node *node);
 /* link.c: cables, and the state of the ports at their ends */
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
 		u32 b_port, u8 width, u16 speed);
+int madsim_link_wire(struct madsim_node *node, u32 num, struct madsim_port *far,
+		     u8 width, u16 speed);
 int madsim_unlink(struct madsim_node *node, u32 num);
 void madsim_link_pull(struct madsim_port *port, bool pulled);
 void madsim_link_update(struct madsim_port *port);
 void madsim_link_request(struct madsim_port *port, u8 phys);
+void madsim_link_train(struct madsim_port *far, bool restart, u8 phys);
 bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error);
 void madsim_port_reset(struct madsim_port *port);
 void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state);
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event);
+
+/* wire_file.c: cables whose other end is a file */
+int madsim_wire_add(struct madsim_node *node, u32 num, u8 width, u16 speed);
+int madsim_cable_remove(struct madsim_node *node, u32 num);
+int madsim_wires_init(void);
+void madsim_wires_exit(void);
 
 /* topo.c: presets */
 int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
@@ -679,6 +702,8 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);
 /* engine.c: what makes packets go */
 void madsim_engine_init(struct madsim_fabric *fabric);
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt);
+void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt);
+void madsim_refuse(struct madsim_port *in);
 
 /* speed.c: widths and speeds */
 extern const char * const madsim_width_names[MADSIM_WIDTHS];

@@ -8,8 +8,14 @@
 
 #include "verbs.h"
 
-/* Bytes of the headers between BTH and what a packet carries */
-static u32 madsim_extended_headers(const struct madsim_packet *pkt)
+/**
+ * madsim_extended_headers - how long the headers between BTH and data are
+ * @pkt: the packet
+ *
+ * Context: any.
+ * Return: the bytes. That of a response to an atomic operation has its result as data.
+ */
+u32 madsim_extended_headers(const struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
 	u32 len = pkt->with_imm ? 4 : 0;

@@ -14,6 +14,7 @@
 #define MADSIM_LID_MULTICAST	0xc000
 #define MADSIM_QPN_MULTICAST	0xffffff
 #define MADSIM_QPN_MASK		0xffffff
+#define MADSIM_QPN_UNTOLD	0xffffff	/* as that of a sender */
 #define MADSIM_PSN_MASK		0xffffff
 
 #define MADSIM_MTU		4096
@@ -43,6 +44,7 @@ enum madsim_op {
  * @with_inv:	@inv_key is part of the packet, if that is a SEND
  * @syndrome:	of a response
  * @psn:	number of the packet
+ * @to:		what a response responds to
  * @inv_key:	the key of a region to be invalidated
  * @rkey:	of the region
  * @dma_len:	length of what @op is about, from @va on
@@ -58,6 +60,7 @@ struct madsim_bth {
 	bool with_inv;
 	u8 syndrome;
 	u32 psn;
+	enum madsim_op to;
 	u32 inv_key;
 	u32 rkey;
 	u32 dma_len;
@@ -168,6 +171,7 @@ static inline bool madsim_pkey_matches(u16 a, u16 b)
 }
 
 /* packet.c: headers */
+u32 madsim_extended_headers(const struct madsim_packet *pkt);
 u32 madsim_payload(const struct madsim_packet *pkt);
 u32 madsim_words(const struct madsim_packet *pkt);
 

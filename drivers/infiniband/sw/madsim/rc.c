@@ -15,7 +15,7 @@ static bool madsim_rc_is_peer(const struct madsim_qp *qp,
 	const struct rdma_ah_attr *path = &attr->ah_attr;
 	bool grh = rdma_ah_get_ah_flags(path) & IB_AH_GRH;
 
-	if (attr->dest_qp_num != pkt->src_qpn ||
+	if ((pkt->src_qpn != attr->dest_qp_num && pkt->src_qpn != MADSIM_QPN_UNTOLD) ||
 	    rdma_ah_get_dlid(path) != pkt->slid || grh != pkt->grh_valid)
 		return false;
 	return !grh || !memcmp(&rdma_ah_read_grh(path)->dgid, &pkt->grh.sgid,

@@ -17,7 +17,7 @@ static void madsim_rc_received(struct madsim_qp *qp,
 		.status = status,
 		.opcode = IB_WC_RECV,
 		.byte_len = qp->rc->offset,
-		.src_qp = pkt->src_qpn,
+		.src_qp = qp->rc->attr.dest_qp_num,
 		.slid = pkt->slid,
 		.sl = pkt->sl,
 		.port_num = qp->port->num,
@@ -239,6 +239,7 @@ static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 	if (syndrome != MADSIM_ACKNOWLEDGED ||
 	    pkt->bth.op == MADSIM_OP_SEND || pkt->bth.op == MADSIM_OP_WRITE)
 		pkt->len = 0;
+	pkt->bth.to = pkt->bth.op;
 	pkt->bth.op = MADSIM_OP_ACK;
 	pkt->bth.syndrome = syndrome;
 	pkt->with_imm = false;
