@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Two fabrics, of which a wire makes one subnet: what leaves the one by a file comes into
+# the other one by another file, and socat carries it between them.
+
+. "$(dirname "$0")/lib.sh"
+
+plan 11
+
+load topology=none || bail "cannot load ib_madsim"
+cat >"$tmp/half" <<'FILE'
+Switch 4 "leaf"
+[1] "host"[1]
+[4] wire w=4 e=2
+
+Hca 1 "host"
+[1] "leaf"[1]
+FILE
+here=/dev/madsim/west.leaf.4 there=/dev/madsim/east.leaf.4
+cable=
+
+# half NAME: a fabric of this half, with data, whose device is the next one
+half()
+{
+	"$madsim_load" -n "$1" -d 0 "$tmp/half"
+	put "$configfs/$1/live" 0
+	put "$configfs/$1/data" 1
+	put "$configfs/$1/host/device" 1
+	put "$configfs/$1/live" 1
+}
+
+plug()
+{
+	socat -b 8192 "OPEN:$here" "OPEN:$there" &
+	cable=$!
+}
+
+pull()
+{
+	kill "$cable"
+	wait "$cable"
+	cable=
+}
+
+# at_leaf STATE: of the port with the wire, as the first host's switch has it
+at_leaf()
+{
+	says "^LinkState:\.*$1$" smpquery -C madsim0 -D portinfo 0,1 4
+}
+
+# sees COUNT: so many nodes are there for the first host
+sees()
+{
+	ibnetdiscover -C madsim0 >"$tmp/net"
+	[ "$(grep -cE '^(Switch|Ca)' "$tmp/net")" = "$1" ] || { cat "$tmp/net"; return 1; }
+}
+
+pingpong()
+{
+	local server status=0
+	timeout 300 ibv_rc_pingpong -d madsim1 -c "$@" >"$tmp/server" 2>&1 &
+	server=$!
+	until_true 20 grep -q " 0A " /proc/net/tcp /proc/net/tcp6
+	timeout 300 ibv_rc_pingpong -d madsim0 -c "$@" localhost >"$tmp/client" 2>&1 || status=1
+	wait $server || status=1
+	[ $status = 0 ] || cat "$tmp/server" "$tmp/client"
+	return $status
+}
+
+leave()
+{
+	[ -z "$cable" ] || kill "$cable"
+	at_end
+}
+trap leave EXIT
+
+check "two fabrics" eval '
+	half west
+	half east'
+check "a file for each wire, and for root alone" eval '
+	[ "$(stat -c %a:%u $here $there | sort -u)" = 600:0 ]'
+check "no carrier" at_leaf Down
+plug
+check "a cable: the link trains" until_true 10 at_leaf Initialize
+check "at the speed that both ends have" eval '
+	says "^LinkSpeedExtActive:\.*25.78125 Gbps" smpquery -C madsim0 -D portinfo 0,1 4'
+SM_SWEEP=1 sm_start west madsim0
+check "one opensm manages both" eval '
+	until_true 30 active 2
+	sees 4'
+check "data goes across, and nothing of it is lost" eval '
+	pingpong -n 50 -s 20000
+	says "^PortRcvErrors:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4
+	says "^PortXmitDiscards:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4'
+pull
+check "the cable is pulled: the other half is gone" eval '
+	at_leaf Down
+	until_true 30 sees 2'
+plug
+check "and comes back" eval '
+	until_true 30 sees 4
+	until_true 30 active 2'
+check "a fabric that is removed ends what reads its wire" eval '
+	"$madsim_load" -r east
+	until_true 10 eval "! kill -0 $cable 2>/dev/null"
+	[ ! -e $there ]
+	until_true 10 at_leaf Down'
+cable=
+sm_end west
+check "unload" eval '
+	"$madsim_load" -r west
+	unload'
+
+finish
