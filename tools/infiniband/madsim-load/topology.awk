@@ -5,7 +5,7 @@
 #
 #   load	lines of words for madsim-load: "node NAME TYPE PORTS VENDOR DEVICE
 #		SYSTEM-GUID GUID PORT-GUID DESC", "link NAME PORT NAME PORT WIDTH
-#		SPEED"; an ID or GUID is "-" if the file has none
+#		SPEED", "wire NAME PORT WIDTH SPEED"; an ID or GUID is "-" if the file has none
 #   graph	every link once, sorted by nobody: "NAME"[PORT] "NAME"[PORT],
 #		and width and speed unless they are 4x and qdr
 #   describe	the same with the descriptions that ibnetdiscover has in
@@ -546,6 +546,21 @@ line ~ /^\[[0-9]+\](\[ext [0-9]+\])?([ \t]*\([^()]*\))*[ \t]*"[^"]+"[ \t]*\[[0-9
 	next
 }
 
+# The other end of a wire is in another fabric
+line ~ /^\[[0-9]+\][ \t]+wire([ \t]+[swe]=[0-9]+)*$/ {
+	from = substr(line, 2) + 0
+	if (node == "" || from < 1 || from > ports[node]) {
+		complain(FNR, "a wire without a port", "left out")
+		next
+	}
+	note_ability(node, from, line)
+	wires++
+	wire_line[wires] = FNR
+	wire_node[wires] = node
+	wire_port[wires] = from
+	next
+}
+
 # ibnetdiscover -p: all ports, one a line, with what they are linked to
 line ~ /^(CA|SW|RT)[ \t]+[0-9]+[ \t]+[0-9]+[ \t]+0x[0-9a-fA-F]+[ \t]+[^ \t]+[ \t]+[^ \t]+([ \t]|$)/ {
 	count_words = split(line, word)
@@ -590,6 +605,10 @@ END {
 	check_guids()
 	for (i = 1; i <= links; i++)
 		check_link(i)
+	for (i = 1; i <= wires; i++) {
+		if (!join(wire_line[i], wire_node[i], wire_port[i], "", ""))
+			wire_node[i] = ""
+	}
 	if (mode == "load") {
 		for (i = 1; i <= count; i++) {
 			node = names[i]
@@ -627,6 +646,21 @@ END {
 		y = "\"" (mode == "describe" ? desc[b] : b) "\"[" link_to_port[i] "]"
 		able = (w == "4x" ? "" : " " w) (s == "qdr" ? "" : " " s)
 		print (x < y ? x " " y : y " " x) able
+	}
+	for (i = 1; i <= wires; i++) {
+		if (wire_node[i] == "")
+			continue
+		w = (wire_node[i], wire_port[i]) in width ? width[wire_node[i], wire_port[i]] : "4x"
+		s = (wire_node[i], wire_port[i]) in speed ? speed[wire_node[i], wire_port[i]] : "qdr"
+		if (mode == "load")
+			print "wire", wire_node[i], wire_port[i], w, s
+		else if (mode == "dot")
+			print "\t\"wire " i "\" [label=wire, shape=plaintext]\n\t" \
+				dot_quoted(wire_node[i]) " -- \"wire " i "\" [taillabel=" wire_port[i] \
+				", label=" dot_quoted(w " " s) "]"
+		else
+			print "\"" (mode == "describe" ? desc[wire_node[i]] : wire_node[i]) \
+				"\"[" wire_port[i] "] wire" (w == "4x" ? "" : " " w) (s == "qdr" ? "" : " " s)
 	}
 	if (mode == "dot")
 		print "}"
