@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The simulated fabrics that other tests rely on: every kind of them comes up,
- * and forwards, protects and counts as the hardware would.
+ * The simulated fabrics that other tests rely on forward and protect as the hardware
+ * would.
  */
+
+#include "kselftest_harness.h"
+#include "lib/subnet.h"
 
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
@@ -12,90 +15,6 @@
 #define MCAST_LID		0xc005
 #define MCAST_QPN		0xffffff
 #define MFT_LIDS		1024
-
-/* Every kind of fabric comes up and carries MADs of QP0 and QP1 */
-FIXTURE(fabric)
-{
-	UMAD_CLIENT_AND_SERVER;
-	struct umad_fabric fabric;
-	struct umad_sm sm;
-};
-
-FIXTURE_VARIANT(fabric)
-{
-	struct umad_fabric fabric;
-};
-
-#define fabric_variant(name, ...)					\
-	FIXTURE_VARIANT_ADD(fabric, name) { .fabric = { __VA_ARGS__ } }
-
-fabric_variant(pair, .hosts = 2);
-fabric_variant(star, .hosts = 3, .star = true);
-fabric_variant(lmc, .hosts = 2, .star = true, .lmc = 3);
-fabric_variant(switch_device, .hosts = 2, .star = true, .switch_device = true);
-fabric_variant(opa, .hosts = 2, .star = true, .opa = true);
-
-FIXTURE_SETUP(fabric)
-{
-	self->fabric = variant->fabric;
-	umad_subnet(&self->fabric);
-	umad_sm_open(&self->fabric.host[0], &self->sm);
-
-	self->cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new,
-				    umad_reg_send_only(1), &self->client);
-	self->sid = umad_open_agent(&self->fabric.host[1], &umad_abi_new,
-				    umad_reg_vendor(1, umad_get_send), &self->server);
-}
-
-FIXTURE_TEARDOWN(fabric)
-{
-	umad_close_both(self);
-	umad_sm_close(&self->sm);
-	umad_fabric_stop();
-}
-
-TEST_F(fabric, smp_by_lid)
-{
-	char desc[64];
-
-	ASSERT_EQ(0, umad_smp(&self->sm, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_DESC, 0,
-			      memset(desc, 0, sizeof(desc))))
-		TH_LOG("%s", strerror(errno));
-	EXPECT_STREQ("h2", desc);
-	if (!self->fabric.star)
-		return;
-	ASSERT_EQ(0, umad_smp(&self->sm, NULL, self->fabric.sw.lid, MAD_GET, SMP_NODE_DESC, 0,
-			      memset(desc, 0, sizeof(desc))))
-		TH_LOG("%s", strerror(errno));
-	EXPECT_STREQ("s1", desc);
-}
-
-/* A request by LID, and the received header as it is for the answer */
-TEST_F(fabric, gmp_by_lid)
-{
-	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, 77), got;
-
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	umad_write(&self->client, &msg);
-
-	umad_read(&self->server, &got);
-	EXPECT_EQ(self->sid, got.hdr.id);
-	EXPECT_EQ(1, be32toh(got.hdr.qpn));
-	EXPECT_EQ(self->fabric.host[0].lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(0, got.hdr.grh_present);
-	EXPECT_EQ(0, memcmp(got.mad.data, msg.mad.data, sizeof(msg.mad.data)));
-
-	got.mad.method = MAD_GET_RESP;
-	got.mad.data[0] ^= 0xff;
-	umad_write(&self->server, &got);
-
-	umad_read(&self->client, &got);
-	EXPECT_EQ(self->cid, got.hdr.id);
-	EXPECT_EQ(self->fabric.host[1].lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(77, (__u32)be64toh(got.mad.tid));
-	EXPECT_EQ((__u8)~msg.mad.data[0], got.mad.data[0]);
-	EXPECT_EQ(0, memcmp(got.mad.data + 1, msg.mad.data + 1, sizeof(msg.mad.data) - 1));
-}
 
 /* Four hosts and a switch, which has an agent, too */
 #define MCAST_PORTS	5	/* of the switch, with port 0 */
@@ -405,17 +324,13 @@ static_assert(sizeof(struct opa_smp) == OPA_MAD_SIZE, "OPA's SMP has 2 KiB");
 
 struct opa_msg {
 	struct ib_user_mad_hdr hdr;
-	union {
-		struct opa_smp smp;
-		__u8 mad[OPA_MAD_SIZE];
-	};
+	struct opa_smp smp;
 };
 
 FIXTURE(opa)
 {
 	struct umad_fabric fabric;
 	struct umad_file file;
-	struct umad_file server;
 	__u32 id;
 };
 
@@ -435,7 +350,6 @@ FIXTURE_SETUP(opa)
 FIXTURE_TEARDOWN(opa)
 {
 	umad_close(&self->file);
-	umad_close(&self->server);
 	umad_fabric_stop();
 }
 
@@ -482,36 +396,6 @@ TEST_F(opa, smps)
 		opa_query(self, &path[i], SMP_NODE_DESC, &msg, OPA_NODE_DESC);
 		EXPECT_STREQ(name[i], (char *)msg.smp.data);
 	}
-}
-
-/* From host to host, byte for byte */
-TEST_F(opa, gmp_of_2_kib)
-{
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
-	struct umad_msg small;
-	struct opa_msg msg, got;
-	unsigned int i;
-
-	umad_open_agent(&self->fabric.host[1], &umad_abi_new, reg, &self->server);
-	reg = umad_reg_send_only(2);
-
-	small = umad_msg(&self->fabric.host[1], umad_register(&self->file, &reg), MAD_SEND, 3);
-	small.mad.base_version = OPA_BASE_VERSION;
-	msg.hdr = small.hdr;
-	for (i = 0; i < OPA_MAD_SIZE; i++)
-		msg.mad[i] = i * 31 >> 3;
-	memcpy(msg.mad, &small.mad, MAD_VENDOR_HDR);
-	ASSERT_EQ((ssize_t)sizeof(msg), write(self->file.fd, &msg, sizeof(msg)))
-		TH_LOG("write: %s", strerror(errno));
-
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	/* A buffer for the short kind does not do */
-	umad_err_read_len(EINVAL, &self->server, MAD_SIZE - 1);
-	ASSERT_EQ((ssize_t)sizeof(got), read(self->server.fd, &got, sizeof(got)))
-		TH_LOG("read: %s", strerror(errno));
-	EXPECT_EQ(sizeof(got), got.hdr.length);
-	EXPECT_EQ(self->fabric.host[0].lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(0, memcmp(msg.mad + MAD_HDR, got.mad + MAD_HDR, OPA_MAD_SIZE - MAD_HDR));
 }
 
 TEST_HARNESS_MAIN
