@@ -60,31 +60,6 @@ TEST_F(pair, received_mad)
 	umad_expect_empty(&self->server);
 }
 
-/* A request, and its answer with the header that came with it */
-TEST_F(pair, reply_with_received_header)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_msg got;
-
-	msg.hdr.timeout_ms = 60000;
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
-		  read(self->server.fd, buf, sizeof(buf)));
-	buf[self->server.hlen + offsetof(struct mad, method)] = MAD_GET_RESP;
-	buf[self->server.hlen + offsetof(struct mad, data)] = 0x77;
-	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
-		  write(self->server.fd, buf, self->server.hlen + MAD_SIZE));
-
-	umad_read(&self->client, &got);
-	EXPECT_EQ(self->cid, got.hdr.id);
-	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
-	EXPECT_EQ(0x77, got.mad.data[0]);
-	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
-	umad_expect_empty(&self->client);
-}
-
 /* An answer that nobody waits for is not delivered */
 TEST_F(pair, unasked_response)
 {
@@ -426,26 +401,6 @@ TEST_F_TIMEOUT(pair, blocking_read_of_timeout, 10)
 	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR,
 		  _umad_read(&self->client, &got));
 	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
-}
-
-/* What a child reads is gone for the parent: the queue is the open file's */
-TEST_F(pair, fork_shares_queue)
-{
-	struct umad_msg got;
-	int status;
-	pid_t pid;
-
-	send_some(self, 2);
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(_umad_read(&self->server, &got) < 0 ||
-		      (int)be64toh(got.mad.tid) != 0);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
-	umad_read(&self->server, &got);
-	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
-	umad_expect_empty(&self->server);
 }
 
 TEST_HARNESS_MAIN

@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <linux/userfaultfd.h>
-
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/long.h"
@@ -364,76 +362,6 @@ static void *race_thread(void *arg)
 	umad_expect_empty(&(self)->server);				\
 	umad_expect_empty(&(self)->client);				\
 } while (0)
-
-/* Two pages of which only one is there at a time */
-struct turns {
-	__u8 *base;
-	__u8 *content;
-	size_t page;
-	int uffd;
-	atomic_bool over;
-};
-
-static void *take_turns(void *arg)
-{
-	struct turns *turns = arg;
-	struct pollfd pfd = { .fd = turns->uffd, .events = POLLIN };
-	struct uffdio_copy copy = { .len = turns->page };
-	struct uffd_msg msg;
-	size_t at;
-
-	while (!turns->over) {
-		if (poll(&pfd, 1, 10) != 1 ||
-		    read(turns->uffd, &msg, sizeof(msg)) != sizeof(msg))
-			continue;
-		at = (msg.arg.pagefault.address - (uintptr_t)turns->base) /
-		     turns->page * turns->page;
-		madvise(turns->base + (at ? 0 : turns->page), turns->page,
-			MADV_DONTNEED);
-		copy.dst = (uintptr_t)turns->base + at;
-		copy.src = (uintptr_t)turns->content + at;
-		ioctl(turns->uffd, UFFDIO_COPY, &copy);
-	}
-	return NULL;
-}
-
-/* All of the message can be read, but never at the same time */
-TEST_F(fault, pages_that_take_turns)
-{
-	struct turns turns = { .page = sysconf(_SC_PAGESIZE) };
-	struct umad_msg head = next_head(self);
-	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	size_t before, size;
-	pthread_t thread;
-	__u8 *map;
-
-	size = umad_long_pack(&self->client, &head, 2 * turns.page, 5,
-			      self->msg.out);
-	before = size - 2 * turns.page;
-	map = mmap(NULL, 3 * turns.page, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, map);
-	turns.base = map + turns.page;
-	turns.content = self->msg.out + before;
-	memcpy(turns.base - before, self->msg.out, before);
-	turns.uffd = umad_uffd(turns.base, 2 * turns.page, false);
-	ASSERT_LE(0, turns.uffd);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, take_turns, &turns));
-
-	call.fd = self->client.fd;
-	call.buf = turns.base - before;
-	call.len = size;
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
-	EXPECT_EQ((long)size, call.ret);
-	umad_long_read(&self->server, self->sid, &head, 2 * turns.page, 5,
-		       &self->msg);
-
-	turns.over = true;
-	pthread_join(thread, NULL);
-	close(turns.uffd);
-	munmap(map, 3 * turns.page);
-}
 
 TEST_F_TIMEOUT(fault, race_with_drop, UMAD_HANGS)
 {
