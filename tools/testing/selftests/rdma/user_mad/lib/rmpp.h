@@ -17,7 +17,6 @@
 #define RMPP_FLAG_ACTIVE	1
 #define RMPP_FLAG_FIRST		2
 #define RMPP_FLAG_LAST		4
-#define RMPP_FLAGS		7	/* the rest is the response time */
 
 #define RMPP_STATUS_RESX	1	/* the only one of STOP */
 #define RMPP_STATUS_T2L		118	/* these are ABORT's */
@@ -29,29 +28,11 @@
 #define RMPP_STATUS_UNV		125
 #define RMPP_STATUS_UNSPEC	127
 
-/* How far the sender may go ahead of what was acknowledged */
-#define RMPP_WINDOW		16
-
-/* How long a sender waits for an acknowledgment before it sends again */
-#define RMPP_RESEND_MS		200
-
-struct umad_rmpp {
-	const struct umad_file *file;
-	struct umad_msg head;	/* what all packets of a sender have in common */
-	__u32 lose;		/* segment that is lost the first time, or 0 */
-
-	/* Counted: */
-	int sent, resent, acks, windows;
-	__u8 type, status;	/* of the packet that ended it */
-};
-
 ssize_t _umad_rmpp_packet(const struct umad_file *file,
 			  const struct umad_msg *msg, __u8 type, __u8 flags,
 			  __u8 status, __u32 seg, __u32 last);
 ssize_t _umad_rmpp_answer(const struct umad_file *file,
 			  const struct umad_msg *got, __u8 type, __u8 status,
 			  __u32 seg, __u32 newwin);
-int _umad_rmpp_send(struct umad_rmpp *rmpp, const __u8 *data, size_t len);
-ssize_t _umad_rmpp_receive(struct umad_rmpp *rmpp, __u8 *data, size_t max);
 
 #endif /* UMAD_RMPP_H */
