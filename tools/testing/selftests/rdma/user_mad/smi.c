@@ -160,39 +160,6 @@ TEST_F(smi, combined_route)
 	EXPECT_EQ(umad_node_guid(&self->fabric.host[2]), umad_info_guid(smp));
 }
 
-/* Written by Set, read back by Get over the other kind of route */
-TEST_F(smi, set_is_seen_by_get)
-{
-	struct umad_msg msg = smi_msg(self, &umad_to_second, 0, MAD_SET, SMP_GUID_INFO), got;
-	__u8 block[64], own[8];
-
-	umad_smp_get(&self->sm, &umad_to_second, SMP_GUID_INFO, 0, memset(block, 0, 64));
-	memcpy(own, block, 8);
-	memset(block + 8, 0x42, 16);
-	/* The first GUID is the port's own and stays */
-	memset(block, 0x11, 8);
-	memcpy(umad_smp_of(&msg)->data, block, 64);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(SMP_D_BIT, be16toh(umad_smp_of(&got)->status));
-
-	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, SMP_GUID_INFO);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(0, memcmp(own, umad_smp_of(&got)->data, 8));
-	EXPECT_EQ(0, memcmp(block + 8, umad_smp_of(&got)->data + 8, 56));
-}
-
-TEST_F(smi, status_of_the_response)
-{
-	struct umad_msg msg = smi_msg(self, &umad_to_second, 0, MAD_GET, 0x7777), got;
-
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(SMP_D_BIT | STATUS_UNSUPPORTED, be16toh(umad_smp_of(&got)->status));
-
-	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, 0x7777);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(umad_smp_of(&got)->status));
-}
-
 /* Nobody at the end of the route: what was written comes back */
 #define smi_times_out(self, msg) do {					\
 	struct umad_msg __got;						\
@@ -403,35 +370,6 @@ TEST_F(smi, what_can_be_registered)
 	umad_unregister(&self->file, 0);
 	umad_unregister(&self->file, 1);
 	umad_expect_no_agents(&self->file);
-}
-
-/* A method of an SMP class belongs to one agent of a port */
-TEST_F(smi, method_belongs_to_one_agent)
-{
-	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
-	__u32 id;
-
-	id = umad_register(&self->file, &reg);
-	umad_err_register(EINVAL, &self->file, &reg);
-	umad_open_abi(&self->fabric.host[0], &variant->abi, O_RDWR | O_NONBLOCK, &self->second);
-	reg.methods[0] |= 1ULL << MAD_GET;
-	umad_err_register(EINVAL, &self->second, &reg);
-
-	/* Another method, the other class, another version, another port */
-	reg.methods[0] = 1ULL << MAD_GET;
-	umad_register(&self->second, &reg);
-	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_DIRECTED, 1ULL << MAD_TRAP);
-	umad_register(&self->second, &reg);
-	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
-	reg.class_version = 2;
-	umad_register(&self->second, &reg);
-	umad_close(&self->second);
-	reg.class_version = 1;
-	umad_open_agent(&self->fabric.host[1], &variant->abi, reg, &self->second);
-
-	/* Given back with the agent */
-	umad_unregister(&self->file, id);
-	EXPECT_EQ(id, umad_register(&self->file, &reg));
 }
 
 /* A request that the device leaves to software, answered by an agent or by none */

@@ -312,33 +312,6 @@ TEST_F(statistics, for_root_only)
 	}
 }
 
-/* What is sent to a group has no way back that user space could be told */
-TEST(dropped_address)
-{
-	struct umad_fabric fabric = { .hosts = 2 };
-	struct umad_file client, server;
-	struct umad_statistics before;
-	__u32 cid;
-	struct umad_msg msg;
-
-	if (umad_reference())
-		SKIP(return, UMAD_NO_STATISTICS);
-	umad_subnet(&fabric);
-	cid = umad_open_agent(&fabric.host[0], &umad_abi_new, umad_reg_send_only(2), &client);
-	umad_open_agent(&fabric.host[1], &umad_abi_new, umad_reg_vendor(2, 1ULL << MAD_SEND),
-			&server);
-	before = umad_statistics(&fabric.host[1]);
-
-	msg = umad_msg(&fabric.host[1], cid, MAD_SEND, 11);
-	umad_msg_to_group(&msg);
-	umad_write(&client, &msg);
-	umad_expect_empty(&client);
-	umad_expect_changes(&before, &fabric.host[1], "dropped_address+1");
-	umad_close(&client);
-	umad_close(&server);
-	umad_fabric_stop();
-}
-
 /* Each port has its own, and they end with it; issm has none */
 TEST(ports)
 {
