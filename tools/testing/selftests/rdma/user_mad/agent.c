@@ -202,39 +202,23 @@ TEST_F(agent, fields_are_ignored)
 	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_REGISTER_AGENT2, &req));
 }
 
-/* Same class and method, another OUI: not the same service */
-TEST_F(agent, oui_tells_vendors_apart)
+/* Same class and method, another OUI or class version: not the same service */
+TEST_F(agent, services)
 {
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
 
 	umad_register(&self->file, &reg);
+	reg.class_version = 8;
+	umad_register(&self->other, &reg);
 	reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
 	reg.oui ^= 1;
 	umad_register(&self->other, &reg);
+
+	/* An empty mask takes no method from anybody */
 	reg.oui ^= 0x010001;
-	umad_register(&self->other, &reg);
-}
-
-TEST_F(agent, class_version_8)
-{
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
-
-	reg.class_version = 8;
+	reg.methods[0] = 0;
 	umad_register(&self->file, &reg);
-
-	/* It is another service than version 1 */
-	reg.class_version = 1;
-	umad_register(&self->other, &reg);
-}
-
-TEST_F(agent, method_mask_empty)
-{
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
-
-	umad_register(&self->file, &reg);
-
-	/* It takes no method from anybody */
-	reg = umad_reg_vendor(variant->abi.api, ~0ULL);
+	reg.methods[0] = ~0ULL;
 	reg.methods[1] = ~0ULL;
 	umad_register(&self->other, &reg);
 }
@@ -317,33 +301,6 @@ TEST_F(agent, method_mask_delivers)
 		EXPECT_EQ(reg.id, got.hdr.id);
 	}
 	umad_expect_empty(&self->file);
-}
-
-/* Two agents of a descriptor are told apart by the id of what they receive */
-TEST_F(agent, id_of_received)
-{
-	struct umad_reg client = umad_reg_send_only(variant->abi.api);
-	struct umad_reg get = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
-	struct umad_reg send = umad_reg_vendor(variant->abi.api,
-					       1ULL << MAD_SEND);
-	struct umad_msg msg, got;
-
-	umad_register(&self->other, &client);
-	umad_register(&self->file, &get);
-	umad_register(&self->file, &send);
-	ASSERT_NE(get.id, send.id);
-
-	msg = umad_msg(&self->port, client.id, MAD_SEND, 1);
-	umad_write(&self->other, &msg);
-	msg = umad_msg(&self->port, client.id, MAD_GET, 2);
-	umad_write(&self->other, &msg);
-
-	umad_read(&self->file, &got);
-	EXPECT_EQ(MAD_SEND, got.mad.method);
-	EXPECT_EQ(send.id, got.hdr.id);
-	umad_read(&self->file, &got);
-	EXPECT_EQ(MAD_GET, got.mad.method);
-	EXPECT_EQ(get.id, got.hdr.id);
 }
 
 TEST_F(agent, unregister_wrong_id)

@@ -123,23 +123,6 @@ TEST_F(opa, mads_of_every_length)
 	umad_expect_empty(&self->server);
 }
 
-TEST_F(opa, longer_than_a_mad_is_refused)
-{
-	struct umad_msg head = next_head(self, OPA_VERSION, MAD_SEND);
-
-	expect_refused(self, &head, OPA_SIZE + 1);
-	expect_refused(self, &head, 100000);
-
-	/* What is said to be of InfiniBand must fit there */
-	head = next_head(self, IB_VERSION, MAD_SEND);
-	expect_refused(self, &head, MAD_SIZE + 1);
-	expect_refused(self, &head, OPA_SIZE);
-	umad_expect_empty(&self->server);
-
-	send_mad(self, &head, MAD_SIZE);
-	read_mad(self, &head, MAD_SIZE);
-}
-
 /* On one descriptor; what does not fit the reader stays, and keeps its place */
 TEST_F(opa, short_and_long_on_one_descriptor)
 {

@@ -151,47 +151,22 @@ TEST_F_TIMEOUT(rmpp_fabric, through_a_bad_fabric, UMAD_HANGS)
 	}
 }
 
-/*
- * A timeout is for the answer to the message, which must be on its way within 2 s.
- * With less, the kernel's MAD layer does not make up for a loss.
- */
-TEST_F_TIMEOUT(rmpp_fabric, lost_segments_and_a_timeout, UMAD_HANGS)
-{
-	struct umad_msg head = next_head(self, MAD_SEND), got;
-	const size_t len = 150 * SEG_DATA + 100;
-
-	umad_fabric_fault("h1 1 drop nth 61");
-	umad_make_active(&head);
-	head.hdr.timeout_ms = 2001;
-	head.hdr.retries = 3;
-	umad_long_write(&self->client, &head, len, 1, &self->msg);
-	umad_long_read(&self->server, self->sid, &head, len, 1, &self->msg);
-
-	umad_read_timeout(&self->client, &got);
-	EXPECT_EQ((__u32)be64toh(head.mad.tid), (__u32)be64toh(got.mad.tid));
-	umad_expect_empty(&self->server);
-	umad_expect_empty(&self->client);
-}
-
 /* Nothing gets there: the record of a timeout, after as many tries as asked */
 TEST_F(rmpp_fabric, total_loss)
 {
 	struct umad_msg head = next_head(self, MAD_SEND), got;
-	long long start;
 	size_t size;
 
 	umad_fabric_fault("h1 1 drop nth 1");
 	umad_make_active(&head);
 	head.hdr.timeout_ms = 150;
 	head.hdr.retries = 2;
-	start = umad_now_ms();
 	umad_long_write(&self->client, &head, 5000, 1, &self->msg);
 	/* Its transaction is taken until then */
 	size = umad_long_pack(&self->client, &head, 5000, 1, self->msg.out);
 	umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
 
 	umad_read_timeout(&self->client, &got);
-	EXPECT_LE(450, umad_now_ms() - start);
 	EXPECT_EQ(self->cid, got.hdr.id);
 	EXPECT_EQ(head.hdr.lid, got.hdr.lid);
 	EXPECT_EQ(150, got.hdr.timeout_ms);
@@ -202,36 +177,6 @@ TEST_F(rmpp_fabric, total_loss)
 	umad_fabric_fault("h1 1 clear");
 	umad_long_write(&self->client, &head, 5000, 1, &self->msg);
 	umad_long_read(&self->server, self->sid, &head, 5000, 1, &self->msg);
-}
-
-/* ... also when the peer does not want an answer, and of a response */
-TEST_F_TIMEOUT(rmpp_fabric, total_loss_without_timeout, UMAD_HANGS)
-{
-	struct umad_msg head = next_head(self, MAD_SEND), got;
-
-	umad_fabric_fault("h2 1 drop nth 1");
-	umad_make_active(&head);
-	umad_long_write(&self->client, &head, 5000, 1, &self->msg);
-	umad_read_timeout(&self->client, &got);
-	EXPECT_EQ((__u32)be64toh(head.mad.tid), (__u32)be64toh(got.mad.tid));
-	EXPECT_EQ(0, got.hdr.timeout_ms);
-	umad_expect_empty(&self->server);
-}
-
-/* Ports of InfiniBand take MADs of InfiniBand, whatever version they claim */
-TEST_F(rmpp_fabric, no_omni_path)
-{
-	struct umad_msg head = next_head(self, MAD_SEND);
-	size_t len;
-
-	head.mad.base_version = 0x80;
-	for (len = SEG_DATA + 1; len < 2100; len += 200) {
-		size_t size = umad_long_pack(&self->client, &head, len, 1,
-					     self->msg.out);
-
-		umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
-	}
-	umad_expect_empty(&self->server);
 }
 
 TEST_HARNESS_MAIN
