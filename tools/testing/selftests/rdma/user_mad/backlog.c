@@ -316,7 +316,6 @@ static int ask_peer(const struct umad_port *port)
 TEST_F_TIMEOUT(end, many_outstanding_are_given_back, UMAD_HANGS)
 {
 	long noise = (64 * sysconf(_SC_NPROCESSORS_ONLN) + 64) * sysconf(_SC_PAGESIZE);
-	long long deadline;
 	struct umad_sm sm = { .directed = self->id };
 	/* A channel adapter does not forward */
 	static const struct umad_path nowhere = { 2, { 1, 1 } };
@@ -355,10 +354,8 @@ TEST_F_TIMEOUT(end, many_outstanding_are_given_back, UMAD_HANGS)
 	umad_expect_fdinfo(0, &self->file, "umad-outstanding");
 
 	/* Nothing is left that was charged, but for what CPUs have charged ahead */
-	deadline = umad_now_ms() + UMAD_SOON_MS;
-	while ((after = umad_cgroup_charged(&self->group) - before) > noise &&
-	       umad_now_ms() < deadline)
-		umad_sleep_ms(10);
+	umad_within(UMAD_SOON_MS,
+		    (after = umad_cgroup_charged(&self->group) - before) <= noise);
 	TH_LOG("%ld bytes charged for each, %ld KiB after", with / MANY, after / 1024);
 	EXPECT_GE(noise, after);
 	if (variant->end != REMOVE)

@@ -237,19 +237,8 @@ static int open_from_elsewhere(const char *path, bool and_read)
 	return WEXITSTATUS(status);
 }
 
-/* The mode can be changed only when the last namespace has gone, in its time */
-static int set_exclusive(bool exclusive)
-{
-	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
-	int ret;
-
-	while ((ret = nl_set_exclusive(exclusive)) == -EBUSY && umad_now_ms() < end)
-		umad_sleep_ms(10);
-	return ret;
-}
-
 #define make_exclusive(self) do {					\
-	int __ret = set_exclusive(true);				\
+	int __ret = nl_set_exclusive(true);				\
 									\
 	if (__ret == -EBUSY)						\
 		SKIP(return, "somebody uses another network namespace"); \
@@ -271,7 +260,7 @@ FIXTURE_SETUP(netns)
 FIXTURE_TEARDOWN(netns)
 {
 	if (self->exclusive)
-		EXPECT_EQ(0, set_exclusive(false))
+		EXPECT_EQ(0, nl_set_exclusive(false))
 			TH_LOG("RDMA devices are still exclusive to a network namespace");
 }
 
@@ -407,8 +396,8 @@ static int log_lines(int fd, const char *what)
 #define LOG_TRIES	100
 #define LOG_MAX		20
 
-/* @what_: what a program may do as often as it likes */
-#define expect_no_flood(self, what, why) do {				\
+/* @what: what a program may do as often as it likes */
+#define expect_no_flood(what, why) do {					\
 	int __fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), __i, __lines; \
 									\
 	if (umad_shared_port())						\
@@ -434,7 +423,7 @@ static bool register_v1(const struct umad_port *port)
 
 TEST_F(device, log_is_not_flooded_by_v1)
 {
-	expect_no_flood(self, ASSERT_TRUE(register_v1(&self->port)),
+	expect_no_flood(ASSERT_TRUE(register_v1(&self->port)),
 			"every v1 registration writes to the kernel log");
 }
 
@@ -447,7 +436,7 @@ TEST_F(device, log_is_not_flooded_by_mistakes)
 	umad_enable_pkey(&file);
 	flags.flags = 2;
 	qpn.qpn = 2;
-	expect_no_flood(self, umad_err(EINVAL, _umad_register(&file, __i % 2 ? &flags : &qpn)),
+	expect_no_flood(umad_err(EINVAL, _umad_register(&file, __i % 2 ? &flags : &qpn)),
 			"every refused registration writes to the kernel log");
 	umad_close(&file);
 }

@@ -122,8 +122,8 @@ TEST_F_TIMEOUT(rmpp_fabric, through_a_bad_fabric, UMAD_HANGS)
 		{ { "drop nth 61" }, 150 * SEG_DATA + 100, false },
 		{ { NULL, "drop nth 2" }, 150 * SEG_DATA + 100, false },
 		/* All at once */
-		{ { "seed 1\nh1 1 drop permille 15\nh1 1 duplicate permille 50\nh1 1 reorder permille 50",
-		    "seed 2\nh2 1 drop permille 15\nh2 1 delay permille 100" },
+		{ { "seed 1\nh1 1 drop permille 15\nh1 1 duplicate permille 50",
+		    "seed 2\nh2 1 reorder permille 50\nh2 1 delay permille 100" },
 		  200 * SEG_DATA + 100, false },
 	};
 	char command[128];

@@ -401,15 +401,8 @@ TEST_F(pair, rmpp_header_is_copied_once)
 /* Kills @pid; whether that ended it */
 static bool dies(pid_t pid, int ms)
 {
-	long long end = umad_now_ms() + ms;
-
 	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, WNOHANG) != pid) {
-		if (umad_now_ms() > end)
-			return false;
-		umad_sleep_ms(5);
-	}
-	return true;
+	return umad_within(ms, waitpid(pid, NULL, WNOHANG) == pid);
 }
 
 /* In a child: a call that stalls behind the first @there bytes of @data */

@@ -13,16 +13,14 @@
 
 /* How the MAD layer says that it is done with a send, without a record */
 #define expect_over(self, head, len) do {				\
-	long long __end = umad_now_ms() + UMAD_SOON_MS;			\
 	size_t __size = umad_long_pack(&(self)->kernel, head, len, 0,	\
 				       (self)->msg.out);		\
 	ssize_t __n;							\
 									\
 	/* Its transaction is free again */				\
-	do {								\
-		__n = write((self)->kernel.fd, (self)->msg.out, __size); \
-		umad_sleep_ms(10);					\
-	} while (__n < 0 && errno == EINVAL && umad_now_ms() < __end);	\
+	umad_within(UMAD_SOON_MS,					\
+		    (__n = write((self)->kernel.fd, (self)->msg.out,	\
+				 __size)) > 0 || errno != EINVAL);	\
 	EXPECT_EQ((ssize_t)__size, __n)					\
 		TH_LOG("still outstanding: %s", strerror(errno));	\
 } while (0)

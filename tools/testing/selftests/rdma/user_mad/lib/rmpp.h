@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * RMPP in user space, for agents registered with IB_USER_MAD_USER_RMPP: as
- * much of it as it takes to talk to the kernel's on the other side. Every
- * packet is a MAD that is written or read.
- */
+/* Packets of RMPP, which agents with IB_USER_MAD_USER_RMPP write and read as MADs */
 #ifndef UMAD_RMPP_H
 #define UMAD_RMPP_H
 
@@ -20,12 +16,10 @@
 
 #define RMPP_STATUS_RESX	1	/* the only one of STOP */
 #define RMPP_STATUS_T2L		118	/* these are ABORT's */
-#define RMPP_STATUS_BAD_SEG	120
 #define RMPP_STATUS_BADT	121
 #define RMPP_STATUS_W2S		122
 #define RMPP_STATUS_S2B		123
 #define RMPP_STATUS_BAD_STATUS	124
-#define RMPP_STATUS_UNV		125
 #define RMPP_STATUS_UNSPEC	127
 
 ssize_t _umad_rmpp_packet(const struct umad_file *file,
