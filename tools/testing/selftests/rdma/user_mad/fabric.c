@@ -127,109 +127,78 @@ TEST_F(multicast, port_states)
 	mcast_reaches(self, 1, MCAST_LID, MCAST_QPN, 1 << 3);
 }
 
-/* MADs of 2 KiB: base version 0x80 on Omni-Path ports */
+/* SMPs of base version 0x80 on Omni-Path ports: up to 2 KiB */
 #define OPA_MAD_SIZE		2048
-#define OPA_BASE_VERSION	0x80
-#define OPA_SMP_HEADER		176
-#define OPA_NODE_INFO		44
-#define OPA_NODE_DESC		64
-
-struct opa_smp {
-	__u8	base_version;
-	__u8	mgmt_class;
-	__u8	class_version;
-	__u8	method;
-	__be16	status;
-	__u8	hop_ptr;
-	__u8	hop_cnt;
-	__be64	tid;
-	__be16	attr_id;
-	__be16	resv;
-	__be32	attr_mod;
-	__be64	mkey;
-	__be32	dr_slid;
-	__be32	dr_dlid;
-	__u8	initial_path[64];
-	__u8	return_path[64];
-	__u8	reserved[8];
-	__u8	data[OPA_MAD_SIZE - OPA_SMP_HEADER];
-};
-
-static_assert(sizeof(struct opa_smp) == OPA_MAD_SIZE, "OPA's SMP has 2 KiB");
-
-struct opa_msg {
-	struct ib_user_mad_hdr hdr;
-	struct opa_smp smp;
-};
+#define OPA_VERSION		0x80
+#define OPA_DR_SLID		32	/* up to there they are as those of InfiniBand */
+#define OPA_INITIAL_PATH	40
+#define OPA_DATA		176
 
 FIXTURE(opa)
 {
 	struct umad_fabric fabric;
-	struct umad_file file;
-	__u32 id;
+	struct umad_sm sm;
+	__u8 buf[UMAD_HDR_NEW + OPA_MAD_SIZE];
 };
 
 FIXTURE_SETUP(opa)
 {
-	struct umad_reg reg = {
-		.api = 2,
-		.mgmt_class = MAD_CLASS_SM_DIRECTED,
-		.class_version = OPA_BASE_VERSION,
-	};
+	struct umad_reg reg = umad_reg_smp(2, MAD_CLASS_SM_DIRECTED, 0);
 
+	reg.class_version = OPA_VERSION;
 	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true, .opa = true };
 	umad_subnet(&self->fabric);
-	self->id = umad_open_agent(&self->fabric.host[0], &umad_abi_new, reg, &self->file);
+	self->sm.directed = umad_open_agent(&self->fabric.host[0], &umad_abi_new, reg,
+					    &self->sm.file);
 }
 
 FIXTURE_TEARDOWN(opa)
 {
-	umad_close(&self->file);
+	umad_sm_close(&self->sm);
 	umad_fabric_stop();
 }
 
-/* The answer is as long as the attribute */
-#define opa_query(self, path, attr, msg, size) do {			\
-	memset(msg, 0, sizeof(*(msg)));					\
-	(msg)->hdr.id = (self)->id;					\
-	(msg)->hdr.timeout_ms = UMAD_SOON_MS;				\
-	(msg)->hdr.lid = htobe16(LID_PERMISSIVE);			\
-	(msg)->smp.base_version = OPA_BASE_VERSION;			\
-	(msg)->smp.mgmt_class = MAD_CLASS_SM_DIRECTED;			\
-	(msg)->smp.class_version = OPA_BASE_VERSION;			\
-	(msg)->smp.method = MAD_GET;					\
-	(msg)->smp.tid = htobe64(attr);					\
-	(msg)->smp.attr_id = htobe16(attr);				\
-	(msg)->smp.dr_slid = 0xffffffff;				\
-	(msg)->smp.dr_dlid = 0xffffffff;				\
-	(msg)->smp.hop_cnt = (path)->hops;				\
-	memcpy((msg)->smp.initial_path + 1, (path)->port, (path)->hops); \
-	ASSERT_EQ((ssize_t)sizeof(*(msg)),				\
-		  write((self)->file.fd, msg, sizeof(*(msg))))		\
+/* The @size bytes of an attribute: the answer is no longer */
+#define opa_get(self, path, attr, size) ({				\
+	struct umad_msg __msg = umad_smp_msg(&(self)->sm, path, 0, MAD_GET, \
+					     attr, 0, NULL);		\
+	const struct umad_file *__file = &(self)->sm.file;		\
+	__u8 *__mad = (self)->buf + UMAD_HDR_NEW;			\
+									\
+	__msg.mad.base_version = OPA_VERSION;				\
+	__msg.mad.class_version = OPA_VERSION;				\
+	memset((self)->buf, 0, sizeof((self)->buf));			\
+	umad_pack(__file, &__msg, OPA_DR_SLID, (self)->buf);		\
+	memset(__mad + OPA_DR_SLID, 0xff, OPA_INITIAL_PATH - OPA_DR_SLID); \
+	memcpy(__mad + OPA_INITIAL_PATH + 1, (path)->port, (path)->hops); \
+	ASSERT_EQ((ssize_t)sizeof((self)->buf),				\
+		  write(__file->fd, (self)->buf, sizeof((self)->buf)))	\
 		TH_LOG("write: %s", strerror(errno));			\
-	ASSERT_TRUE(umad_readable(&(self)->file, UMAD_SOON_MS));	\
-	ASSERT_EQ((ssize_t)(UMAD_HDR_NEW + OPA_SMP_HEADER + (size)),	\
-		  read((self)->file.fd, msg, sizeof(*(msg))));		\
-	EXPECT_EQ(0, (msg)->hdr.status);				\
-	EXPECT_EQ(OPA_BASE_VERSION, (msg)->smp.base_version);		\
-	EXPECT_EQ(0x8000, be16toh((msg)->smp.status));			\
-	EXPECT_EQ(MAD_GET_RESP, (msg)->smp.method);			\
-} while (0)
+	ASSERT_TRUE(umad_readable(__file, UMAD_SOON_MS));		\
+	ASSERT_EQ((ssize_t)(UMAD_HDR_NEW + OPA_DATA + (size)),		\
+		  read(__file->fd, (self)->buf, sizeof((self)->buf)));	\
+	memcpy(&__msg, (self)->buf, UMAD_HDR_NEW + MAD_HDR);		\
+	EXPECT_EQ(0, __msg.hdr.status);					\
+	EXPECT_EQ(OPA_VERSION, __msg.mad.base_version);			\
+	EXPECT_EQ(SMP_D_BIT, be16toh(__msg.mad.status));		\
+	EXPECT_EQ(MAD_GET_RESP, __msg.mad.method);			\
+	(char *)__mad + OPA_DATA;					\
+})
 
 TEST_F(opa, smps)
 {
-	static const struct umad_path path[] = { { 0 }, { 1, { 1 } }, { 2, { 1, 2 } } };
 	static const char *const name[] = { "h1", "s1", "h2" };
 	static const int type[] = { 1, 2, 1 };
-	struct opa_msg msg;
+	const struct umad_path *path[] = { &umad_here, &umad_to_next, &umad_to_second };
 	unsigned int i;
+	char *data;
 
 	for (i = 0; i < 3; i++) {
-		opa_query(self, &path[i], SMP_NODE_INFO, &msg, OPA_NODE_INFO);
-		EXPECT_EQ(OPA_BASE_VERSION, msg.smp.data[0]);
-		EXPECT_EQ(type[i], msg.smp.data[2]);
-		opa_query(self, &path[i], SMP_NODE_DESC, &msg, OPA_NODE_DESC);
-		EXPECT_STREQ(name[i], (char *)msg.smp.data);
+		data = opa_get(self, path[i], SMP_NODE_INFO, 44);
+		EXPECT_EQ(OPA_VERSION, (__u8)data[0]);
+		EXPECT_EQ(type[i], data[2]);
+		data = opa_get(self, path[i], SMP_NODE_DESC, 64);
+		EXPECT_STREQ(name[i], data);
 	}
 }
 

@@ -159,25 +159,6 @@ TEST_F(opa, short_and_long_on_one_descriptor)
 	umad_expect_empty(&self->server);
 }
 
-/* The header that a request came with takes a longer answer back */
-TEST_F(opa, request_and_response)
-{
-	struct umad_msg head = next_head(self, OPA_VERSION, MAD_GET), got;
-	size_t size;
-
-	head.hdr.timeout_ms = UMAD_LONG_MS;
-	send_mad(self, &head, 100);
-	read_mad(self, &head, 100);
-	memcpy(&got.hdr, self->msg.in, self->server.hlen);
-	memcpy(&got.mad, self->msg.in + self->server.hlen, MAD_VENDOR_HDR);
-	got.mad.method = MAD_GET_RESP;
-	size = umad_long_pack(&self->server, &got, 1500, 5, self->msg.out);
-	ASSERT_EQ((ssize_t)size, write(self->server.fd, self->msg.out, size));
-	umad_long_read(&self->client, self->cid, &got, 1500, 5, &self->msg);
-	expect_lid(self, self->fabric.host[1].lid);
-	umad_expect_empty(&self->client);
-}
-
 TEST_F(opa, timeout_record)
 {
 	struct umad_msg head = next_head(self, OPA_VERSION, 0x10), got;

@@ -232,30 +232,6 @@ TEST_F(smi, served_by_nobody)
 	EXPECT_FALSE(umad_readable(&self->file, UMAD_QUIET_MS));
 }
 
-/* Routes that cannot begin are refused, and leave nothing outstanding */
-TEST_F(smi, refused_routes)
-{
-	struct umad_msg msg = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO), got;
-	struct umad_msg bad;
-
-	/* Not by the port of this device */
-	bad = msg;
-	umad_smp_of(&bad)->initial_path[1] = 2;
-	umad_err_write(EINVAL, &self->file, &bad);
-	/* More hops than a path has room for */
-	bad = msg;
-	umad_smp_of(&bad)->hop_cnt = 64;
-	umad_err_write(EINVAL, &self->file, &bad);
-	/* Beyond the end of its way */
-	bad = msg;
-	umad_smp_of(&bad)->hop_ptr = 3;
-	umad_err_write(EINVAL, &self->file, &bad);
-
-	umad_expect_empty(&self->file);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(2, umad_smp_of(&got)->data[2]);
-}
-
 /*
  * The errno of a write while the device has @fault, or 0. The kernel's SA client
  * has address handles, too, and may be who meets it: then it is tried again.
