@@ -193,43 +193,6 @@ TEST_F(issm, waiting_is_interrupted)
 	issm_hold(self, O_RDWR | O_NONBLOCK);
 }
 
-/* A holder that is killed has closed it; so has a waiter that was killed */
-TEST_F(issm, death_of_the_holder)
-{
-	pid_t holder, waiter;
-	int status, fds[2];
-	char byte;
-
-	ASSERT_EQ(0, pipe(fds));
-	holder = fork();
-	ASSERT_LE(0, holder);
-	if (!holder) {
-		if (issm_open(self->dev, O_RDWR) >= 0)
-			write(fds[1], "h", 1);
-		pause();
-		_exit(1);
-	}
-	ASSERT_EQ(1, read(fds[0], &byte, 1));
-	EXPECT_EQ(1, is_sm(self));
-
-	waiter = fork();
-	ASSERT_LE(0, waiter);
-	if (!waiter) {
-		issm_open(self->dev, O_RDWR);
-		_exit(1);
-	}
-	umad_sleep_ms(UMAD_QUIET_MS);
-	ASSERT_EQ(0, kill(waiter, SIGKILL));
-	ASSERT_EQ(waiter, waitpid(waiter, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
-	EXPECT_EQ(1, is_sm(self));
-
-	ASSERT_EQ(0, kill(holder, SIGKILL));
-	ASSERT_EQ(holder, waitpid(holder, &status, 0));
-	EXPECT_EQ(0, is_sm(self));
-	issm_hold(self, O_RDWR | O_NONBLOCK);
-}
-
 /* When the device refuses the bit, its errno is open's and nobody holds it */
 TEST_F(issm, refused_by_the_device)
 {

@@ -57,20 +57,6 @@ TEST_F(pair, readable_while_a_packet_waits)
 	expect_poll(WRITABLE, &self->server);
 }
 
-TEST_F(pair, readable_when_timed_out)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
-	struct umad_msg got;
-
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 20;
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	expect_poll(WRITABLE | READABLE, &self->client);
-	umad_read_timeout(&self->client, &got);
-	expect_poll(WRITABLE, &self->client);
-}
-
 /* Waiters of each kind, asleep when the packet comes */
 
 enum waiter_kind { WAIT_POLL, WAIT_SELECT, WAIT_EPOLL, WAIT_READ };

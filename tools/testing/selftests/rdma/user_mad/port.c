@@ -20,8 +20,6 @@
 /* The highest unicast LIDs: no subnet manager gets that far */
 #define ABSENT_LID		0xbff0
 
-#define PORT_CAP_SM		0x0002
-
 struct sa_mad {
 	__u8	header[MAD_RMPP_HDR];
 	__u8	sm_key[8];
@@ -205,10 +203,10 @@ TEST_F(port, issm)
 		SKIP(return, "somebody holds it");
 	ASSERT_LE(0, fd)
 		TH_LOG("%s: %s", path, strerror(errno));
-	EXPECT_EQ(PORT_CAP_SM, attr(&self->port, "cap_mask") & PORT_CAP_SM);
+	EXPECT_EQ(PORT_CAP_IS_SM, attr(&self->port, "cap_mask") & PORT_CAP_IS_SM);
 	umad_err(EAGAIN, open(path, O_RDWR | O_NONBLOCK));
 	close(fd);
-	EXPECT_EQ(0, attr(&self->port, "cap_mask") & PORT_CAP_SM);
+	EXPECT_EQ(0, attr(&self->port, "cap_mask") & PORT_CAP_IS_SM);
 }
 
 /* The path from the port to itself, as the SA has it; tables come by RMPP */

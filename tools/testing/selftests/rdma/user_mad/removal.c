@@ -482,34 +482,6 @@ TEST_F_TIMEOUT(removal, while_requests_arrive, UMAD_HANGS)
 	umad_sm_close(&asker.sm);
 }
 
-/* The last one to know of a device may be a process that is killed */
-TEST_F(removal, last_holder_is_killed)
-{
-	struct umad_msg msg = unanswered(self, 1);
-	pid_t parent = getpid(), pid;
-	int ready[2], status;
-	char c;
-
-	ASSERT_EQ(0, pipe(ready));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		_umad_write(&self->file, &msg);
-		if (write(ready[1], "", 1) != 1)
-			_exit(1);
-		umad_wait_as_child(parent);
-	}
-	ASSERT_EQ(1, read(ready[0], &c, 1));
-	umad_close(&self->file);
-	remove_device(self);
-	ASSERT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
-	return_device(self);
-	close(ready[0]);
-	close(ready[1]);
-}
-
 /* What takes MADs that arrive, or an interface below the device */
 
 FIXTURE(roce)

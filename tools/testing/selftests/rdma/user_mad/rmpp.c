@@ -86,25 +86,6 @@ TEST_F(rmpp, long_message)
 	umad_expect_empty(&self->server);
 }
 
-/* A message that fits one segment is a MAD like any other */
-TEST_F(rmpp, one_segment)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	size_t at = self->server.hlen + CLASS_HDR;
-	ssize_t n;
-
-	send_long(self, 2, 100);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	n = read(self->server.fd, self->msg.in, self->msg.max);
-	ASSERT_LE((ssize_t)at + 100, n)
-		TH_LOG("%zd: %s", n, strerror(errno));
-	EXPECT_EQ(100, umad_pattern_same(self->msg.in + at, 100, 2));
-
-	/* Without the flag nothing is cut up */
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &msg);
-}
-
 /* Too little room: the first segment tells how much is needed */
 TEST_F(rmpp, enospc_tells_the_length)
 {
@@ -189,19 +170,6 @@ TEST_F(rmpp, long_request_times_out)
 	umad_err_write(EINVAL, &self->client, &msg);	/* outstanding */
 	umad_read_timeout(&self->client, &got);
 	EXPECT_EQ(6, (__u32)be64toh(got.mad.tid));
-}
-
-/* Without the ACTIVE flag one MAD is the limit */
-TEST_F(rmpp, too_long_without_active)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 7);
-	size_t size;
-
-	msg.hdr.timeout_ms = 2000;
-	size = umad_long_pack(&self->client, &msg, SEG_DATA + 1, 7, self->msg.out);
-	umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
-	send_long(self, 7, 2 * SEG_DATA);
-	read_long(self, 7, 2 * SEG_DATA);
 }
 
 /*

@@ -112,29 +112,6 @@ TEST_F(pair, read_many)
 	io_uring_queue_exit(&ring);
 }
 
-/* Several packets by one request */
-TEST_F(pair, readv)
-{
-	int len = umad_mad_len(&self->server);
-	struct io_uring_sqe *sqe;
-	struct io_uring ring;
-
-	if (umad_reference())
-		SKIP(return, "there, readv() waits until all elements are full");
-	reading(self, &ring);
-	umad_queue_mads(self, 0, 3);
-	sqe = io_uring_get_sqe(&ring);
-	io_uring_prep_readv(sqe, self->server.fd, vector.iov, 4, 0);
-	umad_ring_submit(&ring, 1);
-	umad_ring_expect(&ring, 3 * len, 0);
-	umad_vector_expect(&vector, 0, 0);
-	umad_vector_expect(&vector, 1, 1);
-	umad_vector_expect(&vector, 2, 2);
-	EXPECT_TRUE(umad_vector_untouched(&vector, 3, 0));
-	EXPECT_FALSE(have_worker());
-	io_uring_queue_exit(&ring);
-}
-
 TEST_F(pair, read_waits_by_poll)
 {
 	int len = umad_mad_len(&self->server), i;
@@ -166,30 +143,6 @@ TEST_F(pair, read_nowait)
 	ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 	EXPECT_FIXED(cqe.res == -EAGAIN, "RWF_NOWAIT is refused");
 	EXPECT_FALSE(have_worker());
-	io_uring_queue_exit(&ring);
-}
-
-TEST_F(pair, read_refused)
-{
-	struct io_uring ring;
-	struct umad_msg got;
-
-	if (umad_reference())
-		SKIP(return, BY_WORKER);
-	reading(self, &ring);
-	umad_queue_mads(self, 0, 1);
-	vector.iov[0].iov_len--;
-	ring_read(&ring, &self->server, 0);
-	vector.iov[0] = (struct iovec){ NULL, umad_mad_len(&self->server) };
-	ring_read(&ring, &self->server, 0);
-	vector.iov[0].iov_len = 0;
-	ring_read(&ring, &self->server, 0);
-	umad_ring_submit(&ring, 3);
-	umad_ring_expect(&ring, -EINVAL, 0);
-	umad_ring_expect(&ring, -EFAULT, 0);
-	umad_ring_expect(&ring, -EINVAL, 0);
-	umad_read(&self->server, &got);
-	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
 	io_uring_queue_exit(&ring);
 }
 
@@ -527,33 +480,6 @@ TEST_F(ib, long_write_is_read_once)
 	umad_ring_expect(&self->ring, (int)size, UMAD_SOON_MS);
 	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_umad_write", text, sizeof(text)));
 	umad_tracing_stop(&tracing);
-}
-
-/* A duplicate is refused, what follows is sent */
-TEST_F(ib, write_refused)
-{
-	int len = umad_mad_len(&self->file), i;
-	struct io_uring_cqe cqe;
-	struct umad_msg msg;
-
-	if (umad_reference())
-		SKIP(return, BY_WORKER);
-	for (i = 0; i < 4; i++) {
-		msg = ib_request(self, i == 2 ? 1 : i);
-		umad_vector_put(&vector, i, &self->file, &msg);
-		ring_write(&self->ring, &self->file, i);
-	}
-	umad_ring_submit(&self->ring, 4);
-	for (i = 0; i < 4; i++) {
-		ASSERT_TRUE(umad_ring_next(&self->ring, &cqe, 0));
-		EXPECT_EQ(cqe.user_data == 2 ? -EINVAL : len, cqe.res);
-	}
-	for (i = 0; i < 4; i++) {
-		if (i == 2)
-			continue;
-		umad_read(&self->file, &msg);
-		EXPECT_EQ(i, (int)(__u32)be64toh(msg.mad.tid));
-	}
 }
 
 TEST_F(ib, removal)

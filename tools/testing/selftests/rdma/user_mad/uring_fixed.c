@@ -159,31 +159,6 @@ TEST_F(fixed, mads)
 	umad_expect_empty(&self->server);
 }
 
-TEST_F(fixed, timeout_record)
-{
-	size_t hlen = self->client.hlen, len = hlen + MAD_HDR;
-	struct umad_msg msg = message(self, MAD_GET, 9), got = {};
-	size_t at = self->page - hlen - 3;
-
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 20;
-	umad_pack(&self->client, &msg, MAD_SIZE, self->mem + at);
-	ASSERT_EQ((int)umad_mad_len(&self->client),
-		  write_fixed(self, &self->client, at, umad_mad_len(&self->client)));
-	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	memset(self->mem, GUARD, self->size);
-
-	EXPECT_EQ(-EINVAL, read_fixed(self, &self->client, at, len - 1));
-	expect_guards(self, 0, 0);
-	ASSERT_EQ((int)len, read_fixed(self, &self->client, at, len + 300));
-	memcpy(&got.hdr, self->mem + at, hlen);
-	memcpy(&got.mad, self->mem + at + hlen, MAD_HDR);
-	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
-	EXPECT_EQ(9, (__u32)be64toh(got.mad.tid));
-	expect_guards(self, at, len);
-	umad_expect_empty(&self->client);
-}
-
 /* The same errors as ever, and nothing is taken away or sent */
 TEST_F(fixed, refused)
 {
