@@ -387,15 +387,13 @@ umad_abi_variant(message, v2_new);
 
 FIXTURE_SETUP(message)
 {
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, umad_get_set_send);
 	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + MESSAGE] = {};
 	struct umad_msg msg;
 
 	umad_port(&self->port);
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &self->file);
-	reg.rmpp_version = 1;
-	self->id = umad_register(&self->file, &reg);
-
+	self->id = umad_open_agent(&self->port, &variant->abi,
+				   umad_reg_rmpp(variant->abi.api, umad_get_set_send),
+				   &self->file);
 	msg = umad_msg(&self->port, self->id, MAD_SEND, 1);
 	umad_write(&self->file, &msg);
 	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));

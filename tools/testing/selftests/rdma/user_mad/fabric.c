@@ -3,7 +3,6 @@
  * The simulated fabrics that other tests rely on forward and protect as the hardware
  * would.
  */
-
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 

@@ -4,7 +4,6 @@
  * its sender: LIDs and path bits, service levels, P_Keys and GIDs. Over a
  * simulated fabric, as on RoCE there are only GIDs.
  */
-
 #include "kselftest_harness.h"
 #include "lib/statistics.h"
 #include "lib/subnet.h"

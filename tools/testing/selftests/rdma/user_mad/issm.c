@@ -4,7 +4,6 @@
  * at a time; and the port goes away from those who hold it, and from those who are
  * in line for it.
  */
-
 #include <signal.h>
 #include <sys/wait.h>
 

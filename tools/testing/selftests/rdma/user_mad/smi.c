@@ -3,7 +3,6 @@
  * QP0, which Soft-RoCE has not: agents of the SMP classes, and directed routes, over a
  * simulated fabric.
  */
-
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 

@@ -3,7 +3,6 @@
  * Ports whose QP0 and QP1 belong to two RDMA devices, as those of the newest adapters
  * do: what each of them offers, and their coming and going.
  */
-
 #include <sys/stat.h>
 
 #include "kselftest_harness.h"

@@ -2,7 +2,6 @@
 /*
  * A switch that is an RDMA device: agents on its port 0, which has both QP0 and QP1.
  */
-
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
