@@ -107,12 +107,12 @@ test-all:
 test-%:
 	@scripts/run-tests $(subst test-,,$@)$(ARG:%=:%) $(TEST)
 
-.PHONY: demo
+.PHONY: demo demo-data
 demo:
 	@scripts/demo fabric
 
-demo-%:
-	@scripts/demo $*
+demo-data:
+	@scripts/demo data
 
 .PHONY: bench coverage
 bench:

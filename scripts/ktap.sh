@@ -5,7 +5,7 @@
 #
 # shellcheck shell=bash
 
-ktap_number=0 ktap_failed=0 ktap_indent='' ktap_stack=()
+ktap_number=0 ktap_failed=0
 
 # ktap_plan COUNT
 ktap_plan()
@@ -20,10 +20,10 @@ ktap_result()
 {
 	ktap_number=$((ktap_number + 1))
 	if [ "$1" = 0 ]; then
-		echo "${ktap_indent}ok $ktap_number $2"
+		echo "ok $ktap_number $2"
 	else
 		ktap_failed=$((ktap_failed + 1))
-		echo "${ktap_indent}not ok $ktap_number $2"
+		echo "not ok $ktap_number $2"
 	fi
 }
 
@@ -34,7 +34,7 @@ ktap()
 	local name=$1 output status=0
 	shift
 	output=$("$@" 2>&1) || status=$?
-	[ -z "$output" ] || sed "s/^/$ktap_indent# /" <<<"$output"
+	[ -z "$output" ] || sed "s/^/# /" <<<"$output"
 	ktap_result $status "$name"
 }
 
@@ -42,7 +42,7 @@ ktap()
 ktap_skip()
 {
 	ktap_number=$((ktap_number + 1))
-	echo "${ktap_indent}ok $ktap_number $1 # SKIP $2"
+	echo "ok $ktap_number $1 # SKIP $2"
 }
 
 # ktap_skip_all REASON: instead of all tests
@@ -58,27 +58,8 @@ ktap_nested()
 	local name=$1 status=0
 	shift
 	# Hand them on as they come: they may be a thousand lines
-	echo "$ktap_indent  # Subtest: $name"
-	(set -o pipefail; ktap_failed=0 ktap_indent=; "$@" |
-		sed -u "s/^/$ktap_indent  /") || status=$?
+	echo "  # Subtest: $name"
+	(set -o pipefail; ktap_failed=0; "$@" |
+		sed -u "s/^/  /") || status=$?
 	ktap_result $status "$name"
-}
-
-# ktap_begin NAME COUNT, ktap_end: what is tested in between are the parts of one test
-ktap_begin()
-{
-	ktap_stack+=("$ktap_number $ktap_failed $1")
-	ktap_number=0 ktap_failed=0 ktap_indent+="  "
-	echo "$ktap_indent# Subtest: $1"
-	echo "${ktap_indent}1..$2"
-}
-
-ktap_end()
-{
-	local name bad=$ktap_failed
-
-	read -r ktap_number ktap_failed name <<<"${ktap_stack[-1]}"
-	unset 'ktap_stack[-1]'
-	ktap_indent=${ktap_indent%  }
-	ktap_result $((bad > 0)) "$name"
 }

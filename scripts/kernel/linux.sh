@@ -197,9 +197,9 @@ linux_old()
 }
 
 # linux_fixes: the patches for the source there, of bugs that the tests would run into.
-# The rest of fixes/ stays out, as madsim has to go around those bugs on every kernel,
-# and the tests have to show that it does. fixes/6.12 has what 6.12 alone needs, and what
-# looks different there; it has not what lib-1 is for.
+# Madsim goes around all other bugs of fixes/ on every kernel. The tests have to show that it
+# does, so those stay in. fixes/6.12 has the patches that 6.12 alone needs, and those that
+# look different there. 6.12 lacks what lib-1 mends.
 linux_fixes()
 {
 	local fix
@@ -218,9 +218,9 @@ linux_fixes_diffs()
 	linux_fixes | xargs -d '\n' sed -s -n '/^diff --git /,$p'
 }
 
-# Have linux_fixes applied: in the tree of 6.12, elsewhere on branch fixed. Whatever is
-# checked out there has them: a header that came and went would have modules built again,
-# under the hands of a suite that runs them and wants to know which of their lines it ran.
+# Have linux_fixes applied: in the tree of 6.12, elsewhere on branch fixed. All that is ever
+# checked out there has them. If a header came and went, make would build modules again while
+# a suite runs them, and the suite could not tell which of their lines ran.
 linux_fixed()
 {
 	local fixes apply

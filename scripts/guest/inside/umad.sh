@@ -17,8 +17,8 @@ until_true()
 }
 
 # load_umad WHICH: the umad module called "ours" (build/RELEASE/ib_umad.ko) or
-# "reference" (the kernel's), or "none", not even one that loads itself. Only the one that
-# was asked for comes in, whoever asks the kernel.
+# "reference" (the kernel's). Only the one that was asked for comes in, whatever program
+# asks the kernel for one.
 load_umad()
 {
 	local ko=$top/build/$(uname -r)/ib_umad.ko
@@ -33,8 +33,7 @@ load_umad()
 		# For who asks modinfo, which knows the distribution's file only
 		export UMAD_MODULE=$ko ;;
 	reference)	modprobe ib_umad ;;
-	none)		;;
-	*)		die "'$1': not one of ours, reference, none" ;;
+	*)		die "'$1': not one of ours, reference" ;;
 	esac
 }
 

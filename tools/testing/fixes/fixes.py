@@ -52,6 +52,11 @@ def read(path):
         return file.read().strip()
 
 
+def write(path, value):
+    with open(path, "w") as file:
+        file.write(value)
+
+
 def wait_until(what, true):
     end = time.monotonic() + PATIENCE
     while not true():
@@ -157,35 +162,44 @@ def gids(device):
     return found
 
 
+def slow_verbs(device, verb, seconds=1):
+    """Have a verb take its time. Returns whether it has been called since"""
+    run("insmod", f"{HERE}/../../../build/fixes/slow/slow_verbs.ko",
+        f"device={device}", f"verb={verb}", f"ms={seconds * 1000}")
+    return lambda: read("/sys/module/slow_verbs/parameters/entered") != "0"
+
+
 def respond_while_going(device, verb):
     """Have the MAD layer answer a request, slowly, while its device is removed."""
     index, gid = sorted(gids(device).items())[0]
     umad = Umad(device)
-    run("insmod", f"{HERE}/../../../build/fixes/slow/slow_verbs.ko",
-        f"device={device}", f"verb={verb}")
+    entered = slow_verbs(device, verb)
     umad.send(Message(new_mad(UNSERVED_CLASS, GET), gid, index, timeout_ms=1000))
-    entered = "/sys/module/slow_verbs/parameters/entered"
-    wait_until(f"the MAD layer to call {verb}", lambda: read(entered) != "0")
+    wait_until(f"the MAD layer to call {verb}", entered)
     run("rdma", "link", "delete", device)
     run("rmmod", "slow_verbs")
 
 
-def load_switch():
-    """Make a switch an RDMA device, by ib_madsim, and take it away again."""
+def load_node(**settings):
+    """Load ib_madsim, with a fabric of one node. Returns its folder"""
     run("modprobe", "configfs")
     run("insmod", os.environ.get("MADSIM_MODULE", "ib_madsim.ko"))
     if not os.path.ismount("/sys/kernel/config"):
         run("mount", "-t", "configfs", "none", "/sys/kernel/config")
     fabric = "/sys/kernel/config/madsim/fixes"
-    node = fabric + "/switch"
-    os.makedirs(node)
-    for path, value in ((node + "/type", "switch"), (node + "/device", "1"),
-                        (fabric + "/live", "1")):
-        with open(path, "w") as file:
-            file.write(value)
+    os.makedirs(fabric + "/node")
+    for name, value in settings.items():
+        write(f"{fabric}/node/{name}", value)
+    write(fabric + "/live", "1")
+    return fabric
+
+
+def load_switch():
+    """Make a switch an RDMA device, by ib_madsim, and take it away again."""
+    fabric = load_node(type="switch", device="1")
     if len(glob.glob("/sys/class/infiniband/madsim*/ports/0")) != 1:
         raise CannotRun("ib_madsim made no switch")
-    os.rmdir(node)
+    os.rmdir(fabric + "/node")
     os.rmdir(fabric)
     run("rmmod", "ib_madsim")
 

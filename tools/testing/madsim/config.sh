@@ -107,17 +107,11 @@ check "the node has what was configured" eval '
 	says "the other one" smpquery -C $(cat $fabric/a/dev_name) -P 1 -D nodedesc 0,1,2'
 check "live again: EALREADY" refuses "already in progress" put $fabric/live 1
 check "a node with power cannot be changed: EBUSY" eval '
-	refuses "busy" put $fabric/a/ports 2
-	refuses "busy" put $fabric/a/type switch
-	refuses "busy" put $fabric/a/guid 5
-	refuses "busy" put $fabric/a/port_guid 5
-	refuses "busy" put $fabric/a/sys_image_guid 5
-	refuses "busy" put $fabric/a/vendor_id 5
-	refuses "busy" put $fabric/a/device_id 5
-	refuses "busy" put $fabric/a/seed 5
-	refuses "busy" put $fabric/a/description x
-	refuses "busy" put $fabric/a/device 0
-	refuses "busy" put $fabric/a/opa 1'
+	for write in "ports 2" "type switch" "guid 5" "port_guid 5" "sys_image_guid 5" \
+			"vendor_id 5" "device_id 5" "seed 5" "description x" "device 0" \
+			"opa 1" "separate_smi 1" "smp_by_lid 0" "sm_disabled 1"; do
+		refuses "busy" put "$fabric/a/${write% *}" "${write#* }"
+	done'
 check "nor the module" refuses "in use" rmmod ib_madsim
 check "cables can be moved" eval '
 	put $fabric/unlink "b 1"

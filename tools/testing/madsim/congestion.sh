@@ -10,17 +10,9 @@ plan 15
 
 load topology=none || bail "cannot load ib_madsim"
 lab=$configfs/lab
-make_lab()
-{
-	mkdir $lab $lab/{alice,bob,leaf}
-	put $lab/leaf/type switch
-	put $lab/leaf/ports 60
-	put $lab/alice/device 1
-	put $lab/link "alice 1 leaf 1"
-	put $lab/link "bob 1 leaf 50"
-	put $lab/live 1
-}
-check "a switch of 60 ports, a host that is a device, and one that is none" make_lab
+check "a switch of 60 ports, a host that is a device, and one that is none" eval '
+	make_star $lab 60 alice+ bob
+	put $lab/live 1'
 dev=$(device alice)
 on="-C $dev -P 1"
 
@@ -41,7 +33,7 @@ check "opensm: all ports become active" until_true 30 active 1
 lids()
 {
 	sw=$(lid_at "$dev" 0,1 0)
-	bob=$(lid_at "$dev" 0,1,50 1)
+	bob=$(lid_at "$dev" 0,1,2 1)
 }
 lids
 alice=$(lid "$dev")
@@ -126,12 +118,6 @@ cc_ca_cong_setting_control_map 0xffff" sm_start second "$dev"
 check "opensm knows it" until_true 20 says "^0x0000 0xffff " values -c 0x5ec7e7 \
 	CACongestionSetting "$bob"
 sm_end second
-remove_lab()
-{
-	put $lab/live 0
-	rmdir $lab/*/ $lab
-	unload
-}
-check "unload" remove_lab
+check "unload" eval '"$madsim_load" -r lab; unload'
 
 finish

@@ -13,9 +13,11 @@ its LID, or that of subnet management by the ports that lead to it. libibmad has
 components, but nothing that tells them a name, and has not all of them. So they are here.
 """
 
+import ctypes
 import errno
 import fcntl
 import glob
+import mmap
 import os
 import select
 import struct
@@ -215,6 +217,20 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end, "it never comes true"
         time.sleep(0.001)
+
+
+def never_comes():
+    """Two pages of memory, and the address of the second one, which never comes: a call
+    that reads it hangs"""
+    libc = ctypes.CDLL(None, use_errno=True)
+    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
+    # userfaultfd(), UFFDIO_API and UFFDIO_REGISTER for what is missing
+    fd = libc.syscall(323, os.O_CLOEXEC)
+    assert fd >= 0, os.strerror(ctypes.get_errno())
+    fcntl.ioctl(fd, 0xc018aa3f, struct.pack("=QQQ", 0xaa, 0, 0))
+    fcntl.ioctl(fd, 0xc020aa00, struct.pack("=QQQQ", address, mmap.PAGESIZE, 1, 0))
+    return pages, address
 
 
 class Test(unittest.TestCase):

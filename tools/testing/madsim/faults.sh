@@ -24,12 +24,6 @@ ask()
 	echo $answered
 }
 
-# injected LINE: the faults file has a line that begins so and ends with a count
-injected()
-{
-	says "^$1 injected [1-9]" cat $faults
-}
-
 check "nothing at first" eval '[ -z "$(cat $faults)" ]'
 check "an undisturbed link" says "^3$" ask 3
 
@@ -154,6 +148,8 @@ no_sense()
 	for line in "H1" "H1 1" "H1 1 drop" "H1 1 drop nth" "H1 1 drop nth 0" "H1 1 drop nth x" \
 		"H1 1 drop permille 1001" "H1 1 explode nth 1" "H1 0 drop nth 1" "H1 2 drop nth 1" \
 		"H1 1 link sideways" "H1 fail open 5" "H1 fail post_send 4096" "H1 fail post_send" \
+		"H1 refuse" "H1 refuse performance" "H1 refuse device 1" "H1 refuse subnet 0" \
+		"H1 refuse subnet 0x10000" "H1 refuse subnet 0x11 on" \
 		"H1 unplug now" "H1 1 drop nth 1 2 3" "H1 1 seed" "H1 1 delay_ms -1"; do
 		echo "$line"
 		refuses "Invalid argument" put $faults "$line" || return 1

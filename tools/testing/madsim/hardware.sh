@@ -12,19 +12,7 @@ load topology=none || bail "cannot load ib_madsim"
 lab=$configfs/lab
 make_lab()
 {
-	local node
-	mkdir $lab $lab/{alice,bob,carol,leaf}
-	put $lab/leaf/type switch
-	put $lab/leaf/ports 4
-	put $lab/alice/device 1
-	put $lab/link "alice 1 leaf 1"
-	put $lab/link "bob 1 leaf 2"
-	put $lab/link "carol 1 leaf 3"
-}
-remove_lab()
-{
-	put $lab/live 0
-	rmdir $lab/*/ $lab
+	make_star $lab 4 alice+ bob carol
 }
 lids()
 {
@@ -54,8 +42,6 @@ check "bob must have no subnet manager, leaf answers no SMPs by LID" eval '
 	says "^0$" cat $lab/leaf/smp_by_lid'
 check "it lives" put $lab/live 1
 check "no change while it does" eval '
-	refuses "busy" put $lab/bob/sm_disabled ""
-	refuses "busy" put $lab/leaf/smp_by_lid 1
 	refuses "busy" put $lab/duplicate_guids 1'
 dev=$(device alice)
 sm_start sm "$dev"
@@ -82,7 +68,7 @@ check "a link that is lost goes where opensm has said" eval '
 	put $configfs/lab/faults "bob 1 link down"
 	says "^PhysLinkState:\.*Polling" smpquery $on -D portinfo 0,1 2'
 sm_end sm
-check "the end of it" remove_lab
+check "the end of it" "$madsim_load" -r lab
 
 twins()
 {
@@ -100,7 +86,7 @@ SM_SWEEP=1 sm_start twins "$(device alice)"
 check "opensm finds out" timeout 60 \
 	grep -qm 1 "Found duplicated node GUID" "$tmp/twins.log"
 sm_end twins
-check "the end of that" remove_lab
+check "the end of that" "$madsim_load" -r lab
 check "unload" unload
 
 finish

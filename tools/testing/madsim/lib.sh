@@ -313,21 +313,32 @@ sent()
 	cat /sys/class/infiniband/madsim0/ports/1/counters/port_xmit_data
 }
 
-# hosts_at_leaf SEED SEED: make $fabric, with data: h1 and h2 have these seeds, are devices,
-# and have the first ports of the switch leaf, which has four
-hosts_at_leaf()
+# make_star FABRIC PORTS HOST ...: the switch leaf with so many ports, and a host at each of
+# the first ones. HOST+ is an RDMA device. It does not live yet
+make_star()
+{
+	local fabric=$1 host port=0
+	mkdir "$fabric" "$fabric/leaf"
+	put "$fabric/leaf/type" switch
+	put "$fabric/leaf/ports" "$2"
+	for host in "${@:3}"; do
+		mkdir "$fabric/${host%+}"
+		[[ $host != *+ ]] || put "$fabric/${host%+}/device" 1
+		put "$fabric/link" "${host%+} 1 leaf $((port += 1))"
+	done
+}
+
+# injected RULE: $faults has a line that begins so and ends with a count
+injected()
 {
 	# shellcheck disable=SC2154	# the test sets it
-	mkdir "$fabric" "$fabric"/{h1,h2,leaf}
-	put "$fabric/data" 1
-	put "$fabric/h1/device" 1
-	put "$fabric/h2/device" 1
-	put "$fabric/h1/seed" "$1"
-	put "$fabric/h2/seed" "$2"
-	put "$fabric/leaf/type" switch
-	put "$fabric/leaf/ports" 4
-	put "$fabric/link" "h1 1 leaf 1"
-	put "$fabric/link" "h2 1 leaf 2"
+	says "^$1( .*)? injected [1-9]" cat "$faults"
+}
+
+# counter LID PORT NAME: of performance management, asked by madsim0
+counter()
+{
+	perfquery -x -C madsim0 -P 1 "$1" "$2" | sed -n "s/^$3:\.*//p"
 }
 
 # cases_of PROGRAM ...: load a program of cases, which ask runs, until cases_end

@@ -17,7 +17,7 @@ host()
 {
 	mkdir "$fabric/$1"
 	put "$fabric/$1/device" 1
-	put $fabric/link "$1 1 sw $2"
+	put $fabric/link "$1 1 leaf $2"
 	put $faults "$1 plug"
 }
 
@@ -30,11 +30,7 @@ sees()
 }
 
 check "a fabric of a switch and a host lives" eval '
-	mkdir $fabric $fabric/sw $fabric/a
-	put $fabric/sw/type switch
-	put $fabric/sw/ports 8
-	put $fabric/a/device 1
-	put $fabric/link "a 1 sw 1"
+	make_star $fabric 8 a+
 	put $fabric/live 1'
 # After ten traps of a switch opensm believes no more of them: so let it look, too
 check "opensm brings it up" eval '
@@ -45,21 +41,21 @@ check "a new node has no power" eval '
 	mkdir $fabric/b
 	says "^b unplugged$" cat $faults
 	put $fabric/b/device 1
-	put $fabric/link "b 1 sw 2"
+	put $fabric/link "b 1 leaf 2"
 	fails device b
-	sees a sw'
+	sees a leaf'
 check "it can be configured: ports, GUID, description" eval '
 	refuses "busy" put $fabric/b/ports 2
 	put $fabric/unlink "b 1"
 	put $fabric/b/ports 2
 	put $fabric/b/guid 0x99
 	put $fabric/b/description "a late one"
-	put $fabric/link "b 1 sw 2"'
+	put $fabric/link "b 1 leaf 2"'
 check "it gets power, and opensm finds it" eval '
 	put $faults "b plug"
 	fails grep "^b unplugged$" $faults
 	until_true 30 state_is $(device b) 1 ACTIVE
-	sees a sw "a late one"
+	sees a leaf "a late one"
 	says "^0000:0000:0000:0099$" cat /sys/class/infiniband/$(device b)/node_guid'
 check "now it cannot be configured: EBUSY" refuses "busy" put $fabric/b/description x
 check "without power it can again" eval '
@@ -68,7 +64,7 @@ check "without power it can again" eval '
 	put $fabric/b/device 0
 	put $faults "b plug"
 	fails device b
-	until_true 30 sees a b sw'
+	until_true 30 sees a b leaf'
 
 check "the GUID of another node gets no power: EEXIST" eval '
 	mkdir $fabric/c
@@ -94,16 +90,16 @@ check "a fabric with nodes stays" refuses "not empty" rmdir $fabric
 
 check "rmdir of a node without a device: its cable goes with it" eval '
 	rmdir $fabric/b
-	until_true 30 sees a sw
+	until_true 30 sees a leaf
 	refuses "No such file" put $faults "b plug"
-	put $fabric/link "sw 2 sw 3"
-	put $fabric/unlink "sw 3"'
+	put $fabric/link "leaf 2 leaf 3"
+	put $fabric/unlink "leaf 3"'
 check "rmdir of one with a device" eval '
 	host b 2
 	until_true 30 state_is $(device b) 1 ACTIVE
 	rmdir $fabric/b
 	fails device b
-	until_true 30 sees a sw'
+	until_true 30 sees a leaf'
 check "the next one of that name is another node" eval '
 	host b 2
 	guid=$(cat $fabric/b/guid)
@@ -140,7 +136,7 @@ churn()
 		for n in 2 3 4; do
 			mkdir $fabric/n$n
 			put $fabric/n$n/ports 2
-			put $fabric/link "n$n 1 sw $n"
+			put $fabric/link "n$n 1 leaf $n"
 			put $faults "n$n plug"
 		done
 		put $fabric/link "n2 2 n3 2"
@@ -150,7 +146,7 @@ churn()
 	done
 	host b 2
 	until_true 60 state_is "$(device b)" 1 ACTIVE
-	until_true 30 sees a b sw
+	until_true 30 sees a b leaf
 	rmdir $fabric/b
 }
 check "nodes come and go under a subnet manager that sweeps" churn
@@ -187,14 +183,14 @@ held()
 		host b 2
 		put $faults "b 1 delay_ms 300
 b 1 delay nth 1
-sw 2 delay_ms 300
-sw 2 delay nth 1"
+leaf 2 delay_ms 300
+leaf 2 delay nth 1"
 		smpquery -C "$(device b)" -P 1 -t 100 -D nodeinfo 0,1 || true
 		smpquery -C "$(device a)" -P 1 -t 100 -D nodeinfo 0,1,2 || true
 		says "^b 1 delay nth 1 delay_ms 300 injected [1-9]" cat $faults
 		rmdir $fabric/b
 		fails grep "^b " $faults
-		put $faults "sw 2 clear"
+		put $faults "leaf 2 clear"
 	done
 	sleep 0.5
 }
@@ -204,21 +200,21 @@ check "rmdir while packets are held on its link" held
 take_away()
 {
 	host b 2
-	put $faults "sw 2 delay_ms 700
-sw 2 delay nth 1"
+	put $faults "leaf 2 delay_ms 700
+leaf 2 delay nth 1"
 	smpquery -C "$(device a)" -P 1 -t 100 -D nodeinfo 0,1,2 || true
-	says "^sw 2 delay nth 1 delay_ms 700 injected [1-9]" cat $faults
+	says "^leaf 2 delay nth 1 delay_ms 700 injected [1-9]" cat $faults
 	put $fabric/unlink "$1"
-	put $faults "sw 2 clear"
+	put $faults "leaf 2 clear"
 	host c 2
 	sleep 1
 	says "^0$" cat "/sys/class/infiniband/$(device c)/ports/1/counters/port_rcv_packets"
 	rmdir $fabric/b $fabric/c
 }
-check "a cable takes along what is held on it" eval 'take_away "sw 2"; take_away "b 1"'
+check "a cable takes along what is held on it" eval 'take_away "leaf 2"; take_away "b 1"'
 
 check "the last node goes, and the fabric, live" eval '
-	rmdir $fabric/a $fabric/sw
+	rmdir $fabric/a $fabric/leaf
 	says "^1$" cat $fabric/live
 	mkdir $fabric/a
 	put $fabric/a/device 1

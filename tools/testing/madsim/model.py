@@ -5,7 +5,7 @@ them, and which ones are none
 """
 
 import fabric
-from fabric import (GET, HERE, LINEAR_FWD, LOST, NODE_DESC, PERF, PERMISSIVE, PKEY_TABLE, SEND,
+from fabric import (ACTIVE, ARMED, CLASS_PORT_INFO, GET, HERE, LINEAR_FWD, LOST, NODE_DESC, PERF, PERMISSIVE, PKEY_TABLE, SEND,
                     SET, SWITCH, SWITCH_INFO, UNSUPPORTED)
 
 LID = 0x40
@@ -74,6 +74,17 @@ class Adapter(fabric.Test):
     def returns_to_m1(self):
         self.is_done(True, self.path, LID, 1, 1)
         self.is_done(False, self.path, LID, 1, 2, returning=True)
+
+    def test_partitions(self):
+        """It hears who shares one with it, if one of the two is a full member"""
+        for state in ARMED, ACTIVE:
+            self.set_port(SWITCH, self.spare, state=state)
+            self.set_port(self.path, 1, state=state)
+        for theirs, own, status in ((0xffff, 0x7fff, 0), (0x7fff, 0xffff, 0),
+                                    (0x7fff, 0x7fff, LOST), (0xffff, 0x8001, LOST)):
+            self.set(HERE, PKEY_TABLE, first=theirs)
+            self.set(self.path, PKEY_TABLE, first=own)
+            self.get(LID, CLASS_PORT_INFO, status=status)
 
     def test_classes_that_nobody_serves(self):
         """As a MAD layer would: requests are refused, the rest is lost"""

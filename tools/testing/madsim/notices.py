@@ -4,11 +4,14 @@
 because the link has errors. And what they count
 """
 
+import time
+
 import fabric
 from fabric import (CLASS_PORT_INFO, LOST, NOTICE, PKEY_TABLE, PORT_COUNTERS,
                     RCV_ERROR_DETAILS, SECOND, SWITCH, TRAP, XMIT_DISCARD_DETAILS, Attribute)
 
-LINK_STATE, INTEGRITY, OVERRUN, FLOW, BAD_PKEY, SWITCH_PKEY = 128, 129, 130, 131, 257, 259
+LINK_STATE, INTEGRITY, OVERRUN, FLOW, LOCAL_CHANGE = 128, 129, 130, 131, 144
+BAD_PKEY, SWITCH_PKEY = 257, 259
 URGENT, SECURITY = 1, 2
 FROM_HOST, FROM_SWITCH = 1, 2
 SL = 3
@@ -127,6 +130,34 @@ class Notices(fabric.Test):
             tids[trap].append(packet.mad.tid)
         self.assertEqual([1, 1], [len(set(seen)) for seen in tids.values()])
         self.assertNotEqual(tids[LINK_STATE][0], tids[FLOW][0])
+
+    def test_repeated(self):
+        """Each second, ten times in all, and news of others do not hurry it"""
+        seen = []
+
+        def sent():
+            while self.traps.readable(0):
+                packet = self.traps.receive()
+                seen.append((packet.to.lid, NOTICE.data(packet.mad[64:]).trap))
+            return seen.count((2, LOCAL_CHANGE))
+
+        def describe(host, text):
+            with open(f"/sys/class/infiniband/{self.device(host)}/node_desc", "w",
+                      encoding="utf-8") as file:
+                file.write(text)
+
+        sent()
+        seen.clear()
+        start = time.monotonic()
+        describe(2, "news")
+        fabric.until(lambda: sent() == 1)
+        for i in range(20):
+            describe(3, f"other news {i}")
+            time.sleep(0.05)
+        # A tick more or less, and the first one
+        self.assertLessEqual(sent(), time.monotonic() - start + 2)
+        time.sleep(15)
+        self.assertEqual(10, sent())
 
     def test_symbol_errors(self):
         """An error that loses no packet is counted, and not told"""

@@ -4,11 +4,14 @@
 and counts what it is for
 """
 
+import errno
+import os
+
 import fabric
 from fabric import (ACTIVE, ARMED, BAD_VERSION, CLASS_PORT_INFO, HERE, INVALID, LINEAR_FWD,
                     LOST, MCAST_FWD, NODE_INFO, PKEY_TABLE, PORT_COUNTERS, PORT_COUNTERS_EXT,
                     RCV_ERROR_DETAILS, SL_TO_VL, SWITCH, SWITCH_INFO,
-                    UNSUPPORTED, XMIT_DISCARD_DETAILS)
+                    UNSUPPORTED, VL_ARB, XMIT_DISCARD_DETAILS)
 
 ALL_PORTS = 255
 NOWHERE = 6     # a LID that no port has
@@ -232,6 +235,48 @@ class Pma(fabric.Test):
         self.set(self.switch, CLASS_PORT_INFO, status=UNSUPPORTED)
         self.get(self.switch, fabric.Attribute(fabric.PERF, 0x17), status=UNSUPPORTED)
         self.get(self.switch, CLASS_PORT_INFO, mad={"class_version": 2}, status=BAD_VERSION)
+
+    def test_refused_attributes(self):
+        """A fault: one attribute is refused, and sysfs has nothing to show of it"""
+        counters = f"/sys/class/infiniband/{self.device(2)}/ports/1/counters"
+        vl_arb = 2, VL_ARB, 1 << 16
+        self.get(*vl_arb)
+        self.fault("h2 refuse performance 0x1d", "h2 refuse subnet 0x18",
+                   "h2 refuse congestion 0x11")
+        self.get(2, PORT_COUNTERS_EXT, port=1, status=UNSUPPORTED)
+        with self.assertRaises(OSError) as refused:
+            fabric.read(f"{counters}/port_xmit_data")
+        self.assertEqual(errno.EINVAL, refused.exception.errno)
+        for where in 2, fabric.SECOND:
+            self.get(where, *vl_arb[1:], status=UNSUPPORTED)
+        self.set(2, fabric.Attribute(fabric.CC, 0x11), status=UNSUPPORTED)
+        self.assertEqual([f"h2 refuse {what} injected {times}" for what, times in (
+                              ("subnet 0x18", 2), ("performance 0x1d", 2), ("congestion 0x11", 1))],
+                         fabric.read(f"{fabric.FABRIC}/faults").splitlines())
+        # The others, and another node, answer
+        self.get(2, PORT_COUNTERS, port=1)
+        fabric.read(f"{counters}/symbol_error")
+        self.get(3, PORT_COUNTERS_EXT, port=1)
+        self.fault("h2 refuse performance 0x1d off", "h2 refuse subnet 0x18 off",
+                   "h2 refuse congestion 0x11 off")
+        self.get(2, PORT_COUNTERS_EXT, port=1)
+        self.get(*vl_arb)
+        fabric.read(f"{counters}/port_xmit_data")
+        self.assertEqual("", fabric.read(f"{fabric.FABRIC}/faults"))
+
+    def test_hw_counters(self):
+        """sysfs has the details of errors, and the name of a board, without which exporters fail"""
+        path = f"/sys/class/infiniband/{self.device(2)}"
+        self.assertEqual("madsim", fabric.read(f"{path}/board_id"))
+        path += "/ports/1/hw_counters"
+        names = set(os.listdir(path)) - {"lifespan"}
+        self.assertEqual(10, len(names))
+        self.fault("s1 2 crc nth 1")
+        self.get(2, CLASS_PORT_INFO, status=LOST)
+        # What was read not long ago is shown again
+        fabric.until(lambda: fabric.read(f"{path}/local_physical_errors") == "1")
+        for name in names - {"local_physical_errors"}:
+            self.assertEqual("0", fabric.read(f"{path}/{name}"), name)
 
     def test_nothing_of_the_request(self):
         """Nothing of what a request has where the response has nothing comes back"""

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 30
+plan 31
 
 # sees DEVICE CAS SWITCHES: that is what ibnetdiscover finds from there
 sees()
@@ -33,13 +33,19 @@ swept()
 check "without parameters: no fabric" eval 'load; fails ls -d "$configfs"/*; [ -z "$(devices)" ]'
 check "without parameters: unload" unload
 
-check "star: load" load topology=star
-check "star: four devices" count_devices 4
-check "star: links train" state_is madsim0 1 INIT
-check "star: opensm without an error" swept madsim0
-check "star: all ports active" active 4
-check "star: four hosts, one switch" sees madsim0 4 1
-check "star: unload" unload
+# preset NAME DEVICES CAS SWITCHES PARAMETER: opensm and ibnetdiscover find it
+preset()
+{
+	check "$1: load" load "${@:5}"
+	check "$1: $2 devices" count_devices "$2"
+	check "$1: links train" state_is madsim0 1 INIT
+	check "$1: opensm without an error" swept madsim0
+	check "$1: all ports active" active "$2"
+	check "$1: $3 hosts, $4 switches" sees "madsim$(($2 - 1))" "$3" "$4"
+	check "$1: unload" unload
+}
+preset star 4 4 1 topology=star
+preset fattree 8 54 45 topology=fattree:6 devices=8
 
 check "pair: load" load topology=pair
 check "pair: two devices" count_devices 2
@@ -48,13 +54,6 @@ check "pair: second ports are another subnet" state_is madsim0 2 INIT
 check "pair: second ports" swept madsim0 2
 check "pair: all ports active" active 4
 check "pair: unload" unload
-
-check "fattree: load" load topology=fattree:6 devices=8
-check "fattree: eight devices" count_devices 8
-check "fattree: opensm without an error" swept madsim0
-check "fattree: all ports active" active 8
-check "fattree: 54 hosts, 45 switches" sees madsim7 54 45
-check "fattree: unload" unload
 
 # All of 8192 hosts with a port and 1280 switches with 32 are linked
 largest()

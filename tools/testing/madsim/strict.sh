@@ -21,7 +21,10 @@ events=/sys/kernel/tracing/events/madsim
 
 build()
 {
-	hosts_at_leaf 1 1
+	make_star $fabric 4 h1+ h2+
+	put $fabric/data 1
+	put $fabric/h1/seed 1
+	put $fabric/h2/seed 1
 	put $fabric/live 1
 }
 

@@ -10,7 +10,7 @@
 examples=/usr/share/doc/ibsim-utils/net-examples
 [ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
 files=$(find "$examples" -name 'net*' -type f | sort)
-plan $(($(wc -l <<<"$files") + 45))
+plan $(($(wc -l <<<"$files") + 46))
 
 switch=$(switches) && switches=1 || switches=
 # shellcheck disable=SC2086	# may be nothing
@@ -69,46 +69,30 @@ else
 	skip "a chosen switch becomes a device" "ib_cm would crash"
 fi
 
-# Links of every kind: in the driver, on the wire, and back in a file
-cat >"$tmp/wide" <<'FILE'
-Switch 9 "S"
-[1] "A"[1] w=12
-[2] "B"[1]
-[3] "C"[1]	w=1 s=1
-[4] "D"[1]
-[5] "E"[1]
-[6] "F"[1]
-[7] "G"[1]
-[8] "H"[1]
-[9] "I"[1]	# "I" lid 3 4xXDR
-
-Hca 1 "I"
-[1] "S"[9]
-
-Hca 1 "A"
-[1] "S"[1]
-
-Hca 1 "B"
-[1] "S"[2] s=2
-
-Hca 1 "C"
-[1] "S"[3]	# "S" lid 2 1xSDR
-
-Hca 1 "D"
-[1] "S"[4]	# "S" lid 2 4xEDR
-
-Hca 1 "E"
-[1] "S"[5]	# "S" lid 2 4xFDR10
-
-Hca 1 "F"
-[1] "S"[6] s=7 e=1
-
-Hca 1 "G"
-[1] "S"[7]	# "S" lid 2 2xHDR
-
-Hca 1 "H"
-[1] "S"[8] w=1 e=15
-FILE
+# Links of every kind: in the driver, on the wire, and back in a file. Each host has what the
+# switch says of its link, and what it says itself
+links=(
+	"A| w=12|"
+	"B|| s=2"
+	"C|	w=1 s=1|	# \"S\" lid 2 1xSDR"
+	"D||	# \"S\" lid 2 4xEDR"
+	"E||	# \"S\" lid 2 4xFDR10"
+	"F|| s=7 e=1"
+	"G||	# \"S\" lid 2 2xHDR"
+	"H|| w=1 e=15"
+	"I|	# \"I\" lid 3 4xXDR|"
+)
+{
+	echo "Switch ${#links[@]} \"S\""
+	for i in "${!links[@]}"; do
+		IFS="|" read -r host there _ <<<"${links[i]}"
+		echo "[$((i + 1))] \"$host\"[1]$there"
+	done
+	for i in "${!links[@]}"; do
+		IFS="|" read -r host _ here <<<"${links[i]}"
+		printf '\n%s\n%s\n' "Hca 1 \"$host\"" "[1] \"S\"[$((i + 1))]$here"
+	done
+} >"$tmp/wide"
 # rate NODE TEXT: what sysfs says of its RDMA device
 rate()
 {
@@ -459,91 +443,36 @@ drawn()
 check "a graph for graphviz, with states" drawn
 check "no graph of nothing" refuses "cannot read" "$madsim_load" --dot nosuch
 
-# wrong LINE MESSAGE: with --strict, the file on the input is refused for this
+# wrong NAME LINE MESSAGE TEXT ...: with --strict, a file of these lines is refused for this
 wrong()
 {
-	cat >"$tmp/wrong"
-	refuses "^$tmp/wrong:$1: $2" "$madsim_load" --strict "$tmp/wrong"
-	[ -z "$(ls $configfs)" ]
+	printf '%s\n' "${@:4}" >"$tmp/wrong"
+	check "$1" refuses "^$tmp/wrong:$2: $3" "$madsim_load" --strict "$tmp/wrong"
 }
-check "a line without sense" wrong 2 "cannot make sense of: hello" <<'FILE'
-Switch 4 "S"
-hello
-FILE
-check "a port linked twice" wrong 3 'port 1 of "S" is linked twice' <<'FILE'
-Switch 4 "S"
-[1] "H"[1]
-[1] "H"[2]
-
-Hca 2 "H"
-FILE
-check "ends that do not agree" wrong 5 'port 1 of "H" is linked twice' <<'FILE'
-Switch 4 "S"
-[1] "H"[1]
-
-Hca 2 "H"
-[1] "S"[2]
-FILE
-check "no such node" wrong 2 'there is no node "H"' <<'FILE'
-Switch 4 "S"
-[1] "H"[1]
-FILE
-check "no such port" wrong 2 '"S" has no port 5' <<'FILE'
-Switch 4 "S"
-[5] "H"[1]
-FILE
-check "no such port at the other end" wrong 2 '"H" has no port 3' <<'FILE'
-Switch 4 "S"
-[1] "H"[3]
-
-Hca 2 "H"
-FILE
-check "a node twice" wrong 3 'a second node "S"' <<'FILE'
-Switch 4 "S"
-
-Switch 4 "S"
-FILE
-check "too many ports" wrong 1 '255 ports' <<'FILE'
-Switch 255 "S"
-FILE
-check "a port outside of a node" wrong 1 'a port outside of a node' <<'FILE'
-[1] "S"[1]
-FILE
-check "a port linked to itself" wrong 2 'port 1 of "S" is linked to itself' <<'FILE'
-Switch 4 "S"
-[1] "S"[1]
-FILE
-check "a speed that there is not" wrong 2 'e=16 is not between' <<'FILE'
-Switch 4 "S"
-[1] "H"[1] e=16
-FILE
-check "a width that there is not" wrong 2 'w=3 is none of' <<'FILE'
-Switch 4 "S"
-[1] "H"[1] w=3
-FILE
-check "ends of different kind" wrong 2 'the ends of the link differ: 12x, 4x' <<'FILE'
-Switch 4 "S"
-[1] "H"[1] w=12
-
-Hca 2 "H"
-[1] "S"[1] w=4
-FILE
-check "an ID that is none" wrong 1 'cannot make sense of: devid=x' <<'FILE'
-devid=x
-Switch 4 "S"
-FILE
-check "a router" wrong 1 'routers are not simulated' <<'FILE'
-Rt 4 "R"
-FILE
-check "a router as ibnetdiscover prints it" wrong 5 'routers are not simulated' <<'FILE'
-vendid=0x2c9
-devid=0xb924
-sysimgguid=0x2c9000100d051
-rtguid=0x2c9000100d050
-Rt	2 "R-0002c9000100d050"		# "router"
-[1](2c9000100d051) 	"S-0002c9000100d060"[1]		# lid 3 lmc 0 "switch" lid 2 4xSDR
-FILE
-check "nothing at all" wrong 0 'no node in it' </dev/null
+sw='Switch 4 "S"'
+wrong "a line without sense" 2 "cannot make sense of: hello" "$sw" hello
+wrong "a port linked twice" 3 'port 1 of "S" is linked twice' \
+	"$sw" '[1] "H"[1]' '[1] "H"[2]' '' 'Hca 2 "H"'
+wrong "ends that do not agree" 5 'port 1 of "H" is linked twice' \
+	"$sw" '[1] "H"[1]' '' 'Hca 2 "H"' '[1] "S"[2]'
+wrong "no such node" 2 'there is no node "H"' "$sw" '[1] "H"[1]'
+wrong "no such port" 2 '"S" has no port 5' "$sw" '[5] "H"[1]'
+wrong "no such port at the other end" 2 '"H" has no port 3' "$sw" '[1] "H"[3]' '' 'Hca 2 "H"'
+wrong "a node twice" 3 'a second node "S"' "$sw" '' "$sw"
+wrong "too many ports" 1 '255 ports' 'Switch 255 "S"'
+wrong "a port outside of a node" 1 'a port outside of a node' '[1] "S"[1]'
+wrong "a port linked to itself" 2 'port 1 of "S" is linked to itself' "$sw" '[1] "S"[1]'
+wrong "a speed that there is not" 2 'e=16 is not between' "$sw" '[1] "H"[1] e=16'
+wrong "a width that there is not" 2 'w=3 is none of' "$sw" '[1] "H"[1] w=3'
+wrong "ends of different kind" 2 'the ends of the link differ: 12x, 4x' \
+	"$sw" '[1] "H"[1] w=12' '' 'Hca 2 "H"' '[1] "S"[1] w=4'
+wrong "an ID that is none" 1 'cannot make sense of: devid=x' devid=x "$sw"
+wrong "a router" 1 'routers are not simulated' 'Rt 4 "R"'
+wrong "a router as ibnetdiscover prints it" 5 'routers are not simulated' vendid=0x2c9 \
+	devid=0xb924 sysimgguid=0x2c9000100d051 rtguid=0x2c9000100d050 \
+	'Rt	2 "R-0002c9000100d050"		# "router"'
+check "nothing at all" refuses "^-:0: no node in it" "$madsim_load" --strict - </dev/null
+check "nothing of them has been made" eval '[ -z "$(ls $configfs)" ]'
 check "no node, without --strict" refuses "no node in it" "$madsim_load" - <<<hello
 check "no such file" refuses "cannot read" "$madsim_load" /no/such/file
 check "unload" unload

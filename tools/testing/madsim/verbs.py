@@ -9,11 +9,11 @@ prints "ends STATUS" behind what that says: pyverbs takes longer to load than a 
 run.
 """
 
-import ctypes
 import errno
-import fcntl
-import mmap
+import hashlib
 import os
+import random
+import re
 import select
 import signal
 import struct
@@ -21,6 +21,7 @@ import sys
 import time
 from types import SimpleNamespace
 
+from fabric import never_comes
 from pyverbs.addr import AH, AHAttr, GlobalRoute
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
@@ -1206,6 +1207,75 @@ def uc_access():
     assert b.state() == e.IBV_QPS_RTS
 
 
+def burst():
+    """a message at once leaves all as its packets do, one by one"""
+    longest = 300000
+    faults = "/sys/kernel/config/madsim/test/faults"
+
+    def counts():
+        paths = (f"/sys/class/infiniband/{device}/ports/1/counters/port_{way}_{what}"
+                 for device in sys.argv[1:3] for way in ("xmit", "rcv")
+                 for what in ("packets", "data"))
+        return [int(open(path).read()) for path in paths]
+
+    def pieces(side, rnd, length):
+        cuts = sorted(rnd.randrange(length + 1) for _ in range(3))
+        return [side.sge(end - start, rnd.randrange(longest - (end - start) + 1),
+                         side.mr.lkey + (rnd.random() < 0.02))
+                for start, end in zip([0, *cuts], [*cuts, length])]
+
+    def message(seed):
+        """All that a random message leaves"""
+        rnd = random.Random(seed)
+        qp_type = rnd.choice((e.IBV_QPT_RC, e.IBV_QPT_RC, e.IBV_QPT_UC))
+        opcode = rnd.choice((
+            e.IBV_WR_SEND, e.IBV_WR_SEND_WITH_IMM, e.IBV_WR_RDMA_WRITE,
+            e.IBV_WR_RDMA_WRITE_WITH_IMM, e.IBV_WR_RDMA_READ)[:5 - (qp_type == e.IBV_QPT_UC)])
+        psn = rnd.choice((0, 0xffffff - rnd.randrange(64)))
+        length = rnd.choice((rnd.randrange(9000), rnd.randrange(longest)))
+        a, b = pair(qp_type, size=longest, grh=rnd.random() < 0.5, rnr_retry=0,
+                    path_mtu=rnd.randint(e.IBV_MTU_256, e.IBV_MTU_4096), sq_psn=psn,
+                    rq_psn=psn)
+        for side in a, b:
+            side.mr.write(rnd.randbytes(longest), longest)
+        if rnd.random() < 0.9:
+            room = rnd.choice((length, length, length + 9999, length * 2 // 3))
+            b.receive(*pieces(b, rnd, min(room, longest)))
+        target = {} if opcode in (e.IBV_WR_SEND, e.IBV_WR_SEND_WITH_IMM) else {
+            "rkey": b.mr.rkey + (rnd.random() < 0.02),
+            "addr": b.mr.buf + rnd.randrange(longest - length + 1) +
+                    rnd.choice((0, 0, 0, 0, longest // 4))}
+        local = pieces(a, rnd, length)
+        before = counts()
+        a.send(*local, opcode=opcode, imm=seed, **target)
+        done = a.completions(1) + b.cq.poll(4)[1]
+        sent = [now - then for now, then in zip(counts(), before)]
+        states = [qp.query(e.IBV_QP_STATE)[0] for qp in (a.qp, b.qp)]
+        return sent, [(wc.wr_id, wc.status, wc.opcode, wc.byte_len, wc.wc_flags, wc.imm_data)
+                      for wc in done], [(attr.qp_state, attr.sq_psn, attr.rq_psn)
+                                        for attr in states], [
+            hashlib.sha1(side.mr.read(longest, 0)).digest() for side in (a, b)]
+
+    def in_packets(seed):
+        """As message(). A fault that sees each packet tells how many there were"""
+        with open(faults, "w") as file:
+            file.write("h1 1 symbol nth 1")
+        left = message(seed)
+        seen, = re.findall(r"h1 1 symbol nth 1 .*injected (\d+)", open(faults).read())
+        with open(faults, "w") as file:
+            file.write("h1 1 clear")
+        assert int(seen) >= left[0][0], f"{seed}: {seen} of {left[0][0]}"
+        return left
+
+    for seed in range(100):
+        # The subnet manager has packets counted, too
+        for _ in range(5):
+            one_by_one, at_once = in_packets(seed), message(seed)
+            if one_by_one[0] == at_once[0]:
+                break
+        assert one_by_one == at_once, f"{seed}: {one_by_one}, and at once {at_once}"
+
+
 class Faults:
     """Allocations of ib_madsim, or for it, that fail"""
 
@@ -1276,23 +1346,17 @@ def fail_nth():
 
 def stalled():
     """a send of data from a page that never comes, so that the device cannot go"""
-    libc = ctypes.CDLL(None, use_errno=True)
-    page = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    # userfaultfd(), UFFDIO_API and UFFDIO_REGISTER for what is missing
-    fd = libc.syscall(323, os.O_CLOEXEC)
-    assert fd >= 0, os.strerror(ctypes.get_errno())
-    fcntl.ioctl(fd, 0xc018aa3f, struct.pack("=QQQ", 0xaa, 0, 0))
-    fcntl.ioctl(fd, 0xc020aa00, struct.pack("=QQQQ", address, mmap.PAGESIZE, 1, 0))
+    pages, address = never_comes()
     a, b = pair(e.IBV_QPT_UD, inline=64)
     print("stalls", flush=True)
     a.send(SGE(address, 8, 0), to=b, flags=e.IBV_SEND_SIGNALED | e.IBV_SEND_INLINE)
+    raise AssertionError(f"it has come, and {len(pages)} bytes")
 
 
 CASES = [ud_pieces, ud_keys, ud_low_key, ud_too_long, ud_buffers, ud_qkey,
          ud_foreign_address, types, posting, inline, limits, srq_shared, srq_last,
          cq_events, resized, resized_full, cq_purged, cq_purged_full, cq_overflow,
-         cq_overflow_connected, shares, groups, rc_data, rc_psn_wraps, rc_wrong_psn,
+         cq_overflow_connected, shares, groups, rc_data, burst, rc_psn_wraps, rc_wrong_psn,
          rc_wrong_mtu, rc_atomic, rc_atomic_refused, rc_imm, rc_drained,
          rc_drained_unasked, rc_drains, rc_rd_atomic, write_beyond, rc_own_error, rc_invalidate, ud_length, ud_grh,
          uc_send_error, other_port, send_queue, rc_no_buffer_twice, rc_reset, rc_empty,

@@ -61,22 +61,11 @@ pingpong()
 	both "ibv_$1_pingpong" -n 200 "${@:2}"
 }
 
-injected()
-{
-	says "^$1.* injected [1-9]" cat $faults
-}
-
 # with_fault NODE PORT RULE COMMAND ...: nothing is lost, nothing comes twice
 with_fault()
 {
 	put $faults "$1"
 	"${@:2}" && injected "$1" && put $faults "${1%% [a-z]*} clear"
-}
-
-# counter LID PORT NAME
-counter()
-{
-	perfquery -x -C madsim0 -P 1 "$1" "$2" | sed -n "s/^$3:\.*//p"
 }
 
 # 100 messages of 64 KiB each way in packets of 4 KiB, with their headers, and a response
@@ -185,14 +174,17 @@ stalls_no_other()
 
 build()
 {
-	hosts_at_leaf 1 2
+	make_star $fabric 4 h1+ h2+
+	put $fabric/data 1
 	mkdir $fabric/h3
 	put $fabric/h3/device 1
 	put $fabric/h3/ports 2
-	# With one seed h1 and h3 give the same numbers
-	put $fabric/h3/seed 1
 	put $fabric/link "h3 1 leaf 3"
 	put $fabric/link "h3 2 leaf 4"
+	# With one seed h1 and h3 give the same numbers
+	put $fabric/h1/seed 1
+	put $fabric/h2/seed 2
+	put $fabric/h3/seed 1
 	put $fabric/live 1
 }
 

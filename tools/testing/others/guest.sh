@@ -7,9 +7,7 @@
 programs=$(realpath "$1")
 . "$(dirname "$0")/../madsim/lib.sh"
 
-mapfile -t clusters < <(find /usr/lib/*/ibdm* -name '*.topo' | sort)
-[ ${#clusters[@]} -gt 0 ] || bail "ibutils has no topologies"
-plan $((14 + ${#clusters[@]}))
+plan 12
 
 load topology=fattree:4 devices=4 || bail "cannot load ib_madsim"
 on="-C madsim0 -P 1"
@@ -77,44 +75,10 @@ check "rdma-core: umad_sa_mcm_rereg_test, registers again" eval '
 	says "got 8 responses" umad_sa_mcm_rereg_test -C madsim0 -F "$tmp/guids"
 	members 4'
 
-# ibdiagnet reads all tables, and judges ways and groups by them. At its end it looks for
-# credit loops, and the one of Debian 12 does not survive that.
-diagnosed()
-{
-	local line
-	ibdiagnet -i 1 -p 1 -r -o "$tmp/ibdiagnet" >"$tmp/diagnosis" 2>&1 || true
-	for line in "No bad Guids were found" "No bad link were found" \
-			"Scanned:240 CA to CA paths" \
-			"Multicast Group:0xC000 has:[0-9]+ switches and:4 HCAs"; do
-		grep -Eq "$line" "$tmp/diagnosis" ||
-			{ tail -n 20 "$tmp/diagnosis"; echo "no line like $line"; return 1; }
-	done
-}
-check "ibutils: ibdiagnet finds links, ways and groups right" diagnosed
 check "rdma-core: umad_sa_mcm_rereg_test, leaves" eval '
 	umad_sa_mcm_rereg_test -C madsim0 -F "$tmp/guids" -l
 	members 0'
 sm_end sm
 check "unload" unload
-
-# Links, widths and speeds of a cluster: what ibnetdiscover finds is what the file says
-round_trip()
-{
-	local dev port
-	IBDM_IBNL_PATH=${1%/*} ibdmsh "$here/../others/topology.tcl" "$1" "$tmp/cluster"
-	"$madsim_load" -n cluster -d 1 "$tmp/cluster"
-	trap '"$madsim_load" -r cluster' EXIT
-	dev=$(devices)
-	port=$(grep -l LinkUp "/sys/class/infiniband/$dev"/ports/*/phys_state | head -n 1)
-	ibnetdiscover -C "$dev" -P "$(basename "${port%/phys_state}")" >"$tmp/net"
-	"$madsim_load" -g "$tmp/cluster" >"$tmp/before"
-	[ -s "$tmp/before" ]
-	diff "$tmp/before" <("$madsim_load" -g -D "$tmp/net")
-}
-check "load for clusters" load topology=none
-for cluster in "${clusters[@]}"; do
-	check "ibutils: $(basename "$cluster" .topo) is loaded, and found again" \
-		round_trip "$cluster"
-done
 
 finish

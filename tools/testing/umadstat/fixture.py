@@ -7,6 +7,7 @@ of files that may not be read. Prints TAP. See umadstat.sh of
 tools/testing/madsim for the same with real modules.
 """
 
+import glob
 import json
 import os
 import re
@@ -27,37 +28,35 @@ COUNTERS = ("sent", "received", "timeouts", "send_errors",
 GAUGES = ("files", "agents", "outstanding", "unread")
 
 
-def put(root, path, text):
-    """A file, with its folders, replaced at once as sysfs does."""
-    path = os.path.join(root, path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".new", "w") as file:
-        file.write(text + "\n")
-    os.rename(path + ".new", path)
+def put(root, folder, **files):
+    """Files of a folder, replaced at once as sysfs does."""
+    folder = os.path.join(root, folder)
+    os.makedirs(folder, exist_ok=True)
+    for name, text in files.items():
+        path = os.path.join(folder, name)
+        with open(path + ".new", "w") as file:
+            file.write(f"{text}\n")
+        os.rename(path + ".new", path)
 
 
-def put_port(root, num, device, port=1, layer="InfiniBand", counts=None):
-    mad = f"sys/class/infiniband_mad/umad{num}"
-    put(root, f"{mad}/ibdev", device)
-    put(root, f"{mad}/port", str(port))
-    ib = f"sys/class/infiniband/{device}/ports/{port}"
-    put(root, f"{ib}/state", "4: ACTIVE")
-    put(root, f"{ib}/link_layer", layer)
+def put_port(root, num, device, layer="InfiniBand", counts=None):
+    mad = "sys/class/infiniband_mad"
+    put(root, f"{mad}/umad{num}", ibdev=device, port=1)
+    put(root, f"sys/class/infiniband/{device}/ports/1", state="4: ACTIVE", link_layer=layer)
     if layer == "InfiniBand":
-        put(root, f"sys/class/infiniband_mad/issm{num}/ibdev", device)
-        put(root, f"sys/class/infiniband_mad/issm{num}/port", str(port))
+        put(root, f"{mad}/issm{num}", ibdev=device, port=1)
     if counts is not None:
-        for name in COUNTERS + GAUGES:
-            put(root, f"{mad}/statistics/{name}", str(counts.get(name, 0)))
+        put(root, f"{mad}/umad{num}/statistics",
+            **{**dict.fromkeys(COUNTERS + GAUGES, 0), **counts})
 
 
 def put_process(root, pid, command, files):
     """files: of each descriptor, what it is and its fdinfo"""
-    put(root, f"proc/{pid}/comm", command)
+    put(root, f"proc/{pid}", comm=command)
     os.makedirs(os.path.join(root, f"proc/{pid}/fd"))
     for fd, (link, info) in enumerate(files):
         os.symlink(link, os.path.join(root, f"proc/{pid}/fd/{fd}"))
-        put(root, f"proc/{pid}/fdinfo/{fd}", "pos:\t0\nflags:\t0100002\n" + info)
+        put(root, f"proc/{pid}/fdinfo", **{str(fd): "pos:\t0\nflags:\t0100002\n" + info})
 
 
 def agent(num, qp=1, mgmt_class=0, version=0, methods=(), oui=0, rmpp=0,
@@ -122,7 +121,7 @@ def umadstat(root, *args, status=0, user=None):
     done = subprocess.run([sys.executable, program, "--root", root, *args],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True,
-                          timeout=60, preexec_fn=user and (lambda: os.setuid(user)))
+                          timeout=60, user=user)
     if done.returncode != status or bool(done.stderr) != bool(status):
         raise Failed(f"status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stderr if status else done.stdout
@@ -226,7 +225,8 @@ def metrics(text):
         else:
             match = METRIC.fullmatch(line)
             expect(bool(match), True)
-            suffix = {"counter": "_total", "info": "_info", "gauge": ""}[kinds[family]]
+            # Types that the older text format has, too
+            suffix = {"counter": "_total", "gauge": ""}[kinds[family]]
             expect("infiniband_umad_" + match[1], family + suffix)
             expect((match[1], match[2]) in found, False)
             found[match[1], match[2]] = int(match[3])
@@ -276,25 +276,15 @@ def one_port(root):
         expect([row.split()[0] for row in found if row[0] != " "], ["umad0"])
 
 
-def no_such_port(root):
-    busy_host(root)
-    for name in "umad1", "umad", "mlx5_0/2", "issm0", "":
-        expect_in(f"there is no port {name};", umadstat(root, "-p", name, status=1))
-    expect_in("there are: umad0 (mlx5_0/1), umad2 (mlx5_1/1), umad10 (rxe0/1)",
-              umadstat(root, "-p", "nosuch", status=1))
-
-
 def rates(root):
     busy_host(root)
     again = [subprocess.Popen(
         [sys.executable, PROGRAM, "--root", root, "-w", "2", "-n", "2", *args],
         stdout=subprocess.PIPE, universal_newlines=True) for args in ([], ["-j"])]
     threading.Event().wait(1)
-    mad = "sys/class/infiniband_mad/umad2/statistics"
-    put(root, f"{mad}/sent", "100000")
-    put(root, f"{mad}/dropped_memory", "1")
+    put(root, "sys/class/infiniband_mad/umad2/statistics", sent=100000, dropped_memory=1)
     # A device that came back counts from 0
-    put(root, "sys/class/infiniband_mad/umad0/statistics/sent", "5")
+    put(root, "sys/class/infiniband_mad/umad0/statistics", sent=5)
     text, lines = [program.communicate(timeout=60)[0] for program in again]
     data = [json.loads(line) for line in lines.splitlines()]
     expect(len(data), 2)
@@ -335,85 +325,76 @@ def another_module(root):
 
 def some_counters(root):
     """A module of another day may have others."""
-    put_process(root, 1, "init", [])
+    nothing(root)
     put_port(root, 0, "mlx5_0")
-    put(root, "sys/class/infiniband_mad/umad0/statistics/sent", "5")
-    put(root, "sys/class/infiniband_mad/umad0/statistics/nosuch", "x")
+    put(root, "sys/class/infiniband_mad/umad0/statistics", sent=5, nosuch="x")
     expect(rows(umadstat(root))[0].split()[-8:], ["-"] * 6 + ["5", "-"])
 
 
-def no_ports(root):
+def nothing(root):
     put_process(root, 1, "init", [])
     os.makedirs(os.path.join(root, "sys/class/infiniband_mad"))
-    expect_in("no port has a umad device\n", umadstat(root))
-    expect(json.loads(umadstat(root, "-j"))["ports"], [])
 
 
-def half_a_port(root):
+def without(path):
+    """All that the other module has, but for that"""
+    def there(root):
+        other_module(root)
+        path_there = os.path.join(root, path)
+        (shutil.rmtree if os.path.isdir(path_there) else os.remove)(path_there)
+    return there
+
+
+def closed(path, what=other_module, mode=0):
+    """These folders, which others than root may not read"""
+    def there(root):
+        what(root)
+        for folder in glob.glob(os.path.join(root, path)):
+            os.chmod(folder, mode)
+    return there
+
+
+def half(path):
     """What is just coming or going is not there."""
-    other_module(root)
-    os.makedirs(os.path.join(root, "sys/class/infiniband_mad/umad5"))
-    expect(len(json.loads(umadstat(root, "-j"))["ports"]), 1)
+    def there(root):
+        other_module(root)
+        os.makedirs(os.path.join(root, path))
+    return there
 
 
-def half_a_process(root):
-    other_module(root)
-    os.makedirs(os.path.join(root, "proc/71"))
-    os.remove(os.path.join(root, "proc/70/fdinfo/0"))
-    expect([row.split()[0] for row in rows(umadstat(root))],
-           ["umad0", "opensm[70]"])
+PORTS = "there are: umad0 (mlx5_0/1), umad2 (mlx5_1/1), umad10 (rxe0/1)"
+ALL = ["umad0", "opensm[70]", "opensm[70]"]
+SOME = "not all processes may be seen: run as root\n"
+# What is there, who asks, with which arguments; the status, what is said, and the first words
+# of the rows
+SAYS = {
+    **{f"no port {name!r}": (busy_host, None, ["-p", name], 1, f"there is no port {name}; {PORTS}",
+                             None) for name in ("umad1", "umad", "mlx5_0/2", "issm0", "")},
+    "no ports": (nothing, None, [], 0, "no port has a umad device\n", None),
+    "half a port": (half("sys/class/infiniband_mad/umad5"), None, [], 0, "", ALL),
+    "half a process": (half("proc/71"), None, [], 0, "", ALL),
+    "half a descriptor": (without("proc/70/fdinfo/0"), None, [], 0, "", ALL[:2]),
+    "no module": (without("sys/class/infiniband_mad"), None, [], 1, "load ib_umad", None),
+    "no proc": (without("proc"), None, [], 1, "/proc: No such file", None),
+    "proc may not be read": (closed("proc"), NOBODY, [], 1, "/proc: Permission denied", None),
+    "foreign processes": (closed("proc/70/fd", mode=0o500), NOBODY, [], 0, SOME, ALL[:1]),
+    "foreign processes, for root": (closed("proc/70/fd", mode=0o500), None, [], 0, "", ALL),
+    "hidden processes": (without("proc/1"), None, [], 0, SOME, ALL),
+    "counters of root": (closed("sys/class/infiniband_mad/*/statistics/*", busy_host, 0o400),
+                         NOBODY, ["-p", "umad2"], 0, "some counters may not be read: run as root,"
+                         " in the network namespace of the device\n", ["umad2"]),
+    **{f"usage: {args}": (other_module, None, args.split(), 2, "usage: umadstat", None) for args in (
+        "-w 0", "-w x", "-w", "-n 2", "umad0", "-w 1 -n 0", "--frob", "--openmetrics -j",
+        "--openmetrics -w 1")},
+}
 
 
-def no_module(root):
-    put_process(root, 1, "init", [])
-    os.makedirs(os.path.join(root, "sys/class"))
-    expect_in("load ib_umad", umadstat(root, status=1))
-
-
-def no_proc(root):
-    other_module(root)
-    shutil.rmtree(os.path.join(root, "proc"))
-    expect_in("/proc: No such file", umadstat(root, status=1))
-
-
-def proc_may_not_be_read(root):
-    other_module(root)
-    os.chmod(os.path.join(root, "proc"), 0)
-    expect_in("/proc: Permission denied", umadstat(root, status=1, user=NOBODY))
-
-
-def foreign_processes(root):
-    other_module(root)
-    os.chmod(os.path.join(root, "proc/70/fd"), 0o500)
-    text = umadstat(root, user=NOBODY)
-    expect_in("not all processes may be seen: run as root\n", text)
-    expect(len(rows(text)), 1)
-    expect(len(rows(umadstat(root))), 3)
-
-
-def counters_of_root(root):
-    """Who may not read the counters is told so, and not that there are none."""
-    busy_host(root)
-    for folder, _, files in os.walk(os.path.join(root, "sys/class/infiniband_mad")):
-        for name in files if folder.endswith("/statistics") else ():
-            os.chmod(os.path.join(folder, name), 0o400)
-    text = umadstat(root, user=NOBODY)
-    expect_in("some counters may not be read: run as root, in the network namespace of the device\n", text)
-    expect("does not tell: counters" in text, False)
-
-
-def hidden_processes(root):
-    other_module(root)
-    shutil.rmtree(os.path.join(root, "proc/1"))
-    expect_in("not all processes may be seen: run as root\n", umadstat(root))
-
-
-def wrong_arguments(root):
-    other_module(root)
-    for args in (["-w", "0"], ["-w", "x"], ["-w"], ["-n", "2"], ["umad0"],
-                 ["-w", "1", "-n", "0"], ["--frob"], ["--openmetrics", "-j"],
-                 ["--openmetrics", "-w", "1"]):
-        expect_in("usage: umadstat", umadstat(root, *args, status=2))
+def says(root, there, user, args, status, text, first):
+    there(root)
+    said = umadstat(root, *args, status=status, user=user)
+    expect_in(text, said)
+    if first is not None:
+        expect([row.split()[0] for row in rows(said)], first)
 
 
 def nobody_reads(root):
@@ -425,11 +406,11 @@ def nobody_reads(root):
     expect((done.stderr, done.stdout.count(b"\n")), (b"", 1))
 
 
-TESTS = [table_has_it_all, columns_are_columns, json_has_it_all, openmetrics_has_it_all,
-         openmetrics_of_another_module, one_port,
-         no_such_port, rates, another_module, some_counters, no_ports,
-         half_a_port, half_a_process, no_module, no_proc, proc_may_not_be_read,
-         foreign_processes, counters_of_root, hidden_processes, wrong_arguments, nobody_reads]
+TESTS = {test.__name__.replace("_", " "): (test,) for test in (
+    table_has_it_all, columns_are_columns, json_has_it_all, openmetrics_has_it_all,
+    openmetrics_of_another_module, one_port, rates, another_module, some_counters,
+    nobody_reads)}
+TESTS.update({name: (says, *row) for name, row in SAYS.items()})
 
 
 def main():
@@ -438,18 +419,18 @@ def main():
         sys.exit(1)
     print(f"TAP version 13\n1..{len(TESTS)}", flush=True)
     failed = False
-    for number, test in enumerate(TESTS, 1):
+    for number, (name, (test, *args)) in enumerate(TESTS.items(), 1):
         with tempfile.TemporaryDirectory() as root:
             os.chmod(root, 0o755)
             try:
-                test(root)
+                test(root, *args)
                 result = "ok"
             except (Failed, LookupError, ValueError,
                     subprocess.TimeoutExpired) as error:
                 result, failed = "not ok", True
                 for line in f"{type(error).__name__}: {error}".splitlines():
                     print(f"# {line}")
-        print(f"{result} {number} {test.__name__.replace('_', ' ')}", flush=True)
+        print(f"{result} {number} {name}", flush=True)
     sys.exit(failed)
 
 

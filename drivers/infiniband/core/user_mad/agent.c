@@ -55,10 +55,9 @@ static void umad_agent_publish(struct umad_agent *agent, struct ib_mad_agent *ma
 	struct umad_file *file = agent->file;
 
 	agent->mad_agent = mad_agent;
-	agent->kernel_rmpp = ib_mad_kernel_rmpp_agent(mad_agent);
 	refcount_inc(&file->refs);
 	atomic_inc(&file->port->agents);
-	/* The id is reserved, so no other task writes here */
+	/* The id is reserved, so no other task writes here while it is NULL */
 	smp_store_release(&file->agents[agent->id], agent);
 }
 
@@ -88,7 +87,8 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	agent->file = file;
 	agent->ah = NULL;
 	agent->reg = *reg;
-	refcount_set(&agent->users, 1);
+	agent->kernel_rmpp = reg->rmpp_version && !(reg->flags & IB_USER_MAD_USER_RMPP);
+	atomic_set(&agent->users, 1);
 	/* It receives nothing, so fdinfo shows no methods */
 	if (!reg->req.mgmt_class)
 		agent->reg.req = (struct ib_mad_reg_req) {};
@@ -146,7 +146,7 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id)
 	/* Pairs with umad_agent_publish(), which writes without the lock */
 	agent = smp_load_acquire(&file->agents[id]);
 	if (agent)
-		refcount_inc(&agent->users);
+		atomic_inc(&agent->users);
 	spin_unlock(&file->agents_lock);
 
 	return agent;
@@ -155,11 +155,8 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id)
 /* Undoes umad_agent_get(). The agent may be freed at once */
 void umad_agent_put(struct umad_agent *agent)
 {
-	if (refcount_dec_and_test(&agent->users)) {
-		/* umad_agent_destroy() first joins the waiters, and then reads @users */
-		smp_mb__after_atomic();
+	if (atomic_dec_and_test(&agent->users))
 		wake_up_var(&agent->users);
-	}
 }
 
 /*
@@ -171,8 +168,10 @@ static struct umad_agent *umad_agent_detach(struct umad_file *file, u32 id)
 	struct umad_agent *agent;
 
 	spin_lock(&file->agents_lock);
-	agent = file->agents[id];
-	file->agents[id] = NULL;
+	/* Pairs with umad_agent_publish(), which may fill a free place at this moment */
+	agent = smp_load_acquire(&file->agents[id]);
+	if (agent)
+		WRITE_ONCE(file->agents[id], NULL);
 	spin_unlock(&file->agents_lock);
 
 	return agent;
@@ -187,8 +186,8 @@ void umad_agent_destroy(struct umad_agent *agent)
 	struct umad_file *file = agent->file;
 	struct umad_port *port = file->port;
 
-	if (!refcount_dec_and_test(&agent->users))
-		wait_var_event(&agent->users, !refcount_read(&agent->users));
+	if (!atomic_dec_and_test(&agent->users))
+		wait_var_event(&agent->users, !atomic_read_acquire(&agent->users));
 	if (agent->ah)
 		umad_ah_drop(agent);
 

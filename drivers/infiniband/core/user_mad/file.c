@@ -135,13 +135,14 @@ static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
 	return mask;
 }
 
-static void umad_show_agent(struct seq_file *m, u32 id, const struct umad_reg *reg)
+static void umad_show_agent(struct seq_file *m, const struct umad_agent *agent)
 {
+	const struct umad_reg *reg = &agent->reg;
 	u32 methods[IB_MGMT_MAX_METHODS / 32];
 
 	bitmap_to_arr32(methods, reg->req.method_mask, IB_MGMT_MAX_METHODS);
 	seq_printf(m, "umad-agent:\t%u qp %u class 0x%02x version %u",
-		   id, reg->qp_type == IB_QPT_GSI, reg->req.mgmt_class,
+		   agent->id, reg->qp_type == IB_QPT_GSI, reg->req.mgmt_class,
 		   reg->req.mgmt_class_version);
 	seq_printf(m, " methods %08x%08x%08x%08x oui %*phN rmpp %u user-rmpp %u\n",
 		   methods[3], methods[2], methods[1], methods[0],
@@ -153,6 +154,7 @@ static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct umad_file *file = filp->private_data;
 	unsigned int unread, agents = 0;
+	struct umad_agent *agent;
 	u64 dropped;
 	u32 id;
 
@@ -163,14 +165,17 @@ static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
 
 	spin_lock(&file->agents_lock);
 	for (id = 0; id < UMAD_MAX_AGENTS; id++)
-		agents += !!file->agents[id];
+		agents += !!READ_ONCE(file->agents[id]);
 	seq_printf(m, "umad-agents:\t%u\n", agents);
 	seq_printf(m, "umad-outstanding:\t%d\n", atomic_read(&file->sends));
 	seq_printf(m, "umad-unread:\t%u\n", unread);
 	seq_printf(m, "umad-dropped:\t%llu\n", dropped);
-	for (id = 0; id < UMAD_MAX_AGENTS; id++)
-		if (file->agents[id])
-			umad_show_agent(m, id, &file->agents[id]->reg);
+	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
+		/* Pairs with umad_agent_publish(), which writes without the lock */
+		agent = smp_load_acquire(&file->agents[id]);
+		if (agent)
+			umad_show_agent(m, agent);
+	}
 	spin_unlock(&file->agents_lock);
 }
 

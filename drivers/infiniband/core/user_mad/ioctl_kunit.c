@@ -94,20 +94,22 @@ static void umad_mask_v2_test(struct kunit *test)
 }
 
 /**
- * struct umad_v1_case - a request of REGISTER_AGENT and what it means
+ * struct umad_decode_case - a request to register and what it means
  * @desc: name of the row
- * @ureq: the request
+ * @ureq: the request, as REGISTER_AGENT2 has it
  * @ret: what decoding it returns
  * @qp_type: the QP type it selects
+ * @oui: the OUI it selects, most significant byte first
  */
-struct umad_v1_case {
+struct umad_decode_case {
 	const char			*desc;
-	struct ib_user_mad_reg_req	ureq;
+	struct ib_user_mad_reg_req2	ureq;
 	int				ret;
 	enum ib_qp_type			qp_type;
+	u8				oui[3];
 };
 
-static const struct umad_v1_case umad_v1_cases[] = {
+static const struct umad_decode_case umad_decode_cases[] = {
 	{
 		.desc		= "QP0",
 		.ureq		= { .qpn = 0, .mgmt_class = 0x81,
@@ -128,81 +130,27 @@ static const struct umad_v1_case umad_v1_cases[] = {
 		.ureq		= { .qpn = 255 },
 		.ret		= -EINVAL,
 	}, {
-		.desc		= "OUI in the order of its bytes",
+		.desc		= "OUI most significant byte first",
 		.ureq		= { .qpn = 1, .mgmt_class = 0x30,
 				    .mgmt_class_version = 1,
-				    .oui = { 0x00, 0x14, 0x05 } },
+				    .oui = 0x001405 },
 		.qp_type	= IB_QPT_GSI,
+		.oui		= { 0x00, 0x14, 0x05 },
 	}, {
 		.desc		= "what the MAD layer is to judge",
 		.ureq		= { .qpn = 1, .mgmt_class = 0x50,
 				    .mgmt_class_version = 8,
-				    .oui = { 0xff, 0xff, 0xff },
-				    .rmpp_version = 255 },
+				    .oui = 0xffffff, .rmpp_version = 255 },
 		.qp_type	= IB_QPT_GSI,
+		.oui		= { 0xff, 0xff, 0xff },
 	},
 };
 
-KUNIT_ARRAY_PARAM_DESC(umad_v1, umad_v1_cases, desc);
+KUNIT_ARRAY_PARAM_DESC(umad_decode, umad_decode_cases, desc);
 
-static void umad_decode_v1_test(struct kunit *test)
-{
-	const struct umad_v1_case *row = test->param_value;
-	int compat;
-
-	for (compat = 0; compat <= 1; compat++) {
-		struct umad_reg reg;
-
-		memset(&reg, 0xa5, sizeof(reg));
-		KUNIT_ASSERT_EQ(test, umad_decode_v1(&row->ureq, compat, &reg),
-				row->ret);
-		if (row->ret)
-			continue;
-
-		KUNIT_EXPECT_EQ(test, reg.qp_type, row->qp_type);
-		KUNIT_EXPECT_EQ(test, reg.req.mgmt_class, row->ureq.mgmt_class);
-		KUNIT_EXPECT_EQ(test, reg.req.mgmt_class_version,
-				row->ureq.mgmt_class_version);
-		KUNIT_EXPECT_MEMEQ(test, reg.req.oui, row->ureq.oui, 3);
-		KUNIT_EXPECT_EQ(test, reg.rmpp_version, row->ureq.rmpp_version);
-		KUNIT_EXPECT_EQ(test, reg.flags, 0);
-		KUNIT_EXPECT_FALSE(test, reg.pkey_layout);
-	}
-}
-
-/**
- * struct umad_v2_case - a request of REGISTER_AGENT2 and what it means
- * @desc: name of the row
- * @ureq: the request
- * @ret: what decoding it returns
- * @qp_type: the QP type it selects
- * @oui: the OUI it selects, most significant byte first
- */
-struct umad_v2_case {
-	const char			*desc;
-	struct ib_user_mad_reg_req2	ureq;
-	int				ret;
-	enum ib_qp_type			qp_type;
-	u8				oui[3];
-};
-
-static const struct umad_v2_case umad_v2_cases[] = {
+/* What REGISTER_AGENT cannot say */
+static const struct umad_decode_case umad_v2_cases[] = {
 	{
-		.desc		= "QP0",
-		.ureq		= { .qpn = 0, .mgmt_class = 0x81,
-				    .mgmt_class_version = 1 },
-		.qp_type	= IB_QPT_SMI,
-	}, {
-		.desc		= "QP1",
-		.ureq		= { .qpn = 1, .mgmt_class = 0x03,
-				    .mgmt_class_version = 2,
-				    .rmpp_version = 1 },
-		.qp_type	= IB_QPT_GSI,
-	}, {
-		.desc		= "QP2",
-		.ureq		= { .qpn = 2 },
-		.ret		= -EINVAL,
-	}, {
 		.desc		= "QP256, which is 0 in a byte",
 		.ureq		= { .qpn = 256 },
 		.ret		= -EINVAL,
@@ -223,18 +171,6 @@ static const struct umad_v2_case umad_v2_cases[] = {
 		.desc		= "highest flag beside a known one",
 		.ureq		= { .qpn = 1, .flags = 0x80000001 },
 		.ret		= -EINVAL,
-	}, {
-		.desc		= "OUI most significant byte first",
-		.ureq		= { .qpn = 1, .mgmt_class = 0x30,
-				    .oui = 0x001405 },
-		.qp_type	= IB_QPT_GSI,
-		.oui		= { 0x00, 0x14, 0x05 },
-	}, {
-		.desc		= "highest OUI",
-		.ureq		= { .qpn = 1, .mgmt_class = 0x4f,
-				    .oui = 0xffffff },
-		.qp_type	= IB_QPT_GSI,
-		.oui		= { 0xff, 0xff, 0xff },
 	}, {
 		.desc		= "OUI of 25 bits",
 		.ureq		= { .qpn = 1, .mgmt_class = 0x30,
@@ -260,24 +196,50 @@ static const struct umad_v2_case umad_v2_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(umad_v2, umad_v2_cases, desc);
 
+static void expect_decoded(struct kunit *test, const struct umad_reg *reg,
+			   const struct umad_decode_case *row, bool v2)
+{
+	KUNIT_EXPECT_EQ(test, reg->qp_type, row->qp_type);
+	KUNIT_EXPECT_EQ(test, reg->req.mgmt_class, row->ureq.mgmt_class);
+	KUNIT_EXPECT_EQ(test, reg->req.mgmt_class_version,
+			row->ureq.mgmt_class_version);
+	KUNIT_EXPECT_MEMEQ(test, reg->req.oui, row->oui, 3);
+	KUNIT_EXPECT_EQ(test, reg->rmpp_version, row->ureq.rmpp_version);
+	KUNIT_EXPECT_EQ(test, reg->flags, row->ureq.flags);
+	KUNIT_EXPECT_EQ(test, reg->pkey_layout, v2);
+}
+
+static void umad_decode_v1_test(struct kunit *test)
+{
+	const struct umad_decode_case *row = test->param_value;
+	struct ib_user_mad_reg_req ureq = {
+		.qpn = row->ureq.qpn,
+		.mgmt_class = row->ureq.mgmt_class,
+		.mgmt_class_version = row->ureq.mgmt_class_version,
+		.oui = { row->oui[0], row->oui[1], row->oui[2] },
+		.rmpp_version = row->ureq.rmpp_version,
+	};
+	struct umad_reg reg;
+	int compat;
+
+	for (compat = 0; compat <= 1; compat++) {
+		memset(&reg, 0xa5, sizeof(reg));
+		KUNIT_ASSERT_EQ(test, umad_decode_v1(&ureq, compat, &reg),
+				row->ret);
+		if (!row->ret)
+			expect_decoded(test, &reg, row, false);
+	}
+}
+
 static void umad_decode_v2_test(struct kunit *test)
 {
-	const struct umad_v2_case *row = test->param_value;
+	const struct umad_decode_case *row = test->param_value;
 	struct umad_reg reg;
 
 	memset(&reg, 0xa5, sizeof(reg));
 	KUNIT_ASSERT_EQ(test, umad_decode_v2(&row->ureq, &reg), row->ret);
-	if (row->ret)
-		return;
-
-	KUNIT_EXPECT_EQ(test, reg.qp_type, row->qp_type);
-	KUNIT_EXPECT_EQ(test, reg.req.mgmt_class, row->ureq.mgmt_class);
-	KUNIT_EXPECT_EQ(test, reg.req.mgmt_class_version,
-			row->ureq.mgmt_class_version);
-	KUNIT_EXPECT_MEMEQ(test, reg.req.oui, row->oui, 3);
-	KUNIT_EXPECT_EQ(test, reg.rmpp_version, row->ureq.rmpp_version);
-	KUNIT_EXPECT_EQ(test, reg.flags, row->ureq.flags);
-	KUNIT_EXPECT_TRUE(test, reg.pkey_layout);
+	if (!row->ret)
+		expect_decoded(test, &reg, row, true);
 }
 
 /**
@@ -350,7 +312,8 @@ static struct kunit_case umad_ioctl_cases[] = {
 	KUNIT_CASE_PARAM(umad_mask_v1_test, umad_mask_gen_params),
 	KUNIT_CASE_PARAM(umad_mask_compat_test, umad_mask_gen_params),
 	KUNIT_CASE_PARAM(umad_mask_v2_test, umad_mask_gen_params),
-	KUNIT_CASE_PARAM(umad_decode_v1_test, umad_v1_gen_params),
+	KUNIT_CASE_PARAM(umad_decode_v1_test, umad_decode_gen_params),
+	KUNIT_CASE_PARAM(umad_decode_v2_test, umad_decode_gen_params),
 	KUNIT_CASE_PARAM(umad_decode_v2_test, umad_v2_gen_params),
 	KUNIT_CASE_PARAM(umad_hdr_field_test, umad_field_gen_params),
 	KUNIT_CASE(umad_hdr_size_test),

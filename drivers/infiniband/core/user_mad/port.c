@@ -3,6 +3,7 @@
  * A port, its two character devices, and its attributes in sysfs. The devices come and go
  * with the ib_device. The port itself stays until the last descriptor is closed.
  */
+#include <linux/completion.h>
 #include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -26,8 +27,9 @@ static dev_t umad_dynamic;
 
 static DEFINE_IDA(umad_nums);
 
-/* Ports that are not freed yet, as umad_port_release() is in this module */
-static atomic_t umad_ports = ATOMIC_INIT(0);
+/* One for the module, and one for each device whose release function has not run yet */
+static refcount_t umad_devices = REFCOUNT_INIT(1);
+static DECLARE_COMPLETION(umad_devices_released);
 
 static dev_t umad_devt(int num)
 {
@@ -95,6 +97,13 @@ static struct class umad_class = {
 	.dev_groups	= umad_dev_groups,
 };
 
+/* The last that a release function does. It does not sleep, with PREEMPT_RT neither */
+static void umad_devices_put(void)
+{
+	if (refcount_dec_and_test(&umad_devices))
+		complete(&umad_devices_released);
+}
+
 static void umad_port_release(struct device *dev)
 {
 	struct umad_port *port = container_of(dev, struct umad_port, dev);
@@ -103,8 +112,7 @@ static void umad_port_release(struct device *dev)
 	mutex_destroy(&port->lock);
 	free_percpu(port->stats);
 	kfree(port);
-	if (atomic_dec_and_test(&umad_ports))
-		wake_up_var(&umad_ports);
+	umad_devices_put();
 }
 
 static void umad_port_issm_release(struct device *dev)
@@ -112,6 +120,7 @@ static void umad_port_issm_release(struct device *dev)
 	struct umad_port *port = container_of(dev, struct umad_port, issm_dev);
 
 	put_device(&port->dev);
+	umad_devices_put();
 }
 
 static int umad_port_add_dev(struct umad_port *port, struct device *dev,
@@ -149,7 +158,7 @@ static void umad_port_disassociate(struct umad_port *port)
 	umad_issm_disassociate(port, ib_dev);
 	umad_files_disassociate(port);
 	/* Descriptors being closed may still be busy with theirs */
-	wait_var_event(&port->agents, !atomic_read(&port->agents));
+	wait_var_event(&port->agents, !atomic_read_acquire(&port->agents));
 
 	ida_free(&umad_nums, port->num);
 }
@@ -190,7 +199,7 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 
 	umad_ah_watch(port);
 
-	atomic_inc(&umad_ports);
+	refcount_inc(&umad_devices);
 	device_initialize(&port->dev);
 	port->dev.release = umad_port_release;
 	port->dev.groups = umad_stats_groups;
@@ -198,6 +207,7 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 		device_initialize(&port->issm_dev);
 		port->issm_dev.release = umad_port_issm_release;
 		get_device(&port->dev);
+		refcount_inc(&umad_devices);
 	}
 
 	ret = umad_port_add_dev(port, &port->dev, &port->cdev,
@@ -279,18 +289,18 @@ err_fixed:
 }
 
 /*
- * Waits until no port exists any more, and undoes umad_ports_init(). The clients are
- * unregistered, and open descriptors pin the module. So only short references are left,
- * such as those of RDMA netlink, which do not pin it. This holds also where a client could
- * not be registered: it had ports until a later device was refused.
+ * Waits until no device is left, and undoes umad_ports_init(). A client that could not be
+ * registered may have had ports, too. Open descriptors pin the module, so only short
+ * references are left, such as those of RDMA netlink.
  *
- * The task that dropped the last one may have been preempted in umad_port_release() behind
- * the wake-up. It does not sleep there, so it has left the module's text when all tasks
- * have scheduled voluntarily or have been in user space.
+ * A task may have been preempted at the end of a release function. It does not sleep there,
+ * so it has left the module's text when all tasks have scheduled voluntarily or have been in
+ * user space.
  */
 void umad_ports_exit(void)
 {
-	wait_var_event(&umad_ports, !atomic_read(&umad_ports));
+	umad_devices_put();
+	wait_for_completion(&umad_devices_released);
 	synchronize_rcu_tasks();
 	class_unregister(&umad_class);
 	unregister_chrdev_region(umad_dynamic, 2 * UMAD_DYNAMIC_PORTS);

@@ -200,11 +200,10 @@ static void umad_recv_drop(struct umad_agent *agent,
 }
 
 /* Whether the MAD layer has reassembled it, even if from one segment */
-static bool umad_recv_is_message(const struct ib_mad_agent *mad_agent,
+static bool umad_recv_is_message(const struct umad_agent *agent,
 				 const struct umad_rmpp_mad *mad)
 {
-	/* The flag first, as it is clear in most MADs, and the other two are calls */
-	return umad_rmpp_active(mad) && ib_mad_kernel_rmpp_agent(mad_agent) &&
+	return agent->kernel_rmpp && umad_rmpp_active(mad) &&
 	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class);
 }
 
@@ -228,7 +227,7 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 
 	request = umad_transaction_response(mad_agent, send_buf,
 					    &recv_wc->recv_buf.mad->mad_hdr);
-	message = umad_recv_is_message(mad_agent, (void *)recv_wc->recv_buf.mad);
+	message = umad_recv_is_message(agent, (void *)recv_wc->recv_buf.mad);
 	ret = umad_queue_recv(agent, mad_agent, recv_wc);
 	if (ret) {
 		umad_recv_drop(agent, recv_wc, umad_drop_reason(ret));

@@ -85,7 +85,7 @@ static int umad_recv_test_init(struct kunit *test)
 	umad_queue_init(&t->file);
 	t->agent.file = &t->file;
 	t->agent.hdr_len = sizeof(struct ib_user_mad_hdr);
-	refcount_set(&t->agent.users, 1);
+	atomic_set(&t->agent.users, 1);
 	t->mad_agent.context = &t->agent;
 	t->mad_agent.send_handler = umad_send_handler;
 

@@ -66,11 +66,6 @@ static size_t umad_message_held(size_t len)
 	return len > UMAD_MAD_SIZE ? len + len / 3 : 0;
 }
 
-static size_t umad_msg_held(const struct ib_mad_send_buf *msg)
-{
-	return umad_message_held(msg->hdr_len + msg->data_len);
-}
-
 static struct ib_mad_send_buf *umad_create_send_mad(struct umad_agent *agent,
 						    const struct umad_message *m,
 						    const struct umad_plan *plan,
@@ -95,7 +90,7 @@ static struct ib_mad_send_buf *umad_create_send_mad(struct umad_agent *agent,
 
 static void umad_free_send(struct umad_file *file, struct ib_mad_send_buf *msg)
 {
-	size_t held = umad_msg_held(msg);
+	size_t held = umad_message_held(msg->hdr_len + msg->data_len);
 
 	ib_free_send_mad(msg);
 	if (held)
@@ -191,14 +186,12 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 	}
 
 	msg = umad_create_send(agent, m, plan);
-	if (msg == ERR_PTR(-ENOMEM) && m->nowait) {
-		ret = -EAGAIN;
-		goto err_count;
-	}
-	if (msg == ERR_PTR(-ENOMEM))
-		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 	if (IS_ERR(msg)) {
 		ret = PTR_ERR(msg);
+		if (ret == -ENOMEM && m->nowait)
+			ret = -EAGAIN;
+		else if (ret == -ENOMEM)
+			umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 		goto err_count;
 	}
 
@@ -350,7 +343,7 @@ static bool umad_send_lost(const struct umad_agent *agent,
 		trace_ib_umad_timeout(agent, umad_send_mad(send), UMAD_STAT_TIMEOUTS);
 		return true;
 	}
-	if (!refcount_read(&agent->users))
+	if (!atomic_read(&agent->users))
 		return false;
 	if (status != IB_WC_SUCCESS)
 		umad_count(port, UMAD_STAT_SEND_ERRORS);

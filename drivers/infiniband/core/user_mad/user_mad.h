@@ -180,10 +180,11 @@ static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
  * @used: an agent was registered, so the header layout is settled
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
  *	Written with @reg_lock held and @used false, read without a lock
- * @agents_lock: protects @ids and @agents
+ * @agents_lock: held to read and clear a place of @agents
  * @ids: a bit for each id that is taken, from before its agent exists until it is
- *	gone for good
- * @agents: registered agents by id. The task that takes one out has to destroy it
+ *	gone for good. Set and cleared without a lock
+ * @agents: registered agents by id. The task that reserved an id fills its place without a
+ *	lock, and the task that takes an agent out has to destroy it
  * @sends: sends that the MAD layer has not completed yet, and writers that are about to
  *	post one
  * @transaction_lock: protects @transactions
@@ -214,7 +215,7 @@ struct umad_file {
 	struct mutex		reg_lock;	/* registration */
 	bool			used;
 	u8			hdr_len;
-	spinlock_t		agents_lock;	/* ids and agents */
+	spinlock_t		agents_lock;	/* @agents */
 	unsigned long		ids;
 	struct umad_agent	*agents[UMAD_MAX_AGENTS];
 
@@ -264,7 +265,7 @@ struct umad_reg {
  * @ah: address handle of the last send, taken and given by xchg(), or NULL
  * @id: the id user space knows it by; immutable
  * @hdr_len: header layout of received MADs; immutable
- * @kernel_rmpp: ib_mad_kernel_rmpp_agent() of @mad_agent, as long as that is valid
+ * @kernel_rmpp: as ib_mad_kernel_rmpp_agent() says; immutable
  * @reg: the request; immutable
  * @users: one for the table, one for each writer on its way to the MAD layer. The task
  *	that destroys the agent waits until there are none
@@ -278,7 +279,7 @@ struct umad_agent {
 	u8			hdr_len;
 	bool			kernel_rmpp;
 	struct umad_reg		reg;
-	refcount_t		users;
+	atomic_t		users;
 	struct list_head	list;
 };
 
@@ -397,7 +398,7 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
 
 /**
  * struct umad_message - a message being written
- * @from: the writer's memory, behind what was copied
+ * @from: the writer's memory, behind the part that was copied
  * @rest: a copy of the MAD behind @head, for which the cap is charged, or NULL
  * @len: length of the MAD
  * @head_len: how much of its beginning is in @head

@@ -371,6 +371,7 @@ enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad)
 		.port = port,
 		.set = ccm->hdr.method == IB_MGMT_METHOD_SET,
 	};
+	u16 status;
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
@@ -385,6 +386,8 @@ enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad)
 		return MADSIM_CONSUMED;
 	}
 
-	madsim_reply(&ccm->hdr, madsim_cc_answer(&req, ccm));
+	status = madsim_fault_refuses(port->node, &ccm->hdr) ?
+		 MADSIM_UNSUPPORTED : madsim_cc_answer(&req, ccm);
+	madsim_reply(&ccm->hdr, status);
 	return MADSIM_REPLY;
 }

@@ -33,6 +33,15 @@ static const char * const madsim_verb_names[MADSIM_VERBS] = {
 	[MADSIM_MODIFY_PORT] = "modify_port",
 };
 
+static const char * const madsim_agent_names[] = {
+	"subnet", "performance", "congestion"
+};
+
+static const u8 madsim_agent_classes[] = {
+	IB_MGMT_CLASS_SUBN_LID_ROUTED, IB_MGMT_CLASS_PERF_MGMT,
+	IB_MGMT_CLASS_CONG_MGMT
+};
+
 /* "KIND nth N", "KIND permille P", "KIND off" */
 static int madsim_command_rule(struct madsim_port *port, const char *name,
 			       const char *how, const char *arg)
@@ -100,6 +109,21 @@ static int madsim_command_fail(struct madsim_node *node, const char *name,
 	return 0;
 }
 
+/* "refuse AGENT ATTRIBUTE", "refuse AGENT ATTRIBUTE off" */
+static int madsim_command_refuse(struct madsim_node *node, const char *name,
+				 const char *arg, const char *off)
+{
+	int agent = match_string(madsim_agent_names,
+				 ARRAY_SIZE(madsim_agent_names), name);
+	u16 attr_id;
+
+	if (agent < 0 || kstrtou16(arg, 0, &attr_id) || !attr_id ||
+	    (*off && strcmp(off, "off")))
+		return -EINVAL;
+	return madsim_fault_refuse(node, madsim_agent_classes[agent], attr_id,
+				   !*off);
+}
+
 static char *madsim_command_word(char **line)
 {
 	char *word;
@@ -138,6 +162,8 @@ static int madsim_command_line(struct madsim_fabric *fabric, char *line)
 		ret = madsim_node_unplug(node);
 	else if (!strcmp(word[1], "fail") && !*word[4])
 		ret = madsim_command_fail(node, word[2], word[3]);
+	else if (!strcmp(word[1], "refuse"))
+		ret = madsim_command_refuse(node, word[2], word[3], word[4]);
 	else if (kstrtou32(word[1], 10, &num) || !num || num > node->nports)
 		ret = -EINVAL;
 	else
@@ -208,6 +234,21 @@ static void madsim_list_port(struct seq_buf *s, struct madsim_port *port)
 	}
 }
 
+static void madsim_list_refused(struct seq_buf *s, struct madsim_node *node)
+{
+	unsigned long index;
+	unsigned int i;
+	void *count;
+
+	xa_for_each(&node->refused, index, count) {
+		for (i = 0; madsim_agent_classes[i] != index >> 16; i++)
+			;
+		seq_buf_printf(s, "%s refuse %s 0x%lx injected %lu\n",
+			       node->name, madsim_agent_names[i],
+			       index & 0xffff, xa_to_value(count));
+	}
+}
+
 static void madsim_list_node(struct seq_buf *s, struct madsim_node *node)
 {
 	unsigned int i;
@@ -223,6 +264,7 @@ static void madsim_list_node(struct seq_buf *s, struct madsim_node *node)
 				       node->name, madsim_verb_names[i], err,
 				       failed);
 	}
+	madsim_list_refused(s, node);
 	for (i = 1; i <= node->nports; i++)
 		madsim_list_port(s, &node->ports[i]);
 }

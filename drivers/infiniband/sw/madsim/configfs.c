@@ -27,21 +27,34 @@ static struct madsim_node *to_madsim_node(struct config_item *item)
 	return container_of(to_config_group(item), struct madsim_node, group);
 }
 
-static ssize_t madsim_node_type_show(struct config_item *item, char *page)
-{
-	struct madsim_node *node = to_madsim_node(item);
-	ssize_t len;
-
-	mutex_lock(&node->fabric->mutex);
-	len = sysfs_emit(page, "%s\n", node->sw ? "switch" : "ca");
-	mutex_unlock(&node->fabric->mutex);
-	return len;
+/*
+ * A file of a node: _write is how it is written, the rest how printf() shows it, all in
+ * terms of "node" and, to write, "page"
+ */
+#define MADSIM_NODE_FILE(_name, _write, ...)				\
+static ssize_t madsim_node_##_name##_show(struct config_item *item,	\
+					  char *page)			\
+{									\
+	struct madsim_node *node = to_madsim_node(item);		\
+	ssize_t len;							\
+									\
+	mutex_lock(&node->fabric->mutex);				\
+	len = sysfs_emit(page, __VA_ARGS__);				\
+	mutex_unlock(&node->fabric->mutex);				\
+	return len;							\
+}									\
+									\
+static ssize_t madsim_node_##_name##_store(struct config_item *item,	\
+					   const char *page,		\
+					   size_t count)		\
+{									\
+	struct madsim_node *node = to_madsim_node(item);		\
+									\
+	return _write ?: count;						\
 }
 
-static ssize_t madsim_node_type_store(struct config_item *item,
-				      const char *page, size_t count)
+static int madsim_node_write_type(struct madsim_node *node, const char *page)
 {
-	struct madsim_node *node = to_madsim_node(item);
 	bool is_switch = sysfs_streq(page, "switch");
 	int ret;
 
@@ -51,24 +64,14 @@ static ssize_t madsim_node_type_store(struct config_item *item,
 	mutex_lock(&node->fabric->mutex);
 	ret = madsim_node_set_type(node, is_switch);
 	mutex_unlock(&node->fabric->mutex);
-	return ret ?: count;
+	return ret;
 }
 
-static ssize_t madsim_node_ports_show(struct config_item *item, char *page)
-{
-	struct madsim_node *node = to_madsim_node(item);
-	ssize_t len;
+MADSIM_NODE_FILE(type, madsim_node_write_type(node, page),
+		 "%s\n", node->sw ? "switch" : "ca")
 
-	mutex_lock(&node->fabric->mutex);
-	len = sysfs_emit(page, "%u\n", node->nports);
-	mutex_unlock(&node->fabric->mutex);
-	return len;
-}
-
-static ssize_t madsim_node_ports_store(struct config_item *item,
-				       const char *page, size_t count)
+static int madsim_node_write_ports(struct madsim_node *node, const char *page)
 {
-	struct madsim_node *node = to_madsim_node(item);
 	u8 nports;
 	int ret;
 
@@ -79,8 +82,11 @@ static ssize_t madsim_node_ports_store(struct config_item *item,
 	mutex_lock(&node->fabric->mutex);
 	ret = madsim_node_set_ports(node, nports);
 	mutex_unlock(&node->fabric->mutex);
-	return ret ?: count;
+	return ret;
 }
+
+MADSIM_NODE_FILE(ports, madsim_node_write_ports(node, page),
+		 "%u\n", node->nports)
 
 /* Lock a fabric to change a node, which must have no power: 0, or -EBUSY */
 static int madsim_node_lock(struct madsim_node *node)
@@ -92,8 +98,8 @@ static int madsim_node_lock(struct madsim_node *node)
 	return -EBUSY;
 }
 
-static ssize_t madsim_node_set_flag(struct madsim_node *node, bool *flag,
-				    const char *page, size_t count)
+static int madsim_node_write_flag(struct madsim_node *node, bool *flag,
+				  const char *page)
 {
 	bool value;
 	int ret;
@@ -103,79 +109,22 @@ static ssize_t madsim_node_set_flag(struct madsim_node *node, bool *flag,
 		return ret;
 	*flag = value;
 	mutex_unlock(&node->fabric->mutex);
-	return count;
+	return 0;
 }
 
-static ssize_t madsim_node_device_show(struct config_item *item, char *page)
+MADSIM_NODE_FILE(device, madsim_node_write_flag(node, &node->want_dev, page),
+		 "%d\n", node->want_dev)
+MADSIM_NODE_FILE(opa, madsim_node_write_flag(node, &node->opa, page),
+		 "%d\n", node->opa)
+MADSIM_NODE_FILE(separate_smi, madsim_node_write_flag(node, &node->split, page),
+		 "%d\n", node->split)
+MADSIM_NODE_FILE(smp_by_lid,
+		 madsim_node_write_flag(node, &node->smp_by_lid, page),
+		 "%d\n", node->smp_by_lid)
+
+static int madsim_node_write_sm_disabled(struct madsim_node *node,
+					 const char *page)
 {
-	return sysfs_emit(page, "%d\n", to_madsim_node(item)->want_dev);
-}
-
-static ssize_t madsim_node_device_store(struct config_item *item,
-					const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_flag(node, &node->want_dev, page, count);
-}
-
-static ssize_t madsim_node_opa_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%d\n", to_madsim_node(item)->opa);
-}
-
-static ssize_t madsim_node_opa_store(struct config_item *item, const char *page,
-				     size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_flag(node, &node->opa, page, count);
-}
-
-static ssize_t madsim_node_separate_smi_show(struct config_item *item,
-					     char *page)
-{
-	return sysfs_emit(page, "%d\n", to_madsim_node(item)->split);
-}
-
-static ssize_t madsim_node_separate_smi_store(struct config_item *item,
-					      const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_flag(node, &node->split, page, count);
-}
-
-static ssize_t madsim_node_smp_by_lid_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%d\n", to_madsim_node(item)->smp_by_lid);
-}
-
-static ssize_t madsim_node_smp_by_lid_store(struct config_item *item,
-					    const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_flag(node, &node->smp_by_lid, page, count);
-}
-
-static ssize_t madsim_node_sm_disabled_show(struct config_item *item,
-					    char *page)
-{
-	struct madsim_node *node = to_madsim_node(item);
-	ssize_t len;
-
-	mutex_lock(&node->fabric->mutex);
-	len = sysfs_emit(page, "%*pbl\n", MADSIM_MAX_PORTS + 1,
-			 node->sm_disabled);
-	mutex_unlock(&node->fabric->mutex);
-	return len;
-}
-
-static ssize_t madsim_node_sm_disabled_store(struct config_item *item,
-					     const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
 	DECLARE_BITMAP(ports, MADSIM_MAX_PORTS + 1);
 	int ret;
 
@@ -185,11 +134,14 @@ static ssize_t madsim_node_sm_disabled_store(struct config_item *item,
 		return ret;
 	bitmap_copy(node->sm_disabled, ports, MADSIM_MAX_PORTS + 1);
 	mutex_unlock(&node->fabric->mutex);
-	return count;
+	return 0;
 }
 
-static ssize_t madsim_node_set_guid(struct madsim_node *node, u64 *field,
-				    const char *page, size_t count)
+MADSIM_NODE_FILE(sm_disabled, madsim_node_write_sm_disabled(node, page),
+		 "%*pbl\n", MADSIM_MAX_PORTS + 1, node->sm_disabled)
+
+static int madsim_node_write_guid(struct madsim_node *node, u64 *field,
+				  const char *page)
 {
 	u64 guid;
 	int ret;
@@ -205,58 +157,20 @@ static ssize_t madsim_node_set_guid(struct madsim_node *node, u64 *field,
 		return ret;
 	*field = guid;
 	mutex_unlock(&node->fabric->mutex);
-	return count;
+	return 0;
 }
 
-static ssize_t madsim_node_guid_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "0x%016llx\n", to_madsim_node(item)->guid);
-}
+MADSIM_NODE_FILE(guid, madsim_node_write_guid(node, &node->guid, page),
+		 "0x%016llx\n", node->guid)
+MADSIM_NODE_FILE(sys_image_guid,
+		 madsim_node_write_guid(node, &node->sys_guid, page),
+		 "0x%016llx\n", madsim_sys_guid(node))
+MADSIM_NODE_FILE(port_guid,
+		 madsim_node_write_guid(node, &node->port_guid, page),
+		 "0x%016llx\n", madsim_first_port_guid(node))
 
-static ssize_t madsim_node_guid_store(struct config_item *item,
-				      const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_guid(node, &node->guid, page, count);
-}
-
-static ssize_t madsim_node_sys_image_guid_show(struct config_item *item,
-					       char *page)
-{
-	return sysfs_emit(page, "0x%016llx\n",
-			  madsim_sys_guid(to_madsim_node(item)));
-}
-
-static ssize_t madsim_node_sys_image_guid_store(struct config_item *item,
-						const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_guid(node, &node->sys_guid, page, count);
-}
-
-static ssize_t madsim_node_port_guid_show(struct config_item *item, char *page)
-{
-	struct madsim_node *node = to_madsim_node(item);
-	ssize_t len;
-
-	mutex_lock(&node->fabric->mutex);
-	len = sysfs_emit(page, "0x%016llx\n", madsim_first_port_guid(node));
-	mutex_unlock(&node->fabric->mutex);
-	return len;
-}
-
-static ssize_t madsim_node_port_guid_store(struct config_item *item,
-					   const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_guid(node, &node->port_guid, page, count);
-}
-
-static ssize_t madsim_node_set_id(struct madsim_node *node, u32 *field, u32 max,
-				  const char *page, size_t count)
+static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max,
+				const char *page)
 {
 	u32 id;
 	int ret;
@@ -272,48 +186,17 @@ static ssize_t madsim_node_set_id(struct madsim_node *node, u32 *field, u32 max,
 		return ret;
 	*field = id;
 	mutex_unlock(&node->fabric->mutex);
-	return count;
+	return 0;
 }
 
-static ssize_t madsim_node_vendor_id_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "0x%06x\n", to_madsim_node(item)->vendor_id);
-}
-
-static ssize_t madsim_node_vendor_id_store(struct config_item *item,
-					   const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_id(node, &node->vendor_id, 0xffffff, page,
-				  count);
-}
-
-static ssize_t madsim_node_device_id_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "0x%04x\n", to_madsim_node(item)->device_id);
-}
-
-static ssize_t madsim_node_device_id_store(struct config_item *item,
-					   const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_id(node, &node->device_id, 0xffff, page, count);
-}
-
-static ssize_t madsim_node_seed_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%u\n", to_madsim_node(item)->seed);
-}
-
-static ssize_t madsim_node_seed_store(struct config_item *item,
-				      const char *page, size_t count)
-{
-	struct madsim_node *node = to_madsim_node(item);
-
-	return madsim_node_set_id(node, &node->seed, U32_MAX, page, count);
-}
+MADSIM_NODE_FILE(vendor_id,
+		 madsim_node_write_id(node, &node->vendor_id, 0xffffff, page),
+		 "0x%06x\n", node->vendor_id)
+MADSIM_NODE_FILE(device_id,
+		 madsim_node_write_id(node, &node->device_id, 0xffff, page),
+		 "0x%04x\n", node->device_id)
+MADSIM_NODE_FILE(seed, madsim_node_write_id(node, &node->seed, U32_MAX, page),
+		 "%u\n", node->seed)
 
 static ssize_t madsim_node_description_show(struct config_item *item,
 					    char *page)
@@ -446,8 +329,8 @@ static ssize_t madsim_fabric_live_store(struct config_item *item,
 	return ret ?: count;
 }
 
-static ssize_t madsim_fabric_set_flag(struct madsim_fabric *fabric, bool *flag,
-				      const char *page, size_t count)
+static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag,
+				    const char *page)
 {
 	bool value;
 	int ret;
@@ -462,36 +345,30 @@ static ssize_t madsim_fabric_set_flag(struct madsim_fabric *fabric, bool *flag,
 	else
 		*flag = value;
 	mutex_unlock(&fabric->mutex);
-	return ret ?: count;
+	return ret;
 }
 
-static ssize_t madsim_fabric_data_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->data);
+/* A flag of a fabric, in terms of "fabric" */
+#define MADSIM_FABRIC_FLAG(_name, _flag, _value)			\
+static ssize_t madsim_fabric_##_name##_show(struct config_item *item,	\
+					    char *page)			\
+{									\
+	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
+									\
+	return sysfs_emit(page, "%d\n", _value);			\
+}									\
+									\
+static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
+					     const char *page,		\
+					     size_t count)		\
+{									\
+	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
+									\
+	return madsim_fabric_write_flag(fabric, _flag, page) ?: count;	\
 }
 
-static ssize_t madsim_fabric_data_store(struct config_item *item,
-					const char *page, size_t count)
-{
-	struct madsim_fabric *fabric = to_madsim_fabric(item);
-
-	return madsim_fabric_set_flag(fabric, &fabric->data, page, count);
-}
-
-static ssize_t madsim_fabric_duplicate_guids_show(struct config_item *item,
-						  char *page)
-{
-	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->duplicates);
-}
-
-static ssize_t madsim_fabric_duplicate_guids_store(struct config_item *item,
-						   const char *page,
-						   size_t count)
-{
-	struct madsim_fabric *fabric = to_madsim_fabric(item);
-
-	return madsim_fabric_set_flag(fabric, &fabric->duplicates, page, count);
-}
+MADSIM_FABRIC_FLAG(data, &fabric->data, fabric->data)
+MADSIM_FABRIC_FLAG(duplicate_guids, &fabric->duplicates, fabric->duplicates)
 
 static ssize_t madsim_fabric_strict_show(struct config_item *item, char *page)
 {

@@ -281,6 +281,9 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	*out_mad_size = len;
 	switch (verdict) {
 	case MADSIM_REPLY:
+		/* sysfs does not look at the status */
+		if (!in_wc && out->mad_hdr.status)
+			return IB_MAD_RESULT_FAILURE;
 		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
 	case MADSIM_CONSUMED:
 		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_CONSUMED;
@@ -296,6 +299,14 @@ static ssize_t hca_type_show(struct device *device,
 }
 static DEVICE_ATTR_RO(hca_type);
 
+/* node_exporter shows nothing of any device if one lacks this */
+static ssize_t board_id_show(struct device *device,
+			     struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "madsim\n");
+}
+static DEVICE_ATTR_RO(board_id);
+
 /* The name that topologies and commands have for the node */
 static ssize_t node_name_show(struct device *device,
 			      struct device_attribute *attr, char *buf)
@@ -308,6 +319,7 @@ static ssize_t node_name_show(struct device *device,
 static DEVICE_ATTR_RO(node_name);
 
 static struct attribute *madsim_dev_attrs[] = {
+	&dev_attr_board_id.attr,
 	&dev_attr_hca_type.attr,
 	&dev_attr_node_name.attr,
 	NULL
@@ -438,6 +450,7 @@ static void madsim_dev_seed(struct madsim_dev *dev)
  *
  * Context: process context.
  * Return: the device, or an ERR_PTR():
+ *  * -EINVAL: a channel adapter has too many ports
  *  * -ENOSPC: there are %MADSIM_MAX_DEVICES
  *  * -ENOMEM
  */
@@ -445,6 +458,8 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 {
 	struct madsim_dev *dev;
 
+	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
+		return ERR_PTR(-EINVAL);
 	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
 		return ERR_PTR(-ENOSPC);
 
@@ -471,6 +486,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 		madsim_dev_set_data(dev);
 	ib_set_device_ops(&dev->ibdev, &madsim_cq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_stats_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
 	return dev;
 }
@@ -505,38 +521,22 @@ void madsim_dev_set_registered(struct madsim_dev *dev, bool registered)
 
 /**
  * madsim_dev_register - give a node its ib_device
- * @node: without one, and without power
+ * @dev: the device, of a node without one, and without power
  *
  * Context: process context; fabric->mutex is held.
- * Return: 0, or
- *  * -EINVAL: a channel adapter has too many ports
- *  * -EOPNOTSUPP: this kernel knows no devices for QP0 alone
- *  * what madsim_dev_alloc(), root_device_register() or ib_register_device() said
+ * Return: 0, or what root_device_register() or ib_register_device() said.
  */
-int madsim_dev_register(struct madsim_node *node)
+int madsim_dev_register(struct madsim_dev *dev)
 {
+	struct madsim_node *node = dev->node;
 	struct device *bus_dev;
-	struct madsim_dev *dev;
-	int ret = 0;
+	int ret;
 
 	lockdep_assert_held(&node->fabric->mutex);
 
-	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
-		return -EINVAL;
-
-	dev = madsim_dev_alloc(node, false);
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
-	if (node->split)
-		ret = madsim_sub_allow(dev);
-	if (ret)
-		goto err_free;
-
 	bus_dev = madsim_bus_dev_register();
-	if (IS_ERR(bus_dev)) {
-		ret = PTR_ERR(bus_dev);
-		goto err_free;
-	}
+	if (IS_ERR(bus_dev))
+		return PTR_ERR(bus_dev);
 	dev->ibdev.dev.parent = bus_dev;
 
 	/* The MAD layer sends before this returns */
@@ -546,31 +546,29 @@ int madsim_dev_register(struct madsim_node *node)
 
 	ret = ib_register_device(&dev->ibdev, "madsim%d", NULL);
 	if (ret)
-		goto err_dev;
+		goto err;
 	madsim_dev_set_registered(dev, true);
 	return 0;
 
-err_dev:
+err:
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
 	root_device_unregister(bus_dev);
-err_free:
-	madsim_dev_free(dev);
 	return ret;
 }
 
 /**
  * madsim_dev_unregister - take a node's ib_device away
- * @node: with one, and without power
+ * @dev: the device, of a node without power
  *
  * Waits until all clients have let go.
  *
  * Context: process context; fabric->mutex is held.
  */
-void madsim_dev_unregister(struct madsim_node *node)
+void madsim_dev_unregister(struct madsim_dev *dev)
 {
-	struct madsim_dev *dev = node->dev;
+	struct madsim_node *node = dev->node;
 	struct device *bus_dev = dev->ibdev.dev.parent;
 
 	lockdep_assert_held(&node->fabric->mutex);
@@ -581,7 +579,6 @@ void madsim_dev_unregister(struct madsim_node *node)
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
-	madsim_dev_free(dev);
 }
 
 static int madsim_client_add(struct ib_device *ibdev)

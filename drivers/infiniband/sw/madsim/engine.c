@@ -35,6 +35,20 @@ static void madsim_count_rcv(struct madsim_port *port,
 			   MADSIM_RCV_MCAST : MADSIM_RCV_UCAST);
 }
 
+/* As many packets as a burst has, of so many words each, have crossed the link of @out */
+static void madsim_count_burst(struct madsim_port *out, u32 words, u32 packets)
+{
+	struct madsim_port *in = out->peer;
+
+	out->counters.total[MADSIM_XMIT_DATA] += (u64)words * packets;
+	out->counters.total[MADSIM_XMIT_PKTS] += packets;
+	out->counters.total[MADSIM_XMIT_UCAST] += packets;
+	in->counters.total[MADSIM_RCV_DATA] += (u64)words * packets;
+	in->counters.total[MADSIM_RCV_PKTS] += packets;
+	in->counters.total[MADSIM_RCV_UCAST] += packets;
+	in->crc_errors -= min_t(u32, packets, in->crc_errors);
+}
+
 /* What a port counts of a packet that is lost: an error, and the detail of it */
 static const struct {
 	enum madsim_counter error;
@@ -108,6 +122,17 @@ static bool madsim_strike(struct madsim_port *out, struct madsim_packet *pkt)
 	return !lost && madsim_fault_inject(out, pkt);
 }
 
+/* A burst may go the same way, if that does nothing to packets */
+static void madsim_remember(struct madsim_port *out)
+{
+	struct madsim_way *way = &out->node->fabric->way;
+
+	if (unlikely(out->fault))
+		way->count = MADSIM_WAY;
+	if (way->count < MADSIM_WAY)
+		way->out[way->count++] = out;
+}
+
 /* Put @pkt on the link of @out. Returns where it is then, if it has not been lost */
 static struct madsim_port *madsim_cross(struct madsim_port *out,
 					struct madsim_packet *pkt)
@@ -122,6 +147,7 @@ static struct madsim_port *madsim_cross(struct madsim_port *out,
 		return NULL;
 	}
 	madsim_count_xmit(out, pkt);
+	madsim_remember(out);
 	if (unlikely(out->fault) && !madsim_strike(out, pkt))
 		return NULL;
 	return madsim_take(out, pkt);
@@ -482,16 +508,44 @@ static void madsim_later_work(struct work_struct *work)
 	kfree(dgram);
 }
 
-/* Returns whether there may be more to be sent at once */
-static bool madsim_run_step(struct madsim_qp *qp)
+/* Send what can follow the packet of @qp at once. Returns how many packets these are */
+static u32 madsim_run_burst(struct madsim_qp *qp)
 {
-	struct madsim_packet *pkt = &madsim_fabric_of(qp->ibqp.device)->tx;
-	bool more;
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+	struct madsim_packet *pkt = &fabric->tx;
+	struct madsim_way *way = &fabric->way;
+	/* If there was a response, @pkt is that now */
+	u32 there, back = pkt->words;
+	u32 i, packets;
 
+	if (!way->taker || way->count == MADSIM_WAY || madsim_is_strict(qp))
+		return 0;
+	packets = madsim_burst(qp, way->taker, pkt);
+	there = madsim_words(pkt);
+	for (i = 0; packets && i < way->count; i++)
+		madsim_count_burst(way->out[i], i < way->there ? there : back,
+				   packets);
+	return packets;
+}
+
+/* Count what goes in @packets. Returns whether there may be more to be sent at once */
+static bool madsim_run_step(struct madsim_qp *qp, u32 *packets)
+{
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+	struct madsim_packet *pkt = &fabric->tx;
+	bool more, last;
+
+	(*packets)++;
 	if (!madsim_rc_prepare(qp, pkt, &more))
 		return more;
+	last = pkt->bth.last;
+	fabric->way.count = last ? MADSIM_WAY : 0;
+	fabric->way.taker = NULL;
 	madsim_send(qp->port, pkt);
-	return madsim_rc_sent(qp);
+	more = madsim_rc_sent(qp);
+	if (more && !last)
+		*packets += madsim_run_burst(qp);
+	return more;
 }
 
 /* Have the timer send: if a response is waited for, it sees that there is time left */
@@ -515,18 +569,18 @@ static void madsim_run(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	bool strict = madsim_is_strict(qp);
-	unsigned int packets = strict ? 1 : MADSIM_MAX_RUN;
+	u32 packets = 0, most = strict ? 1 : MADSIM_MAX_RUN;
 	bool more;
 
 	do {
 		/* A tasklet that tells of a completion runs when the packet was sent */
 		local_bh_disable();
 		spin_lock_irq(&fabric->lock);
-		more = madsim_run_step(qp);
+		more = madsim_run_step(qp, &packets);
 		spin_unlock_irq(&fabric->lock);
 		local_bh_enable();
 		cond_resched();
-	} while (more && --packets);
+	} while (more && packets < most);
 
 	if (more && strict)
 		madsim_defer(qp, false);

@@ -317,6 +317,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	node->device_id = MADSIM_DEVICE_ID;
 	node->seed = get_random_u32();
 	node->smp_by_lid = true;
+	xa_init_flags(&node->refused, XA_FLAGS_LOCK_IRQ);
 
 	/* In a circle: a subnet manager takes no new node for one that is gone */
 	ret = xa_alloc_cyclic(&fabric->numbers, &node->number, node,
@@ -376,6 +377,7 @@ void madsim_node_free(struct madsim_node *node)
 	madsim_ports_free(node->ports, node->nports);
 	madsim_switch_free(node->sw);
 	kvfree(node->sl2vl);
+	xa_destroy(&node->refused);
 	kfree(node);
 }
 
@@ -516,6 +518,23 @@ static bool madsim_guid_less(struct rb_node *a, const struct rb_node *b)
 	return madsim_guid_cmp(a, (struct rb_node *)b) < 0;
 }
 
+/* Give a node its ib_device, which may have another one for QP0 */
+static int madsim_node_register(struct madsim_node *node)
+{
+	struct madsim_dev *dev = madsim_dev_alloc(node, false);
+	int ret = 0;
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	if (node->split)
+		ret = madsim_sub_allow(dev);
+	if (!ret)
+		ret = madsim_dev_register(dev);
+	if (ret)
+		madsim_dev_free(dev);
+	return ret;
+}
+
 /**
  * madsim_node_plug - power a node, and register its ib_device if it has one
  * @node: without power
@@ -526,7 +545,8 @@ static bool madsim_guid_less(struct rb_node *a, const struct rb_node *b)
  * Return: 0, or
  *  * -EALREADY: it has power
  *  * -EEXIST: so has another node with its GUID, and must not
- *  * what madsim_dev_register() said
+ *  * -EOPNOTSUPP: this kernel knows no devices for QP0 alone
+ *  * what madsim_dev_alloc() or madsim_dev_register() said
  */
 int madsim_node_plug(struct madsim_node *node)
 {
@@ -544,7 +564,7 @@ int madsim_node_plug(struct madsim_node *node)
 
 	madsim_node_reset(node);
 	if (node->want_dev) {
-		ret = madsim_dev_register(node);
+		ret = madsim_node_register(node);
 		if (ret)
 			goto err_reset;
 	}
@@ -570,14 +590,18 @@ err_reset:
  */
 int madsim_node_unplug(struct madsim_node *node)
 {
+	struct madsim_dev *dev = node->dev;
+
 	lockdep_assert_held(&node->fabric->mutex);
 
 	if (!node->powered)
 		return -EALREADY;
 
 	madsim_node_set_power(node, false);
-	if (node->dev)
-		madsim_dev_unregister(node);
+	if (dev) {
+		madsim_dev_unregister(dev);
+		madsim_dev_free(dev);
+	}
 
 	/* Forget the notices that the device's last users have caused */
 	madsim_node_reset(node);

@@ -293,6 +293,55 @@ void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
 	WRITE_ONCE(node->fail[verb], err);
 }
 
+/**
+ * madsim_fault_refuse - have the agent of a node refuse an attribute
+ * @node: of the agent
+ * @mgmt_class: the class that the agent is for
+ * @attr_id: the attribute
+ * @refuse: it does, and counts from 0, or does so no more
+ *
+ * Context: process context.
+ * Return: 0, or -ENOMEM.
+ */
+int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
+			bool refuse)
+{
+	return xa_err(xa_store_irq(&node->refused,
+				   MADSIM_REFUSED(mgmt_class, attr_id),
+				   refuse ? xa_mk_value(0) : NULL, GFP_KERNEL));
+}
+
+/**
+ * madsim_fault_refuses - whether an agent has to refuse the attribute of a MAD
+ * @node: of the agent
+ * @hdr: of the MAD
+ *
+ * Context: any; fabric->lock is held.
+ */
+bool madsim_fault_refuses(struct madsim_node *node,
+			  const struct ib_mad_hdr *hdr)
+{
+	u8 mgmt_class = hdr->mgmt_class;
+	unsigned long index;
+	void *count;
+
+	lockdep_assert_held(&node->fabric->lock);
+
+	if (likely(xa_empty(&node->refused)))
+		return false;
+
+	if (mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
+		mgmt_class = IB_MGMT_CLASS_SUBN_LID_ROUTED;
+	index = MADSIM_REFUSED(mgmt_class, be16_to_cpu(hdr->attr_id));
+	count = xa_load(&node->refused, index);
+	if (!count)
+		return false;
+	/* It may be accepted again meanwhile, and then is not counted */
+	xa_cmpxchg(&node->refused, index, count,
+		   xa_mk_value(xa_to_value(count) + 1), GFP_ATOMIC);
+	return true;
+}
+
 static struct madsim_fault *madsim_fault_get(struct madsim_port *port)
 {
 	struct madsim_fault *fault;

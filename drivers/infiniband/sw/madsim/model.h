@@ -18,12 +18,13 @@
  *	configfs.c
  *	command.c, debugfs.c, topo.c
  *	fabric.c
- *	dev.c, sub.c
+ *	sub.c
+ *	dev.c
  *	qp.c
  *	engine.c
- *	sma.c, pma.c, cc.c, mad.c, rc.c, requester.c, responder.c, ud.c
+ *	sma.c, pma.c, mad.c, rc.c, burst.c, requester.c, responder.c, ud.c
  *	link.c, route.c, state.c, packet.c
- *	trap.c, fault.c, smp.c, samples.c, speed.c, cq.c, rq.c, strict.c, mr.c,
+ *	cc.c, trap.c, fault.c, smp.c, samples.c, speed.c, cq.c, rq.c, strict.c, mr.c,
  *	user.c, event.c
  *
  * No file calls one above it. A packet meets agents and queue pairs, which make a
@@ -158,6 +159,9 @@ enum madsim_verb {
 	MADSIM_VERBS
 };
 
+/* Of an attribute, in madsim_node.refused */
+#define MADSIM_REFUSED(mgmt_class, attr_id) ((unsigned long)(mgmt_class) << 16 | (attr_id))
+
 /**
  * struct madsim_port - a port of a node; fabric->lock unless noted
  * @node:	immutable
@@ -276,6 +280,7 @@ struct madsim_switch {
  *		by output port alone; fabric->lock, as all below
  * @fail:	errno with which the next call of a verb fails, 0 for none
  * @failed:	how often one did
+ * @refused:	attributes that its agents refuse, by class and number: how often they did
  */
 struct madsim_node {
 	struct madsim_fabric *fabric;
@@ -306,6 +311,7 @@ struct madsim_node {
 	u8 *sl2vl;
 	int fail[MADSIM_VERBS];
 	atomic_t failed[MADSIM_VERBS];
+	struct xarray refused;
 };
 
 /* Mistakes that an adapter forgives, and a strict fabric does not */
@@ -321,6 +327,23 @@ enum madsim_mistake {
 };
 
 extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
+
+/* Links on the way of a packet, and of its response, that are remembered */
+#define MADSIM_WAY	16
+
+/**
+ * struct madsim_way - the way of a packet of a connected queue pair; fabric->lock
+ * @out:	the ports by which it, and then its response, has left
+ * @count:	how many these are; %MADSIM_WAY: its way is not known
+ * @there:	how many of them are before @taker
+ * @taker:	the queue pair that has done what it asks for; NULL if none has
+ */
+struct madsim_way {
+	struct madsim_port *out[MADSIM_WAY];
+	u32 count;
+	u32 there;
+	struct madsim_qp *taker;
+};
 
 /**
  * struct madsim_fabric - a subnet
@@ -342,6 +365,7 @@ extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
  * @lock:	protects everything that a MAD can meet on its way
  * @end_ports:	how many there are; changed under @mutex and @lock
  * @tx:		the packet that travels, and comes back as its response; @lock
+ * @way:	of the last packet that a connected queue pair has sent; @lock
  * @copy:	a replica of a multicast packet; @lock
  * @mcast:	ports that a multicast packet still has to leave through; @lock
  * @traps:	ports with notices to send; @lock
@@ -374,6 +398,7 @@ struct madsim_fabric {
 	spinlock_t lock;	/* the model, taken with interrupts off */
 	u32 end_ports;
 	struct madsim_packet tx;
+	struct madsim_way way;
 	struct madsim_packet copy;
 	struct list_head mcast;
 	struct list_head traps;
@@ -506,6 +531,66 @@ static inline u32 madsim_mtu(const struct madsim_port *port)
 						MADSIM_PI_NEIGHBOR_MTU));
 }
 
+/* The steps of route.c on a link, which each packet takes several times */
+
+/**
+ * madsim_has_vl - whether the SL of a packet maps to a lane that is in operation
+ * @in: the port it came in by
+ * @out: the port it leaves by
+ * @pkt: the packet, not of subnet management, which has VL15 for itself
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether it does.
+ */
+static inline bool madsim_has_vl(const struct madsim_port *in,
+				 const struct madsim_port *out,
+				 const struct madsim_packet *pkt)
+{
+	u8 pair = madsim_sl2vl(out->node, in->num, out->num)[pkt->sl / 2];
+	u8 vl = pkt->sl & 1 ? pair & 0xf : pair >> 4;
+	u8 lanes = BIT(madsim_pi_get(&out->info, MADSIM_PI_OPER_VLS) - 1);
+
+	return vl < 15 && vl < lanes;
+}
+
+/**
+ * madsim_route_out - whether a packet can leave by a port
+ * @out: the port
+ * @pkt: the packet
+ *
+ * VL15 works as soon as the link is trained, all else wants the port ACTIVE.
+ *
+ * Context: any; fabric->lock is held.
+ * Return: %MADSIM_GOES, or how it is lost.
+ */
+static inline enum madsim_fate
+madsim_route_out(const struct madsim_port *out, const struct madsim_packet *pkt)
+{
+	if (madsim_state(out) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ACTIVE))
+		return MADSIM_LOST_INACTIVE;
+	if (madsim_is_data(pkt) && pkt->len > madsim_mtu(out))
+		return MADSIM_LOST_MTU;
+	return MADSIM_GOES;
+}
+
+/**
+ * madsim_route_in - whether a port takes a packet from its link
+ * @in: the port, which has to be ARMED at least for all but VL15
+ * @pkt: the packet
+ *
+ * Context: any; fabric->lock is held.
+ * Return: %MADSIM_GOES, or how it is lost.
+ */
+static inline enum madsim_fate
+madsim_route_in(const struct madsim_port *in, const struct madsim_packet *pkt)
+{
+	if (madsim_state(in) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ARMED) ||
+	    (pkt->len > IB_MGMT_MAD_SIZE && !madsim_is_data(pkt) &&
+	     !in->node->opa))
+		return MADSIM_LOST_MALFORMED;
+	return MADSIM_GOES;
+}
+
 /* Whether the device of a node serves more than the MAD layer */
 static inline bool madsim_has_data(const struct madsim_node *node)
 {
@@ -573,8 +658,8 @@ int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
 		      unsigned int devices);
 
 /* dev.c: the ib_device of a node */
-int madsim_dev_register(struct madsim_node *node);
-void madsim_dev_unregister(struct madsim_node *node);
+int madsim_dev_register(struct madsim_dev *dev);
+void madsim_dev_unregister(struct madsim_dev *dev);
 struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi);
 void madsim_dev_free(struct madsim_dev *dev);
 void madsim_dev_set_registered(struct madsim_dev *dev, bool registered);
@@ -626,6 +711,10 @@ bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy);
 void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
 			   int err);
 int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb);
+int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
+			bool refuse);
+bool madsim_fault_refuses(struct madsim_node *node,
+			  const struct ib_mad_hdr *hdr);
 
 /* command.c: what is done at run time */
 int madsim_command(struct madsim_fabric *fabric, const char *page);

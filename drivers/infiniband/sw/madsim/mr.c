@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Memory of clients: regions and their keys, and what is copied from there into
- * packets and back.
+ * packets and back, or to other regions.
  *
  * An adapter would find the pages by its own tables, and so does this. A copy
- * happens under fabric->lock, of a packet at most.
+ * happens under fabric->lock, of a packet or a burst at most.
  */
 
 #include <linux/log2.h>
@@ -278,23 +278,32 @@ static struct madsim_mr *madsim_mr_check(struct ib_pd *pd, u32 key, u64 addr,
 	return mr;
 }
 
-static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data,
-			   u32 len, bool store)
+/* The first of @len bytes of a region, and in @len how many of them are in one piece */
+static inline void *madsim_mr_piece(const struct madsim_mr *mr, u64 addr, u32 *len)
 {
 	u64 at = addr - mr->start + mr->offset;
 	u64 page_size = BIT_ULL(mr->page_shift);
+	u64 in_page;
 
+	if (!mr->pages)
+		return ib_virt_dma_to_ptr(at);
+	in_page = at & (page_size - 1);
+	*len = min_t(u64, *len, page_size - in_page);
+	return ib_virt_dma_to_ptr(mr->pages[at >> mr->page_shift] + in_page);
+}
+
+static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data,
+			   u32 len, bool store)
+{
 	while (len) {
-		u64 in_page = mr->pages ? at & (page_size - 1) : 0;
-		u32 piece = mr->pages ? min_t(u64, len, page_size - in_page) : len;
-		u64 page = mr->pages ? mr->pages[at >> mr->page_shift] : at;
-		void *mem = ib_virt_dma_to_ptr(page + in_page);
+		u32 piece = len;
+		void *mem = madsim_mr_piece(mr, addr, &piece);
 
 		if (store)
 			memcpy(mem, data, piece);
 		else
 			memcpy(data, mem, piece);
-		at += piece;
+		addr += piece;
 		data += piece;
 		len -= piece;
 	}
@@ -484,6 +493,90 @@ enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 				 u64 at, const void *from, u32 len)
 {
 	return madsim_copy(pd, sge, at, (void *)from, len, true);
+}
+
+/* The bytes of the kernel itself have no region. By a remote key it has none such */
+static bool madsim_span_is_kernel(const struct madsim_span *span,
+				  const struct ib_sge *sge)
+{
+	return !span->remote && madsim_is_kernel_sge(span->pd, sge);
+}
+
+/**
+ * madsim_span_allows - whether the keys of bytes are good
+ * @span: the bytes
+ * @len: how many of them; there must be as many
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: whether they are.
+ */
+bool madsim_span_allows(const struct madsim_span *span, u32 len)
+{
+	const struct ib_sge *sge;
+	u64 at = span->at;
+	u32 piece;
+
+	for (sge = span->sge; len; sge++) {
+		if (at >= sge->length) {
+			at -= sge->length;
+			continue;
+		}
+		piece = min_t(u64, len, sge->length - at);
+		if (!madsim_span_is_kernel(span, sge) &&
+		    !madsim_mr_check(span->pd, sge->lkey, sge->addr + at, piece,
+				     span->access))
+			return false;
+		len -= piece;
+		at = 0;
+	}
+	return true;
+}
+
+/* The next of @len bytes, and in @len how many of them are in one piece */
+static void *madsim_span_piece(struct madsim_span *span, u32 *len)
+{
+	const struct ib_sge *sge;
+	u64 addr;
+
+	while (span->at >= span->sge->length) {
+		span->at -= span->sge->length;
+		span->sge++;
+		span->mr = NULL;
+	}
+	sge = span->sge;
+	addr = sge->addr + span->at;
+	*len = min_t(u64, *len, sge->length - span->at);
+	if (!span->mr && madsim_span_is_kernel(span, sge))
+		return ib_virt_dma_to_ptr(addr);
+	if (!span->mr)
+		span->mr = madsim_mr_find(span->pd, sge->lkey);
+	return madsim_mr_piece(span->mr, addr, len);
+}
+
+/**
+ * madsim_span_copy - copy from the memory of one client to that of another
+ * @to: where to, of which nothing is known afterwards
+ * @from: where from, likewise
+ * @len: how many bytes, for which the keys of both are good
+ *
+ * What there is then is up to the program if both are the same memory.
+ *
+ * Context: any; the lock of the fabric is held.
+ */
+void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len)
+{
+	void *source, *target;
+	u32 piece;
+
+	while (len) {
+		piece = len;
+		source = madsim_span_piece(from, &piece);
+		target = madsim_span_piece(to, &piece);
+		memcpy(target, source, piece);
+		from->at += piece;
+		to->at += piece;
+		len -= piece;
+	}
 }
 
 /**

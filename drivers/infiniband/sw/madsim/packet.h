@@ -173,15 +173,9 @@ u32 madsim_words(const struct madsim_packet *pkt);
 
 /* route.c: where a packet goes */
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey);
-bool madsim_has_vl(const struct madsim_port *in, const struct madsim_port *out,
-		   const struct madsim_packet *pkt);
 bool madsim_grh_fits(const struct madsim_port *port,
 		     const struct madsim_packet *pkt);
 bool madsim_in_mft(const struct madsim_switch *sw, u16 lid, u8 num);
-enum madsim_fate madsim_route_out(const struct madsim_port *out,
-				  const struct madsim_packet *pkt);
-enum madsim_fate madsim_route_in(const struct madsim_port *in,
-				 const struct madsim_packet *pkt);
 enum madsim_fate madsim_route_leave(struct madsim_port *in,
 				    struct madsim_port *out,
 				    const struct madsim_packet *pkt,

@@ -282,12 +282,15 @@ enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad)
 {
 	struct ib_pma_mad *pma = (struct ib_pma_mad *)mad;
 	bool set = pma->mad_hdr.method == IB_MGMT_METHOD_SET;
+	u16 status;
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
 	if (!set && pma->mad_hdr.method != IB_MGMT_METHOD_GET)
 		return MADSIM_PASS;
 
-	madsim_reply(&pma->mad_hdr, madsim_pma_answer(port, pma, set));
+	status = madsim_fault_refuses(port->node, &pma->mad_hdr) ?
+		 MADSIM_UNSUPPORTED : madsim_pma_answer(port, pma, set);
+	madsim_reply(&pma->mad_hdr, status);
 	return MADSIM_REPLY;
 }

@@ -49,7 +49,7 @@ static void madsim_client_del(struct madsim_qp *qp)
 	/* A packet that has found it before that is under way with this held */
 	spin_lock_irq(&dev->node->fabric->lock);
 	madsim_user_give(dev, qp->user, MADSIM_SHARE_QP);
-	madsim_strict_drop(qp, false);
+	madsim_qp_drop(qp, false);
 	spin_unlock_irq(&dev->node->fabric->lock);
 	if (qp->rc)
 		madsim_rc_del(qp);
@@ -255,7 +255,7 @@ static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
 	if (state == IB_QPS_RTS)
 		madsim_strict_later(qp, true);
 	if (state == IB_QPS_RESET) {
-		madsim_strict_drop(qp, false);
+		madsim_qp_drop(qp, false);
 		madsim_cq_reap(qp);
 		qp->rq.count = 0;
 		if (qp->rc)

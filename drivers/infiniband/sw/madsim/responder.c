@@ -265,6 +265,15 @@ static void madsim_rc_refused(struct madsim_qp *qp, u8 syndrome)
 	madsim_qp_fail(qp, IB_QPS_ERR);
 }
 
+/* A request was done, as it would be in a burst with the next ones */
+static void madsim_rc_taken(struct madsim_qp *qp)
+{
+	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
+
+	way->taker = qp;
+	way->there = way->count;
+}
+
 /* UC: a message of which a packet is missing is lost, without a word */
 static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
@@ -278,7 +287,9 @@ static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 	if (rc->receiving != (pkt->bth.first ? MADSIM_OP_NONE : pkt->bth.op))
 		return;
 	syndrome = madsim_rc_take(qp, pkt);
-	if (syndrome != MADSIM_ACKNOWLEDGED)
+	if (syndrome == MADSIM_ACKNOWLEDGED)
+		madsim_rc_taken(qp);
+	else
 		rc->receiving = MADSIM_OP_NONE;
 }
 
@@ -288,8 +299,10 @@ static void madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome = madsim_rc_take(qp, pkt);
 
-	if (syndrome == MADSIM_ACKNOWLEDGED)
+	if (syndrome == MADSIM_ACKNOWLEDGED) {
 		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
+		madsim_rc_taken(qp);
+	}
 	madsim_rc_respond(qp, pkt, syndrome);
 	if (syndrome > MADSIM_NAK_SEQUENCE)
 		madsim_rc_refused(qp, syndrome);

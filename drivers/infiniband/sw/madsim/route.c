@@ -50,25 +50,6 @@ int madsim_find_pkey(const struct madsim_port *port, u16 pkey)
 }
 
 /**
- * madsim_has_vl - whether the SL of a packet maps to a lane that is in operation
- * @in: the port it came in by
- * @out: the port it leaves by
- * @pkt: the packet, not of subnet management, which has VL15 for itself
- *
- * Context: any; fabric->lock is held.
- * Return: whether it does.
- */
-bool madsim_has_vl(const struct madsim_port *in, const struct madsim_port *out,
-		   const struct madsim_packet *pkt)
-{
-	u8 pair = madsim_sl2vl(out->node, in->num, out->num)[pkt->sl / 2];
-	u8 vl = pkt->sl & 1 ? pair & 0xf : pair >> 4;
-	u8 lanes = BIT(madsim_pi_get(&out->info, MADSIM_PI_OPER_VLS) - 1);
-
-	return vl < 15 && vl < lanes;
-}
-
-/**
  * madsim_grh_fits - whether a packet that has come to an end port has a GID of that
  * @port: the end port
  * @pkt: the packet
@@ -81,44 +62,6 @@ bool madsim_grh_fits(const struct madsim_port *port,
 {
 	return !pkt->grh_valid || pkt->grh.dgid.raw[0] == 0xff ||
 	       madsim_gid_is_mine(port, &pkt->grh.dgid);
-}
-
-/**
- * madsim_route_out - whether a packet can leave by a port
- * @out: the port
- * @pkt: the packet
- *
- * VL15 works as soon as the link is trained, all else wants the port ACTIVE.
- *
- * Context: any; fabric->lock is held.
- * Return: %MADSIM_GOES, or how it is lost.
- */
-enum madsim_fate madsim_route_out(const struct madsim_port *out,
-				  const struct madsim_packet *pkt)
-{
-	if (madsim_state(out) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ACTIVE))
-		return MADSIM_LOST_INACTIVE;
-	if (madsim_is_data(pkt) && pkt->len > madsim_mtu(out))
-		return MADSIM_LOST_MTU;
-	return MADSIM_GOES;
-}
-
-/**
- * madsim_route_in - whether a port takes a packet from its link
- * @in: the port, which has to be ARMED at least for all but VL15
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- * Return: %MADSIM_GOES, or how it is lost.
- */
-enum madsim_fate madsim_route_in(const struct madsim_port *in,
-				 const struct madsim_packet *pkt)
-{
-	if (madsim_state(in) < (pkt->smi ? IB_PORT_INIT : IB_PORT_ARMED) ||
-	    (pkt->len > IB_MGMT_MAD_SIZE && !madsim_is_data(pkt) &&
-	     !in->node->opa))
-		return MADSIM_LOST_MALFORMED;
-	return MADSIM_GOES;
 }
 
 /*

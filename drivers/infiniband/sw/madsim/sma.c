@@ -612,9 +612,12 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 		return MADSIM_CONSUMED;
 	}
 
-	status = madsim_is_opa_smp(&mad->mad_hdr) ?
-		 madsim_opa_answer(&req, (void *)smp, len) :
-		 madsim_ib_answer(&req, smp);
+	if (madsim_fault_refuses(port->node, &mad->mad_hdr))
+		status = MADSIM_UNSUPPORTED;
+	else if (madsim_is_opa_smp(&mad->mad_hdr))
+		status = madsim_opa_answer(&req, (void *)smp, len);
+	else
+		status = madsim_ib_answer(&req, smp);
 	madsim_reply(&mad->mad_hdr, status);
 	return MADSIM_REPLY;
 }

@@ -3,6 +3,8 @@
  * The states of queue pairs, and what comes back to their owners as they change.
  */
 
+#include <linux/slab.h>
+
 #include "verbs.h"
 
 /**
@@ -180,6 +182,32 @@ void madsim_flush_recv(struct madsim_qp *qp)
 }
 
 /**
+ * madsim_qp_drop - send no datagram that was to be sent later
+ * @qp: the queue pair
+ * @told: its owner gets them back
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_qp_drop(struct madsim_qp *qp, bool told)
+{
+	struct madsim_dgram *dgram, *next;
+	struct ib_wc wc = {
+		.qp = madsim_wc_qp(qp),
+		.status = IB_WC_WR_FLUSH_ERR,
+		.opcode = IB_WC_SEND,
+	};
+
+	list_for_each_entry_safe(dgram, next, &qp->dgrams, list) {
+		list_del(&dgram->list);
+		wc.wr_id = dgram->wqe.wr_id;
+		qp->ended++;
+		if (told)
+			madsim_complete_send(qp, &wc);
+		kfree(dgram);
+	}
+}
+
+/**
  * madsim_qp_fail - stop a queue pair after an error
  * @qp: the queue pair
  * @state: %IB_QPS_ERR, or %IB_QPS_SQE for its sends alone
@@ -196,7 +224,7 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 	qp->state = state;
 	if (qp->rc)
 		madsim_rc_flush_sends(qp);
-	madsim_strict_drop(qp, true);
+	madsim_qp_drop(qp, true);
 	if (state == IB_QPS_SQE)
 		return;
 	if (qp->rc)

@@ -347,29 +347,3 @@ struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp)
 	madsim_strict_ended(qp, &dgram->wqe);
 	return dgram;
 }
-
-/**
- * madsim_strict_drop - send no datagram that was to be sent later
- * @qp: the queue pair
- * @told: its owner gets them back
- *
- * Context: any; fabric->lock is held.
- */
-void madsim_strict_drop(struct madsim_qp *qp, bool told)
-{
-	struct madsim_dgram *dgram, *next;
-	struct ib_wc wc = {
-		.qp = madsim_wc_qp(qp),
-		.status = IB_WC_WR_FLUSH_ERR,
-		.opcode = IB_WC_SEND,
-	};
-
-	list_for_each_entry_safe(dgram, next, &qp->dgrams, list) {
-		list_del(&dgram->list);
-		wc.wr_id = dgram->wqe.wr_id;
-		qp->ended++;
-		if (told)
-			madsim_complete_send(qp, &wc);
-		kfree(dgram);
-	}
-}

@@ -371,6 +371,24 @@ struct madsim_qp {
 	struct madsim_rq rq;
 };
 
+/**
+ * struct madsim_span - bytes in the memory of a client
+ * @pd:		its protection domain
+ * @sge:	pieces of its memory; of a remote key just one, with that key
+ * @at:		how many bytes of these come before
+ * @access:	what their regions have to allow
+ * @remote:	the key is a remote one
+ * @mr:		the region of @sge, NULL before it is needed
+ */
+struct madsim_span {
+	struct ib_pd *pd;
+	const struct ib_sge *sge;
+	u64 at;
+	int access;
+	bool remote;
+	struct madsim_mr *mr;
+};
+
 struct madsim_pd {
 	struct ib_pd ibpd;
 };
@@ -514,7 +532,9 @@ void madsim_strict_later(struct madsim_qp *qp, bool posted);
 int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		       const void *data);
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
-void madsim_strict_drop(struct madsim_qp *qp, bool told);
+
+/* stats.c: hw_counters */
+extern const struct ib_device_ops madsim_stats_ops;
 
 /* user.c: what there is for each user */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
@@ -539,12 +559,15 @@ bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
 bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key,
 		      int access);
 bool madsim_mr_invalidate(struct ib_pd *pd, u32 key);
+bool madsim_span_allows(const struct madsim_span *span, u32 len);
+void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len);
 u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 
 /* state.c: states of queue pairs */
 bool madsim_qp_admits(const struct madsim_qp *qp,
 		      const struct madsim_packet *pkt);
 void madsim_flush_recv(struct madsim_qp *qp);
+void madsim_qp_drop(struct madsim_qp *qp, bool told);
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
 void madsim_qp_lost(struct work_struct *work);
 int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr);
@@ -573,6 +596,10 @@ int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr,
 			 const void *data);
 void madsim_run_init(struct madsim_qp *qp);
 void madsim_kick(struct madsim_qp *qp);
+
+/* burst.c: many packets of a message at once */
+u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
+		 struct madsim_packet *pkt);
 
 /* qp.c: queue pairs, address handles */
 extern const struct ib_device_ops madsim_qp_ops;

@@ -12,16 +12,9 @@ load topology=none || bail "cannot load ib_madsim"
 
 # Two switches with three hosts each, and a cable between them
 for i in 1 2; do
-	echo "Switch 4 \"S$i\""
-	for j in 1 2 3; do
-		echo "[$j] \"H$i$j\"[1]"
-	done
-	echo "[4] \"S$((3 - i))\"[4]"
-	for j in 1 2 3; do
-		echo
-		echo "Hca 1 \"H$i$j\""
-		echo "[1] \"S$i\"[$j]"
-	done
+	printf '%s\n' "Switch 4 \"S$i\"" "[4] \"S$((3 - i))\"[4]"
+	printf '[%s] "H'$i'%s"[1]\n' 1 1 2 2 3 3
+	printf '\nHca 1 "H'$i'%s"\n' 1 2 3
 	echo
 done >"$tmp/halves"
 "$madsim_load" -n preset -d 0 -N H11 -N H12 -N H21 -N H22 "$tmp/halves" ||

@@ -6,9 +6,9 @@
 . "$(dirname "$0")/lib.sh"
 
 have "ib_ipoib ib_uverbs rdma_ucm" ucmatose cmtime rstream riostream udpong ibv_xsrq_pingpong \
-	python3 ibacm ib_acme ucx_perftest iperf3 ssh ssh-keygen /usr/sbin/sshd
+	python3 ibacm ib_acme ucx_perftest iperf3 fio qperf ssh ssh-keygen /usr/sbin/sshd
 
-plan 16
+plan 19
 
 # ends SERVER CLIENT: at one address, and at the other. Some servers never end
 ends()
@@ -21,7 +21,7 @@ ends()
 	# shellcheck disable=SC2086
 	timeout 100 $2 >"$tmp/client" 2>&1 || status=1
 	case $1 in
-	cmtime*|udpong*)	kill $server ;;
+	cmtime*|udpong*|qperf*)	kill $server ;;
 	*)			wait $server || status=1 ;;
 	esac
 	[ $status = 0 ] || tail -n 5 "$tmp/server" "$tmp/client"
@@ -82,6 +82,19 @@ ucx()
 		"env UCX_NET_DEVICES=madsim0:1 ucx_perftest -t $2 -n 100 -w 10 -s 65536 localhost"
 }
 
+# fio_rdma VERB: 4 MiB, to and from the same port. The job that reads is the server, and is
+# not told the verb
+fio_rdma()
+{
+	local server job=(timeout 100 fio --name=job --thread --ioengine=rdma --hostname=10.0.0.2
+		--port=7778 --bs=64k --size=4m --iodepth=4)
+	"${job[@]}" --rw=read >"$tmp/server" 2>&1 &
+	server=$!
+	until_true 20 says "LISTEN .* comm fio" rdma resource show cm_id
+	"${job[@]}" --rw=write --verb="$1"
+	wait $server
+}
+
 # Addresses are resolved by who asked the subnet administrator before
 acm()
 {
@@ -120,6 +133,10 @@ check "XRC: EOPNOTSUPP" refuses "XRC Domain 95" ibv_xsrq_pingpong -d madsim0
 check "UCX over RC, tags" sends 1600000 ucx rc_v tag_bw
 check "UCX over RC, puts" sends 1600000 ucx rc_v ucp_put_bw
 check "UCX over UD" sends 1600000 ucx ud_v tag_bw
+check "fio, write" fio_rdma write
+check "fio, read" fio_rdma read
+check "qperf" sends 50000 ends qperf \
+	"qperf 10.0.0.2 -li madsim0 -ri madsim1 -t 1 -m 2K rc_bw rc_rdma_read_bw ud_bw"
 # It ends when it has written all, of which some may not be sent yet
 check "iperf3" sends 500000 ends "iperf3 -s -1 -B 10.0.0.2" \
 	"iperf3 -B 10.0.0.1 -c 10.0.0.2 -n 4M"

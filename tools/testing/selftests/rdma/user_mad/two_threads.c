@@ -13,6 +13,7 @@
 #include "kselftest_harness.h"
 #include "lib/device.h"
 #include "lib/stall.h"
+#include "lib/statistics.h"
 
 /* How long two operations are at it, if they are quick ones */
 #define PAIR_MS		(umad_thorough() ? 500 : 30)
@@ -338,6 +339,10 @@ TEST_F_TIMEOUT(race, every_two_operations_meet, 1200)
 				TH_LOG("%s: %s", racer->op->name,
 				       strerror(racer->strange));
 		}
+		if (!umad_reference())
+			EXPECT_EQ(umad_fdinfo(&race->file, "umad-agents"),
+				  umad_statistic(&race->port, "agents"))
+				TH_LOG("the MAD layer has an agent that the descriptor lost");
 	}
 }
 

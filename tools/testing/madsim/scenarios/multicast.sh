@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# opensm's multicast trees: what any member sends reaches each other one once, and nobody
-# else, also when cables and hosts have gone and come.
+# opensm's multicast trees, with IPoIB: what any member sends reaches each other one once, and
+# no other host. So it is when cables and hosts have gone and come, when hosts have joined and
+# left, and under another subnet manager. Groups without members end.
 
 . "$(dirname "$0")/lib.sh"
 
 with_ipoib
-plan 9
+plan 15
 
 load topology=fattree:4 devices=16 data=1 || bail "cannot load ib_madsim"
 group=239.1.2.3
@@ -53,7 +54,41 @@ check "a host that is gone is no member" gone
 check "when it is there again, it is one" eval '
 	fault "$host" 1 link up
 	until_true 60 multicast "36 LIDs, 1296 ways"'
-sm_end sm
+
+# Whatever is a member leaves, whatever is not joins
+RANDOM=25
+groups=($group 239.1.1.2 239.1.1.3)
+for round in 1 2 3 4; do
+	for i in {1..8}; do
+		device=madsim$((RANDOM % 16)) address=${groups[RANDOM % 3]}
+		if [ "${member[$device/$address]-}" ]; then
+			part $device "$address"
+		else
+			join $device "$address"
+		fi
+	done
+	check "they come and go, round $round: ${#member[@]} in all" \
+		until_true 60 multicast "36 LIDs, 1296 ways"
+	[ $round != 3 ] || { sm_end sm KILL; sm_start other madsim0; }
+done
+entries=$(members | sed 's/:.*//' | sort -u | paste -sd '|')
+for key in "${!member[@]}"; do
+	part "${key%/*}" "${key#*/}"
+done
+# no_groups: that the subnet administration knows of
+no_groups()
+{
+	local address
+	for address in "${groups[@]}"; do
+		[ -z "$(mlid "$address")" ] || return
+	done
+}
+check "all have left: there is no group any more" until_true 60 no_groups
+check "no switch has an entry for one" eval '
+	tables madsim0
+	grep "^0xc0" "$tmp/mfts" >"$tmp/entries"
+	fails grep -E "^($entries) " "$tmp/entries"'
+sm_end other
 modprobe -qr ib_ipoib
 check "unload" until_true 10 unload
 
