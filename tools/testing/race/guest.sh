@@ -56,7 +56,7 @@ kcsan)
 debug|rt)
 	ktap_plan $([ "$which" = debug ] && echo 4 || echo 2)
 	ktap_nested selftests env UMAD_PACE=slow \
-		$run "$programs" two_threads stress issm fatal stall stall_register
+		$run "$programs" two_threads stress issm fatal stall
 	# Soft-RoCE takes many seconds for each removal in such a kernel, and with
 	# PREEMPT_RT others take more than a test waits for, too
 	if [ "$which" = debug ]; then

@@ -3,7 +3,6 @@
  * Address handles: the one that was used last serves again, until something
  * happens to the device. Told by a device that refuses to make another one.
  */
-
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 

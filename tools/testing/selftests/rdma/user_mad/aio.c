@@ -81,28 +81,4 @@ TEST_F(pair, io_submit)
 	syscall(__NR_io_destroy, ctx);
 }
 
-/* poll() by AIO is another thing, and works */
-TEST_F(pair, io_submit_poll)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
-	struct timespec soon = { UMAD_SOON_MS / 1000, 0 };
-	struct iocb iocb = {
-		.aio_fildes = self->server.fd,
-		.aio_lio_opcode = IOCB_CMD_POLL,
-		.aio_buf = POLLIN,
-	};
-	struct iocb *list = &iocb;
-	aio_context_t ctx = 0;
-	struct io_event event;
-
-	if (syscall(__NR_io_setup, 4, &ctx))
-		SKIP(return, NO_AIO);
-	ASSERT_EQ(1, syscall(__NR_io_submit, ctx, 1, &list));
-	umad_write(&self->client, &msg);
-	ASSERT_EQ(1, syscall(__NR_io_getevents, ctx, 1, 1, &event, &soon));
-	EXPECT_TRUE(event.res & POLLIN);
-	umad_read(&self->server, &msg);
-	syscall(__NR_io_destroy, ctx);
-}
-
 TEST_HARNESS_MAIN

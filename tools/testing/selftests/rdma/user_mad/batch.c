@@ -4,7 +4,7 @@
  * FIONREAD. For writing them there is batch_write.
  */
 #include "kselftest_harness.h"
-#include "lib/device.h"
+#include "lib/removal.h"
 #include "lib/pair.h"
 #include "lib/stall.h"
 #include "lib/vector.h"
@@ -87,23 +87,17 @@ TEST_F(pair, readv_timeout_records)
 	EXPECT_TRUE(umad_vector_untouched(&vector, 3, 0));
 }
 
-TEST_F(pair, readv_does_not_scatter)
+/* readv: elements that nothing can be read to */
+
+/* Nor is a packet scattered over what is too small */
+TEST_F(pair, readv_first_too_small)
 {
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct iovec iov[2] = {
+	struct iovec scattered[2] = {
 		{ buf, self->server.hlen },
 		{ buf + self->server.hlen, MAD_SIZE },
 	};
 
-	umad_queue_mads(self, 0, 1);
-	umad_err(EINVAL, readv(self->server.fd, iov, 2));
-	umad_expect_left(self, 0, 1);
-}
-
-/* readv: elements that nothing can be read to */
-
-TEST_F(pair, readv_first_too_small)
-{
 	umad_queue_mads(self, 0, 2);
 	umad_vector_rooms(&vector, &self->server);
 	vector.iov[0].iov_len--;
@@ -112,6 +106,7 @@ TEST_F(pair, readv_first_too_small)
 	EXPECT_TRUE(umad_vector_untouched(&vector, 1, 0));
 	vector.iov[0].iov_len = self->server.hlen - 1;
 	umad_err(EINVAL, read_vector(&self->server, 2));
+	umad_err(EINVAL, readv(self->server.fd, scattered, 2));
 	umad_expect_left(self, 0, 2);
 }
 
@@ -216,60 +211,44 @@ TEST_F(pair, readv_waits_for_first)
 	EXPECT_TRUE(umad_vector_untouched(&vector, 1, 0));
 }
 
+/* One who was woken, and another: by the packet behind it, or as the first has no room */
+#define expect_both_woken(self, fits) do {				\
+	static struct umad_vector __others;				\
+	ssize_t __len = umad_mad_len(&(self)->server);			\
+	struct umad_call __first, __second;				\
+									\
+	if (umad_reference())						\
+		SKIP(return, "there, all readers are woken");		\
+	umad_make_blocking(&(self)->server);				\
+	umad_vector_rooms(&vector, &(self)->server);			\
+	umad_vector_rooms(&__others, &(self)->server);			\
+	vector.iov[0].iov_len -= !(fits);				\
+	start_readv(&__first, &(self)->server, &vector, 4);		\
+	start_readv(&__second, &(self)->server, &__others, 4);		\
+	umad_send_mads(self, 0, 1);					\
+	EXPECT_TRUE(umad_call_returned(&__first, UMAD_SOON_MS));	\
+	if (fits)							\
+		umad_send_mads(self, 1, 1);				\
+	EXPECT_TRUE(umad_call_returned(&__second, UMAD_SOON_MS));	\
+	umad_call_interrupt(&__first);					\
+	umad_call_interrupt(&__second);					\
+	EXPECT_EQ((fits) ? __len : -1, __first.ret);			\
+	if (fits)							\
+		umad_vector_expect(&vector, 0, 0);			\
+	else								\
+		EXPECT_EQ(EINVAL, __first.err);				\
+	EXPECT_EQ(__len, __second.ret);					\
+	umad_vector_expect(&__others, 0, (fits) ? 1 : 0);		\
+} while (0)
+
 TEST_F(pair, readv_leaves_next_to_others)
 {
-	static struct umad_vector others;
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0);
-	ssize_t len = umad_mad_len(&self->server);
-	struct umad_call first, second;
-
-	if (umad_reference())
-		SKIP(return, "there, readv() waits until all elements are full");
-	umad_make_blocking(&self->server);
-	umad_vector_rooms(&vector, &self->server);
-	umad_vector_rooms(&others, &self->server);
-	start_readv(&first, &self->server, &vector, 4);
-	start_readv(&second, &self->server, &others, 4);
-	umad_write(&self->client, &msg);
-	EXPECT_TRUE(umad_call_returned(&first, UMAD_SOON_MS));
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	umad_write(&self->client, &msg);
-	EXPECT_TRUE(umad_call_returned(&second, UMAD_SOON_MS));
-	umad_call_interrupt(&first);
-	umad_call_interrupt(&second);
-	EXPECT_EQ(len, first.ret);
-	EXPECT_EQ(len, second.ret);
-	umad_vector_expect(&vector, 0, 0);
-	umad_vector_expect(&others, 0, 1);
+	expect_both_woken(self, true);
 }
 
-/* Who was woken and has no room wakes another */
 TEST_F(pair, readv_failed_wakes_next)
 {
-	static struct umad_vector others;
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0);
-	ssize_t len = umad_mad_len(&self->server);
-	struct umad_call first, second;
-	bool woken;
-
-	if (umad_reference())
-		SKIP(return, "there, all readers are woken");
-	umad_make_blocking(&self->server);
-	umad_vector_rooms(&vector, &self->server);
-	vector.iov[0].iov_len--;
-	umad_vector_rooms(&others, &self->server);
-	start_readv(&first, &self->server, &vector, 4);
-	start_readv(&second, &self->server, &others, 1);
-	umad_write(&self->client, &msg);
-	EXPECT_TRUE(umad_call_returned(&first, UMAD_SOON_MS));
-	EXPECT_EQ(-1, first.ret);
-	EXPECT_EQ(EINVAL, first.err);
-	woken = umad_call_returned(&second, UMAD_SOON_MS);
-	EXPECT_TRUE(woken);
-	umad_call_interrupt(&first);
-	umad_call_interrupt(&second);
-	EXPECT_EQ(len, second.ret);
-	umad_vector_expect(&others, 0, 0);
+	expect_both_woken(self, false);
 }
 
 /* Without waiting */
@@ -363,6 +342,7 @@ TEST_F(pair, positions_and_pipes)
 
 TEST_F(pair, fionread)
 {
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
 	ssize_t len = umad_mad_len(&self->server);
 
 	expect_next(0, &self->server);
@@ -371,31 +351,17 @@ TEST_F(pair, fionread)
 	umad_vector_rooms(&vector, &self->server);
 	EXPECT_EQ(len, read_vector(&self->server, 1));
 	expect_next(len, &self->server);
+	errno = 0;
+	EXPECT_EQ(-1, ioctl(self->server.fd, FIONREAD, NULL));
+	EXPECT_FIXED(errno == EFAULT, NO_FIONREAD);
 	EXPECT_EQ(len, read_vector(&self->server, 1));
 	expect_next(0, &self->server);
-}
-
-TEST_F(pair, fionread_timeout_record)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
 
 	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = 1;
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
 	expect_next(self->client.hlen + MAD_HDR, &self->client);
-}
-
-TEST_F(pair, fionread_bad_pointer)
-{
-	bool fault;
-
-	umad_queue_mads(self, 0, 1);
-	errno = 0;
-	EXPECT_EQ(-1, ioctl(self->server.fd, FIONREAD, NULL));
-	fault = errno == EFAULT;
-	EXPECT_FIXED(fault, NO_FIONREAD);
-	umad_expect_left(self, 0, 1);
 }
 
 /* Messages longer than a MAD, behind one that is not */
@@ -421,15 +387,13 @@ umad_abi_variant(message, v2_new);
 
 FIXTURE_SETUP(message)
 {
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, umad_get_set_send);
 	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + MESSAGE] = {};
 	struct umad_msg msg;
 
 	umad_port(&self->port);
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &self->file);
-	reg.rmpp_version = 1;
-	self->id = umad_register(&self->file, &reg);
-
+	self->id = umad_open_agent(&self->port, &variant->abi,
+				   umad_reg_rmpp(variant->abi.api, umad_get_set_send),
+				   &self->file);
 	msg = umad_msg(&self->port, self->id, MAD_SEND, 1);
 	umad_write(&self->file, &msg);
 	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));
@@ -484,44 +448,12 @@ TEST_F(message, too_small)
 
 /* The device goes */
 
-FIXTURE(gone)
-{
-	struct umad_device device;
-	struct umad_file file;
-	__u32 id;
-};
-
-FIXTURE_VARIANT(gone)
-{
-	enum umad_device_kind kind;
-	struct umad_abi abi;
-};
-
-umad_device_variant(gone, rxe, UMAD_RXE, .abi = UMAD_ABI_v1_old);
-umad_device_variant(gone, madsim, UMAD_MADSIM, .abi = UMAD_ABI_v2_new);
-
-FIXTURE_SETUP(gone)
-{
-	struct umad_reg reg;
-
-	umad_device(&self->device, variant->kind);
-	umad_open_abi(&self->device.port, &variant->abi, O_RDWR, &self->file);
-	reg = umad_reg_vendor(variant->abi.api, umad_get_set_send);
-	self->id = umad_register(&self->file, &reg);
-}
-
-FIXTURE_TEARDOWN(gone)
-{
-	umad_close(&self->file);
-	umad_device_free(&self->device);
-}
-
-TEST_F(gone, every_call)
+TEST_F(removal, every_call)
 {
 	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_SEND, 1);
 	int len;
 
-	ASSERT_EQ(0, umad_device_remove(&self->device));
+	remove_device(self);
 	umad_vector_rooms(&vector, &self->file);
 	umad_err(EIO, read_vector(&self->file, 2));
 	umad_vector_put(&vector, 0, &self->file, &msg);
@@ -534,14 +466,15 @@ TEST_F(gone, every_call)
 	umad_err(EIO, ioctl(self->file.fd, FIONREAD, &len));
 }
 
-TEST_F(gone, asleep_in_readv)
+TEST_F(removal, asleep_in_readv)
 {
 	struct umad_call call;
 	bool returned;
 
+	umad_make_blocking(&self->file);
 	umad_vector_rooms(&vector, &self->file);
 	start_readv(&call, &self->file, &vector, 4);
-	ASSERT_EQ(0, umad_device_remove(&self->device));
+	remove_device(self);
 	returned = umad_call_returned(&call, umad_fixed_ms());
 	EXPECT_FIXED(returned, "a reader asleep when the device goes sleeps on");
 	umad_call_interrupt(&call);

@@ -4,7 +4,6 @@
  */
 #include "kselftest_harness.h"
 #include "lib/pair.h"
-#include "lib/subnet.h"
 #include "lib/vector.h"
 
 #define LONG_MS		600000
@@ -198,84 +197,6 @@ TEST_F(pair, nowait_write_resolves_nothing)
 	if (!umad_reference())
 		EXPECT_EQ(0, umad_fdinfo(&self->client, "umad-outstanding"));
 	expect_sent(self, 0);
-}
-
-/* Nor is anything read for that: mistakes are found by who waits */
-TEST_F(pair, nowait_write_refused)
-{
-	struct umad_border border;
-
-	if (umad_reference())
-		SKIP(return, NO_NOWAIT);
-	put_requests(self, 4);
-	put_id(0, 32);
-	umad_err(EAGAIN, write_nowait(&self->client, 4));
-	umad_border(&border, PROT_NONE);
-	vector.iov[0].iov_base = umad_before(&border, 100);
-	umad_err(EAGAIN, write_nowait(&self->client, 4));
-	vector.iov[0].iov_len = self->client.hlen + MAD_RMPP_HDR - 1;
-	umad_err(EINVAL, write_nowait(&self->client, 4));
-	umad_border_free(&border);
-	expect_sent(self, 0);
-}
-
-/* Where nobody has to be asked for an address */
-
-FIXTURE(fabric)
-{
-	UMAD_CLIENT_AND_SERVER;
-	struct umad_fabric fabric;
-};
-
-FIXTURE_VARIANT(fabric)
-{
-	struct umad_abi abi;
-};
-
-umad_abi_variant(fabric, v1_old);
-umad_abi_variant(fabric, v2_new);
-
-FIXTURE_SETUP(fabric)
-{
-	self->fabric = (struct umad_fabric){ .hosts = 2 };
-	umad_subnet(&self->fabric);
-	self->cid = umad_open_agent(&self->fabric.host[0], &variant->abi,
-				    umad_reg_send_only(variant->abi.api), &self->client);
-	self->sid = umad_open_agent(&self->fabric.host[1], &variant->abi,
-				    umad_reg_vendor(variant->abi.api, umad_get_set_send),
-				    &self->server);
-}
-
-FIXTURE_TEARDOWN(fabric)
-{
-	umad_close_both(self);
-	umad_fabric_stop();
-}
-
-/* By LID, and every other one with a GRH as well */
-TEST_F(fabric, nowait_write)
-{
-	struct umad_msg msg, got;
-	ssize_t ret;
-	int i;
-
-	for (i = 0; i < UMAD_VECTOR; i++) {
-		msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, i);
-		msg.hdr.grh_present = i % 2;
-		msg.hdr.timeout_ms = LONG_MS;
-		umad_vector_put(&vector, i, &self->client, &msg);
-	}
-	ret = write_nowait(&self->client, UMAD_VECTOR);
-	EXPECT_FIXED(ret == UMAD_VECTOR * (ssize_t)umad_mad_len(&self->client), NO_NOWAIT);
-	if (ret < 0)
-		return;
-	for (i = 0; i < UMAD_VECTOR; i++) {
-		umad_read(&self->server, &got);
-		EXPECT_EQ(i, (int)(__u32)be64toh(got.mad.tid));
-	}
-	umad_expect_empty(&self->server);
-	/* All of them are outstanding */
-	umad_err(EINVAL, write_nowait(&self->client, UMAD_VECTOR));
 }
 
 TEST_HARNESS_MAIN

@@ -23,7 +23,6 @@
 #define SHORT		5000
 #define PLAIN		6000		/* 1.5 MiB as the kernel charges them */
 #define MANY		1000		/* more than what is charged ahead for a CPU */
-#define SINGLE		12000
 #define PROBE		1024
 #define ANSWER		2700000L
 #define READ_FILES	"cat \"$(dirname \"$(readlink /proc/$PPID/exe)\")\"/* >/dev/null 2>&1"
@@ -333,39 +332,6 @@ TEST_F_TIMEOUT(cap, spent_for_mads, UMAD_HANGS)
 	send_plain(self, PLAIN);
 	EXPECT_EQ(before + dropped, umad_fdinfo(&self->file[0], "umad-dropped"));
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
-}
-
-/*
- * A MAD of Omni-Path may be longer than one of InfiniBand. It is a packet as others
- * are, and does not hold one of those large buffers.
- */
-TEST_F_TIMEOUT(cap, single_mads, UMAD_HANGS)
-{
-	struct umad_msg msg, got;
-	__u8 buf[UMAD_HDR_NEW + 2048] = {};
-	size_t len = UMAD_HDR_NEW + 300;
-	int i;
-
-	umad_cgroup_fill(&self->group);
-	for (i = 0; i < SINGLE; i++) {
-		msg = message(self, MAD_SEND, i);
-		msg.mad.base_version = OPA_VERSION;
-		umad_pack(&self->peer, &msg, MAD_SIZE, buf);
-		ASSERT_EQ((ssize_t)len, write(self->peer.fd, buf, len));
-		if (i % 32 && i < SINGLE - 1)
-			continue;
-		msg = message(self, MAD_GET, 0x10000 + i);
-		umad_write(&self->peer, &msg);
-		umad_read(&self->peer, &msg);
-	}
-	EXPECT_EQ(0, umad_fdinfo(&self->file[0], "umad-dropped"));
-	EXPECT_EQ(SINGLE, umad_fdinfo(&self->file[0], "umad-unread"));
-	for (i = 0; i < SINGLE; i++) {
-		ASSERT_EQ((ssize_t)len, read(self->file[0].fd, buf, sizeof(buf)))
-			TH_LOG("%d of %d read: %s", i, SINGLE, strerror(errno));
-		memcpy(&got.mad, buf + UMAD_HDR_NEW, MAD_HDR);
-		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
-	}
 }
 
 /* A long message arrives beside short ones that are not read */

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory: what a process makes the kernel hold for it, outstanding sends and
- * unread MADs, is charged to the memory cgroup in which it opened the file, and
- * is not more than it has to be. Where a cgroup is at its limit, others do not
- * notice.
+ * Memory: outstanding sends and unread MADs are charged to the memory cgroup of the
+ * process that opened the file, and are not larger than they have to be. Messages are
+ * charged to no cgroup. No process of a cgroup is killed for either, and where a cgroup
+ * is at its limit, other programs do not notice.
  */
 #include <limits.h>
-#include <signal.h>
-#include <sys/mman.h>
 
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
+#include "lib/long.h"
+#include "lib/statistics.h"
 #include "lib/subnet.h"
+
+#define MB		(1024 * 1024L)
+#define LONG_MS		600000
 
 #define SENDS		4096
 #define UNREAD		8192
@@ -34,10 +37,10 @@ FIXTURE(charge)
 	struct umad_port port;
 	struct umad_fabric fabric;
 	struct umad_cgroup group;
-	pid_t child;
-	int child_fd;		/* the child's descriptor, by its own number */
-	int to_child[2];
-	int from_child[2];
+	struct umad_file file;		/* opened in the group, in which no process is now */
+	struct umad_file peer;
+	__u32 id;
+	__u32 peer_id;
 };
 
 FIXTURE_VARIANT(charge)
@@ -48,161 +51,66 @@ FIXTURE_VARIANT(charge)
 umad_device_variant(charge, rxe, UMAD_RXE);
 umad_device_variant(charge, madsim, UMAD_MADSIM);
 
-static long slab(void)
-{
-	return umad_meminfo("Slab:");
-}
-
 FIXTURE_SETUP(charge)
 {
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
+
 	umad_subnet_port(variant->kind, &self->fabric, &self->port);
 	umad_cgroup_make(&self->group);
-	ASSERT_EQ(0, pipe(self->to_child));
-	ASSERT_EQ(0, pipe(self->from_child));
+	umad_cgroup_open(&self->group, &self->port, &self->file);
+	self->id = umad_register(&self->file, &reg);
+	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
+					umad_reg_vendor(2, 1ULL << MAD_SET), &self->peer);
 }
 
 FIXTURE_TEARDOWN(charge)
 {
-	if (self->child > 0) {
-		kill(self->child, SIGKILL);
-		waitpid(self->child, NULL, 0);
-	}
+	umad_close(&self->file);
+	umad_close(&self->peer);
 	umad_cgroup_remove(&self->group);
 	umad_fabric_stop();
 }
 
-/* To ourselves, or where nobody answers */
-static struct umad_msg message(FIXTURE_DATA(charge) *self, __u32 id,
-			       __u8 method, __u64 tid, bool to_nobody)
+static struct umad_msg to_nobody(const struct umad_port *port, __u32 id, __u64 tid)
 {
-	struct umad_msg msg = umad_msg(&self->port, id, method, tid);
+	struct umad_msg msg = umad_msg(port, id, 0x10, tid);
 
-	if (to_nobody)
-		umad_msg_to_nobody(&msg);
+	umad_msg_to_nobody(&msg);
+	msg.hdr.timeout_ms = LONG_MS;
 	return msg;
 }
 
-/*
- * What the child does when told. It answers with 0 or an errno, and at once: at
- * the limit of its group there is no memory to do anything else with.
- */
-enum order {
-	SEND_MANY,	/* SENDS requests that stay outstanding */
-	SEND_FEW,	/* TIMEOUTS requests that time out before long */
-	SEND_ALL,	/* requests until they are refused */
-	FORGET,		/* them */
-};
-
-static int obey(FIXTURE_DATA(charge) *self, struct umad_file *file,
-		struct umad_reg *reg, enum order order)
-{
-	int count = order == SEND_FEW ? TIMEOUTS : SENDS;
-	struct umad_msg msg;
-	int err = 0, i;
-
-	for (i = 0; order != FORGET && !err &&
-	     (order == SEND_ALL || i < count); i++) {
-		msg = message(self, reg->id, MAD_GET, i, true);
-		msg.hdr.timeout_ms = order == SEND_FEW ? 1000 : 600000;
-		if (_umad_write(file, &msg) < 0)
-			err = errno;
-	}
-	if ((order == FORGET || order == SEND_ALL) &&
-	    (_umad_unregister(file, reg->id) || _umad_register(file, reg)))
-		return -1;
-	return err;
-}
-
-/* Runs in the group: opens, registers, then does what it is told */
-static void in_group(FIXTURE_DATA(charge) *self)
-{
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
-	struct umad_file file;
-	enum order order;
-	int answer;
-
-	/* So that we see the end of the one who tells us */
-	close(self->to_child[1]);
-	close(self->from_child[0]);
-	if (umad_cgroup_join(&self->group) ||
-	    /* What it has not touched by then, it cannot get at the limit */
-	    mlockall(MCL_CURRENT) ||
-	    _umad_open(&self->port, O_RDWR | O_NONBLOCK, &file) ||
-	    _umad_enable_pkey(&file) || _umad_register(&file, &reg))
-		_exit(1);
-	answer = file.fd;
-	while (write(self->from_child[1], &answer, sizeof(answer)) > 0 &&
-	       read(self->to_child[0], &order, sizeof(order)) > 0)
-		answer = obey(self, &file, &reg, order);
-	_exit(0);
-}
-
-#define answer_of_child(self) ({					\
-	int __answer;							\
-									\
-	ASSERT_EQ((ssize_t)sizeof(__answer),				\
-		  read((self)->from_child[0], &__answer, sizeof(__answer))) \
-		TH_LOG("the process in the group has died");		\
-	__answer;							\
-})
-
-#define tell_child(self, what) ({					\
-	enum order __order = what;					\
-									\
-	ASSERT_EQ((ssize_t)sizeof(__order),				\
-		  write((self)->to_child[1], &__order, sizeof(__order))); \
-	answer_of_child(self);						\
-})
-
-#define start_child(self) do {						\
-	(self)->child = fork();						\
-	ASSERT_LE(0, (self)->child);					\
-	if (!(self)->child)						\
-		in_group(self);						\
-	close((self)->from_child[1]);					\
-	(self)->child_fd = answer_of_child(self);			\
-} while (0)
-
-/* What the child's descriptor says of itself */
-static long child_fdinfo(FIXTURE_DATA(charge) *self, const char *name)
-{
-	char path[64], line[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", self->child,
-		 self->child_fd);
-	snprintf(line, sizeof(line), "%s:", name);
-	return umad_line_value(path, line);
-}
-
-/* The group may have @more bytes than it has now */
-#define limit_child(self, more)						\
-	ASSERT_EQ(0, umad_cgroup_limit(&(self)->group,			\
-				       umad_cgroup_charged(&(self)->group) + \
-				       (more)))
-
-/*
- * Sends @count MADs that the child does not read, and now and then one to
- * ourselves: when that is back, what was sent before it has arrived.
- */
-#define flood_child(self, file, id, count) do {				\
+#define send_many(self, count, ms) do {					\
 	struct umad_msg __msg;						\
 	int __i;							\
 									\
 	for (__i = 0; __i < (count); __i++) {				\
-		__msg = message(self, id, MAD_SEND, __i, false);	\
-		umad_write(file, &__msg);				\
-		if (__i % 64 && __i < (count) - 1)			\
-			continue;					\
-		__msg = message(self, id, MAD_SET, (count) + __i, false); \
-		umad_write(file, &__msg);				\
-		umad_read(file, &__msg);				\
-		EXPECT_EQ((count) + __i, (int)be64toh(__msg.mad.tid) & 0xffff); \
+		__msg = to_nobody(&(self)->port, (self)->id, __i);	\
+		__msg.hdr.timeout_ms = ms;				\
+		umad_write(&(self)->file, &__msg);			\
 	}								\
 } while (0)
 
-#define open_neighbour(self, file)					\
-	umad_open_agent(&(self)->port, &umad_abi_new,			\
-			umad_reg_vendor(2, 1ULL << MAD_SET), file)
+/*
+ * Sends @count MADs that are not read, and now and then one to the peer itself: when
+ * that is back, what was sent before it has arrived.
+ */
+#define flood(self, count) do {						\
+	struct umad_msg __msg;						\
+	int __i;							\
+									\
+	for (__i = 0; __i < (count); __i++) {				\
+		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_SEND, __i); \
+		umad_write(&(self)->peer, &__msg);			\
+		if (__i % 64 && __i < (count) - 1)			\
+			continue;					\
+		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_SET, \
+				 (count) + __i);			\
+		umad_write(&(self)->peer, &__msg);			\
+		umad_read(&(self)->peer, &__msg);			\
+		EXPECT_EQ((count) + __i, (int)be64toh(__msg.mad.tid) & 0xffff); \
+	}								\
+} while (0)
 
 /* How much @slab may seem to be */
 static long at_most(long slab)
@@ -213,43 +121,38 @@ static long at_most(long slab)
 TEST_F_TIMEOUT(charge, outstanding_sends, UMAD_HANGS)
 {
 	long limit = at_most(variant->kind == UMAD_MADSIM ? SEND_SLAB_IB : SEND_SLAB_ROCE);
-	long memory, all;
+	struct umad_reg reg = umad_reg_send_only(2);
+	long charged, all;
 
-	start_child(self);
 	/* The first time caches and tables grow, too */
-	ASSERT_EQ(0, tell_child(self, SEND_MANY));
-	ASSERT_EQ(0, tell_child(self, FORGET));
+	send_many(self, SENDS, LONG_MS);
+	umad_unregister(&self->file, self->id);
+	self->id = umad_register(&self->file, &reg);
 
-	memory = umad_cgroup_charged(&self->group);
-	all = slab();
-	ASSERT_EQ(0, tell_child(self, SEND_MANY));
-	memory = (umad_cgroup_charged(&self->group) - memory) / SENDS;
-	all = (slab() - all) / SENDS;
+	charged = umad_cgroup_charged(&self->group);
+	all = umad_meminfo("Slab:");
+	send_many(self, SENDS, LONG_MS);
+	charged = (umad_cgroup_charged(&self->group) - charged) / SENDS;
+	all = (umad_meminfo("Slab:") - all) / SENDS;
 
-	TH_LOG("an outstanding send: %ld bytes of slab, %ld of them charged",
-	       all, memory);
-	EXPECT_FIXED(memory > 900 && all <= limit,
+	TH_LOG("an outstanding send: %ld bytes of slab, %ld of them charged", all, charged);
+	EXPECT_FIXED(charged > 900 && all <= limit,
 		     "outstanding sends are charged to nobody and large");
 }
 
 TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
 {
-	struct umad_file file;
-	long memory, all;
-	__u32 id;
+	long charged, all;
 
-	start_child(self);
-	id = open_neighbour(self, &file);
-	flood_child(self, &file, id, 64);
-	memory = umad_cgroup_charged(&self->group);
-	all = slab();
-	flood_child(self, &file, id, UNREAD);
-	memory = (umad_cgroup_charged(&self->group) - memory) / UNREAD;
-	all = (slab() - all) / UNREAD;
-	umad_close(&file);
+	flood(self, 64);
+	charged = umad_cgroup_charged(&self->group);
+	all = umad_meminfo("Slab:");
+	flood(self, UNREAD);
+	charged = (umad_cgroup_charged(&self->group) - charged) / UNREAD;
+	all = (umad_meminfo("Slab:") - all) / UNREAD;
 
-	TH_LOG("an unread MAD: %ld bytes of slab, %ld charged", all, memory);
-	EXPECT_FIXED(memory > 200 && all <= at_most(UNREAD_SLAB),
+	TH_LOG("an unread MAD: %ld bytes of slab, %ld charged", all, charged);
+	EXPECT_FIXED(charged > 200 && all <= at_most(UNREAD_SLAB),
 		     "unread MADs are charged to nobody and large");
 }
 
@@ -259,54 +162,234 @@ TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
  */
 TEST_F_TIMEOUT(charge, flood_of_unread_mads, UMAD_HANGS)
 {
-	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
-	struct umad_file file;
-	__u32 id;
-
-	start_child(self);
-	id = open_neighbour(self, &file);
-	flood_child(self, &file, id, 64);
+	flood(self, 64);
 	if (umad_reference()) {
-		EXPECT_FIXED(child_fdinfo(self, "umad-dropped") >= 0,
+		EXPECT_FIXED(umad_fdinfo(&self->file, "umad-dropped") >= 0,
 			     "nothing is limited, and drops are not counted");
-		umad_close(&file);
 		return;
 	}
 
-	ASSERT_EQ(0, tell_child(self, SEND_FEW));
-	limit_child(self, 256 * 1024);
-	flood_child(self, &file, id, UNREAD);
-	EXPECT_EQ(0, child_fdinfo(self, "umad-dropped"));
-	EXPECT_EQ(0, umad_fdinfo(&file, "umad-dropped"));
-	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+	send_many(self, TIMEOUTS, 1000);
+	umad_cgroup_fill(&self->group);
+	flood(self, UNREAD);
+	EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-dropped"));
+	EXPECT_EQ(0, umad_fdinfo(&self->peer, "umad-dropped"));
 
 	/* There is room for every record of a timeout */
-	while (child_fdinfo(self, "umad-outstanding") && umad_now_ms() < end)
-		umad_sleep_ms(10);
-	EXPECT_EQ(64 + UNREAD + TIMEOUTS, child_fdinfo(self, "umad-unread"));
-	umad_close(&file);
+	EXPECT_TRUE(umad_within(2 * UMAD_SOON_MS,
+				!umad_fdinfo(&self->file, "umad-outstanding")));
+	EXPECT_EQ(64 + UNREAD + TIMEOUTS, umad_fdinfo(&self->file, "umad-unread"));
 }
 
-/* A write is refused, nobody is killed for it, and it works again with room */
+/* In the group, where the kernel would look for a process to kill */
+static int write_too_many(FIXTURE_DATA(charge) *self)
+{
+	struct umad_reg reg = umad_reg_send_only(2);
+	struct umad_file file;
+	struct umad_msg msg;
+	int i;
+
+	/* What it has not touched by then, it cannot get at the limit */
+	if (umad_cgroup_join(&self->group) || mlockall(MCL_CURRENT) ||
+	    _umad_open_agent(&self->port, &umad_abi_new, &reg, &file))
+		return 1;
+	if (umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + MB))
+		return 2;
+	for (i = 0; i < 2 * SENDS; i++) {
+		msg = to_nobody(&self->port, reg.id, i);
+		if (_umad_write(&file, &msg) == -1)
+			return errno == ENOMEM && i > 100 ? 0 : 3;
+	}
+	return 4;
+}
+
+#define status_of_child(function) ({					\
+	int __status;							\
+	pid_t __pid = fork();						\
+									\
+	ASSERT_LE(0, __pid);						\
+	if (!__pid)							\
+		_exit(function);					\
+	ASSERT_EQ(__pid, waitpid(__pid, &__status, 0));			\
+	__status;							\
+})
+
+#define expect_no_oom(self) do {					\
+	EXPECT_EQ(0, umad_cgroup_events(&(self)->group, "oom_kill"));	\
+	EXPECT_EQ(0, umad_cgroup_events(&(self)->group, "oom"));	\
+} while (0)
+
+/* A write is refused, and with the one who wrote so much there is room again */
 TEST_F_TIMEOUT(charge, flood_of_sends, UMAD_HANGS)
 {
-	struct umad_file file;
+	int status = status_of_child(write_too_many(self));
+
+	expect_no_oom(self);
+	send_many(self, TIMEOUTS, LONG_MS);
+	flood(self, 1);
+	EXPECT_FIXED(!status, "sends may outgrow the cgroup's limit");
+}
+
+/* Messages */
+
+/* The kernel charges in batches for each CPU and gives back late */
+#define SLACK		(MB / 2)
+
+/* The copy and the segments, which are up to a third longer, are more than the cap */
+#define TOO_LARGE	((size_t)umad_cap() / 3)
+#define SMALL_ENOUGH	(MB / 2)	/* KASAN makes more than twice that of it */
+#define LONGEST		(256 * MB)
+
+FIXTURE(message)
+{
+	struct umad_port port;
+	struct umad_cgroup group;
+	struct umad_file file;		/* opened in the group, in which no process is now */
+	struct umad_file peer;
 	__u32 id;
+	__u32 peer_id;
+	struct umad_long msg;
+	__u8 *shared;			/* charged to those outside */
+};
 
-	start_child(self);
-	id = open_neighbour(self, &file);
-	if (umad_reference()) {
-		EXPECT_FIXED(false, "sends are charged to nobody");
-		umad_close(&file);
-		return;
+FIXTURE_SETUP(message)
+{
+	struct umad_reg reg = umad_reg_rmpp(2, 1ULL << MAD_SEND);
+
+	umad_long_alloc(&self->msg, 3 * MB);
+	self->shared = mmap(NULL, TOO_LARGE + 4096, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->shared);
+	memset(self->shared, 0, TOO_LARGE + 4096);
+	umad_port(&self->port);
+	umad_cgroup_make(&self->group);
+	umad_cgroup_open(&self->group, &self->port, &self->file);
+	self->id = umad_register(&self->file, &reg);
+	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
+					umad_reg_rmpp(2, 1ULL << MAD_GET), &self->peer);
+}
+
+FIXTURE_TEARDOWN(message)
+{
+	umad_close(&self->file);
+	umad_close(&self->peer);
+	umad_cgroup_remove(&self->group);
+	umad_long_free(&self->msg);
+}
+
+static struct umad_msg message_head(FIXTURE_DATA(message) *self, __u32 id, __u8 method)
+{
+	struct umad_msg head = umad_msg(&self->port, id, method, 1);
+
+	head.hdr.retries = 3;
+	umad_make_active(&head);
+	return head;
+}
+
+TEST_F(message, outstanding_message)
+{
+	struct umad_msg head = message_head(self, self->id, 0x10);
+	long before, outstanding, after;
+
+	before = umad_cgroup_charged(&self->group);
+	umad_msg_to_nobody(&head);
+	head.hdr.retries = 0;
+	head.hdr.timeout_ms = 500;
+	umad_long_write(&self->file, &head, 2 * MB, 1, &self->msg);
+	outstanding = umad_cgroup_charged(&self->group);
+	umad_read_timeout(&self->file, &head);
+	after = umad_cgroup_charged(&self->group);
+
+	TH_LOG("a message of 2 MiB: charged %ld outstanding, %ld when over",
+	       outstanding - before, after - before);
+	EXPECT_GT(SLACK, outstanding - before);
+	EXPECT_GT(SLACK, after - before);
+}
+
+static int write_too_large(FIXTURE_DATA(message) *self)
+{
+	struct umad_reg reg = umad_reg_rmpp(2, 0);
+	struct umad_file file;
+	struct umad_msg head;
+	size_t size;
+	int i;
+
+	if (umad_cgroup_join(&self->group) ||
+	    _umad_open_agent(&self->port, &umad_abi_new, &reg, &file))
+		return 1;
+	head = message_head(self, reg.id, MAD_SEND);
+	size = umad_long_pack(&file, &head, TOO_LARGE, 3, self->shared);
+
+	if (umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + 2 * MB))
+		return 2;
+	/* What one attempt kept, the next ones would lack */
+	for (i = 0; i < 4; i++) {
+		errno = 0;
+		if (write(file.fd, self->shared, size) != -1)
+			return 3;
+		if (errno != ENOMEM)
+			return 4;
 	}
+	/*
+	 * ... and so would this one. That no answer came is reported three
+	 * seconds after all of it was acknowledged.
+	 */
+	head.hdr.timeout_ms = 3000;
+	size = umad_long_pack(&file, &head, SMALL_ENOUGH, 3, self->shared);
+	if (write(file.fd, self->shared, size) != (ssize_t)size)
+		return 5;
+	return umad_readable(&file, UMAD_LONG_MS) ? 0 : 6;
+}
 
-	limit_child(self, 1024 * 1024);
-	EXPECT_EQ(ENOMEM, tell_child(self, SEND_ALL));
-	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
-	EXPECT_EQ(0, tell_child(self, SEND_FEW));
-	flood_child(self, &file, id, 1);
-	umad_close(&file);
+TEST_F_TIMEOUT(message, too_large_for_the_cap, UMAD_HANGS)
+{
+	struct umad_msg head = message_head(self, self->id, MAD_SEND);
+	long before, after;
+	int status;
+
+	/* The receiver is not charged to the group this time */
+	umad_close(&self->file);
+	self->id = umad_open_agent(&self->port, &umad_abi_new,
+				   umad_reg_rmpp(2, 1ULL << MAD_SEND), &self->file);
+
+	before = umad_cgroup_charged(&self->group);
+	status = status_of_child(write_too_large(self));
+	after = umad_cgroup_charged(&self->group);
+
+	TH_LOG("status 0x%x, %ld bytes charged afterwards", status, after - before);
+	expect_no_oom(self);
+	EXPECT_GT(SLACK, after - before);
+	if (!status) {
+		umad_long_read(&self->file, self->id, &head, SMALL_ENOUGH, 3, &self->msg);
+		umad_expect_empty(&self->file);
+	}
+	EXPECT_FIXED(!status, "what is sent may be larger than memory");
+}
+
+/* No receiver takes more than this, so that a longer one is refused before it is read */
+TEST_F(message, longest_message)
+{
+	size_t size = UMAD_HDR_NEW + LONGEST;
+	struct umad_msg head = message_head(self, self->id, 0x10);
+	struct umad_statistics before;
+	__u8 *buf;
+
+	if (umad_reference())
+		SKIP(return, "the reference takes any length");
+	umad_msg_to_nobody(&head);
+	buf = mmap(NULL, size + 1, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT_NE(MAP_FAILED, buf);
+	umad_pack(&self->file, &head, MAD_VENDOR_HDR, buf);
+
+	before = umad_statistics(&self->port);
+	umad_err(EINVAL, write(self->file.fd, buf, size + 1));
+	umad_expect_changes(&before, &self->port, "");
+	if (TOO_LARGE < LONGEST) {
+		umad_err(ENOMEM, write(self->file.fd, buf, size));
+		umad_expect_changes(&before, &self->port, "refused_memory+1");
+	}
+	munmap(buf, size + 1);
 }
 
 TEST_HARNESS_MAIN

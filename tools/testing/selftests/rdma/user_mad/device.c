@@ -129,11 +129,20 @@ TEST_F(device, chrdev_regions)
 	EXPECT_EQ(1, dynamic);
 }
 
+/* Of this minor number */
+#define expect_no_device(minor) do {					\
+	char __node[64];						\
+									\
+	snprintf(__node, sizeof(__node), "/dev/umad-%d", getpid());	\
+	ASSERT_EQ(0, mknod(__node, S_IFCHR | 0600, makedev(UMAD_MAJOR, minor))); \
+	umad_err(ENXIO, open(__node, O_RDWR));				\
+	unlink(__node);							\
+} while (0)
+
 /* A port without SMI has no issm, under no name and no number */
 TEST_F(device, no_issm_without_smi)
 {
-	char path[128], node[64];
-	int fd;
+	char path[128];
 
 	if (!umad_is_roce(&self->port))
 		SKIP(return, UMAD_ROCE_ONLY);
@@ -150,43 +159,15 @@ TEST_F(device, no_issm_without_smi)
 	if (umad_shared_port())
 		return;
 
-	snprintf(node, sizeof(node), "/dev/issm-%d", getpid());
-	ASSERT_EQ(0, mknod(node, S_IFCHR | 0600,
-			   makedev(UMAD_MAJOR, ISSM_MINOR + self->number)));
-	errno = 0;
-	fd = open(node, O_RDWR);
-	EXPECT_EQ(-1, fd);
-	EXPECT_EQ(ENXIO, errno);
-	unlink(node);
+	expect_no_device(ISSM_MINOR + self->number);
 }
 
 /* A number in the region without a port behind it */
 TEST_F(device, number_without_port)
 {
-	char node[64];
-	int fd;
-
 	if (umad_shared_port())
 		SKIP(return, UMAD_SHARED);
-	snprintf(node, sizeof(node), "/dev/umad-%d", getpid());
-	ASSERT_EQ(0, mknod(node, S_IFCHR | 0600,
-			   makedev(UMAD_MAJOR, FIXED_PORTS - 1)));
-	errno = 0;
-	fd = open(node, O_RDWR);
-	EXPECT_EQ(-1, fd);
-	EXPECT_EQ(ENXIO, errno);
-	unlink(node);
-}
-
-TEST_F(device, opened_many_times)
-{
-	struct umad_file files[64];
-	int i;
-
-	for (i = 0; i < 64; i++)
-		umad_open(&self->port, i % 2 ? O_RDWR : O_RDONLY, &files[i]);
-	for (i = 0; i < 64; i++)
-		umad_close(&files[i]);
+	expect_no_device(FIXED_PORTS - 1);
 }
 
 /* The file system's permissions are all that guards a port */
@@ -212,20 +193,7 @@ TEST_F(device, open_unprivileged)
 
 /* RDMA netlink */
 
-TEST_F(device, netlink_umad)
-{
-	struct nl_chardev res = { 0 };
-	__u32 index;
-
-	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
-	ASSERT_EQ(0, nl_chardev(index, self->port.port, "umad", &res));
-	EXPECT_EQ(5, res.abi);
-	EXPECT_STREQ(self->port.name, res.name);
-	EXPECT_EQ(UMAD_MAJOR, res.dev >> 8 & 0xfff);
-	EXPECT_EQ(self->number, (int)(res.dev & 0xff));
-}
-
-TEST_F(device, netlink_wrong_port)
+TEST_F(device, netlink)
 {
 	struct nl_chardev res = { 0 };
 	__u32 index;
@@ -233,40 +201,27 @@ TEST_F(device, netlink_wrong_port)
 	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
 	EXPECT_EQ(-EINVAL, nl_chardev(index, 255, "umad", &res));
 	EXPECT_EQ(-EINVAL, nl_chardev(index, 0, "umad", &res));
+	EXPECT_EQ(-EOPNOTSUPP, nl_chardev(index, self->port.port, "no-such", &res));
+	/* No SMI, no issm: there is nothing to answer with */
+	if (umad_is_roce(&self->port))
+		EXPECT_EQ(-EOPNOTSUPP, nl_chardev(index, self->port.port, "issm", &res));
 	EXPECT_STREQ("", res.name);
-}
 
-/* No SMI, no issm: there is nothing to answer with */
-TEST_F(device, netlink_issm_without_smi)
-{
-	struct nl_chardev res = { 0 };
-	__u32 index;
-
-	if (!umad_is_roce(&self->port))
-		SKIP(return, UMAD_ROCE_ONLY);
-	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
-	EXPECT_EQ(-EOPNOTSUPP, nl_chardev(index, self->port.port, "issm",
-					  &res));
-	EXPECT_STREQ("", res.name);
-}
-
-TEST_F(device, netlink_unknown_client)
-{
-	struct nl_chardev res = { 0 };
-	__u32 index;
-
-	ASSERT_EQ(0, nl_ibdev_index(self->port.ibdev, &index));
-	EXPECT_EQ(-EOPNOTSUPP, nl_chardev(index, self->port.port, "no-such",
-					  &res));
+	ASSERT_EQ(0, nl_chardev(index, self->port.port, "umad", &res));
+	EXPECT_EQ(5, res.abi);
+	EXPECT_STREQ(self->port.name, res.name);
+	EXPECT_EQ(UMAD_MAJOR, res.dev >> 8 & 0xfff);
+	EXPECT_EQ(self->number, (int)(res.dev & 0xff));
 }
 
 /* Network namespaces */
 
-/* The errno of an open from a new network namespace */
-static int open_from_elsewhere(const char *dev)
+/* The errno of an open from a new network namespace, or of a read thereafter */
+static int open_from_elsewhere(const char *path, bool and_read)
 {
-	int status;
+	int status, fd;
 	pid_t pid;
+	char c;
 
 	pid = fork();
 	if (pid < 0)
@@ -274,12 +229,22 @@ static int open_from_elsewhere(const char *dev)
 	if (!pid) {
 		if (unshare(CLONE_NEWNET))
 			_exit(255);
-		_exit(open(dev, O_RDWR | O_CLOEXEC) < 0 ? errno : 0);
+		fd = open(path, (and_read ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+		_exit(fd < 0 || (and_read && read(fd, &c, 1) != 1) ? errno : 0);
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return -1;
 	return WEXITSTATUS(status);
 }
+
+#define make_exclusive(self) do {					\
+	int __ret = nl_set_exclusive(true);				\
+									\
+	if (__ret == -EBUSY)						\
+		SKIP(return, "somebody uses another network namespace"); \
+	ASSERT_EQ(0, __ret);						\
+	(self)->exclusive = true;					\
+} while (0)
 
 FIXTURE(netns)
 {
@@ -292,73 +257,28 @@ FIXTURE_SETUP(netns)
 	umad_port(&self->port);
 }
 
-/* The mode can be changed only when the last namespace has gone, in its time */
 FIXTURE_TEARDOWN(netns)
 {
-	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
-	int ret = 0;
-
-	if (!self->exclusive)
-		return;
-	while ((ret = nl_set_exclusive(false)) == -EBUSY && umad_now_ms() < end)
-		umad_sleep_ms(10);
-	EXPECT_EQ(0, ret)
-		TH_LOG("RDMA devices are still exclusive to a network namespace");
+	if (self->exclusive)
+		EXPECT_EQ(0, nl_set_exclusive(false))
+			TH_LOG("RDMA devices are still exclusive to a network namespace");
 }
-
-static int make_exclusive(FIXTURE_DATA(netns) *self)
-{
-	long long end = umad_now_ms() + UMAD_SOON_MS;
-	int ret;
-
-	while ((ret = nl_set_exclusive(true)) == -EBUSY && umad_now_ms() < end)
-		umad_sleep_ms(10);
-	self->exclusive = !ret;
-	return ret;
-}
-
-#define NOT_EXCLUSIVE	"somebody uses another network namespace"
 
 TEST_F(netns, shared_opens_in_each_namespace)
 {
-	EXPECT_EQ(0, open_from_elsewhere(self->port.dev));
+	EXPECT_EQ(0, open_from_elsewhere(self->port.dev, false));
 }
 
 TEST_F(netns, exclusive_opens_in_its_namespace_only)
 {
 	struct umad_file file;
-	int ret;
 
 	if (umad_shared_port())
 		SKIP(return, UMAD_SHARED);
-	ret = make_exclusive(self);
-	if (ret == -EBUSY)
-		SKIP(return, NOT_EXCLUSIVE);
-	ASSERT_EQ(0, ret);
-	EXPECT_EQ(EPERM, open_from_elsewhere(self->port.dev));
+	make_exclusive(self);
+	EXPECT_EQ(EPERM, open_from_elsewhere(self->port.dev, false));
 	umad_open(&self->port, O_RDWR, &file);
 	umad_close(&file);
-}
-
-/* The errno of reading a file from a new network namespace */
-static int read_from_elsewhere(const char *path)
-{
-	int status, fd;
-	pid_t pid;
-	char c;
-
-	pid = fork();
-	if (pid < 0)
-		return -1;
-	if (!pid) {
-		if (unshare(CLONE_NEWNET))
-			_exit(255);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		_exit(fd < 0 || read(fd, &c, 1) != 1 ? errno : 0);
-	}
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
 }
 
 /* Who could not open the device is not told what others do with it */
@@ -367,7 +287,6 @@ TEST_F(netns, exclusive_statistics)
 	static const char *const names[] = { "sent", "timeouts", "files", "agents", "unread" };
 	char path[128];
 	size_t i;
-	int ret;
 
 	if (umad_shared_port())
 		SKIP(return, UMAD_SHARED);
@@ -377,16 +296,13 @@ TEST_F(netns, exclusive_statistics)
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/statistics/%s",
 			 self->port.name, names[i]);
-		EXPECT_EQ(0, read_from_elsewhere(path));
+		EXPECT_EQ(0, open_from_elsewhere(path, true));
 	}
-	ret = make_exclusive(self);
-	if (ret == -EBUSY)
-		SKIP(return, NOT_EXCLUSIVE);
-	ASSERT_EQ(0, ret);
+	make_exclusive(self);
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/statistics/%s",
 			 self->port.name, names[i]);
-		EXPECT_EQ(EPERM, read_from_elsewhere(path))
+		EXPECT_EQ(EPERM, open_from_elsewhere(path, true))
 			TH_LOG("%s", names[i]);
 	}
 }
@@ -396,18 +312,15 @@ TEST_F(netns, exclusive_issm_opens_in_its_namespace_only)
 {
 	struct umad_fabric fabric = { .hosts = 2 };
 	char dev[64];
-	int fd, ret;
+	int fd;
 
 	if (umad_shared_port())
 		SKIP(return, UMAD_SHARED);
 	umad_fabric_start(&fabric);
 	umad_issm_dev(&fabric.host[0], dev);
-	EXPECT_EQ(0, open_from_elsewhere(dev));
-	ret = make_exclusive(self);
-	if (ret == -EBUSY)
-		SKIP(return, NOT_EXCLUSIVE);
-	ASSERT_EQ(0, ret);
-	EXPECT_EQ(EPERM, open_from_elsewhere(dev));
+	EXPECT_EQ(0, open_from_elsewhere(dev, false));
+	make_exclusive(self);
+	EXPECT_EQ(EPERM, open_from_elsewhere(dev, false));
 	fd = open(dev, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	EXPECT_LE(0, fd);
 	close(fd);
@@ -483,53 +396,49 @@ static int log_lines(int fd, const char *what)
 #define LOG_TRIES	100
 #define LOG_MAX		20
 
+/* @what: what a program may do as often as it likes */
+#define expect_no_flood(what, why) do {					\
+	int __fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), __i, __lines; \
+									\
+	if (umad_shared_port())						\
+		SKIP(return, UMAD_SHARED);				\
+	ASSERT_LE(0, __fd);						\
+	lseek(__fd, 0, SEEK_END);					\
+	for (__i = 0; __i < LOG_TRIES; __i++)				\
+		what;							\
+	__lines = log_lines(__fd, "umad");				\
+	close(__fd);							\
+	EXPECT_FIXED(__lines <= LOG_MAX, why);				\
+} while (0)
+
+static bool register_v1(const struct umad_port *port)
+{
+	struct umad_reg reg = umad_reg_send_only(1);
+	struct umad_file file;
+	bool good = !_umad_open(port, O_RDWR, &file) && !_umad_register(&file, &reg);
+
+	umad_close(&file);
+	return good;
+}
+
 TEST_F(device, log_is_not_flooded_by_v1)
 {
-	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), lines, i;
-	struct umad_file file;
-	struct umad_reg reg;
-
-	if (umad_shared_port())
-		SKIP(return, UMAD_SHARED);
-	ASSERT_LE(0, fd);
-	lseek(fd, 0, SEEK_END);
-	for (i = 0; i < LOG_TRIES; i++) {
-		umad_open(&self->port, O_RDWR, &file);
-		reg = umad_reg_send_only(1);
-		umad_register(&file, &reg);
-		umad_close(&file);
-	}
-	lines = log_lines(fd, "umad");
-	close(fd);
-	EXPECT_FIXED(lines <= LOG_MAX,
-		     "every v1 registration writes to the kernel log");
+	expect_no_flood(ASSERT_TRUE(register_v1(&self->port)),
+			"every v1 registration writes to the kernel log");
 }
 
 TEST_F(device, log_is_not_flooded_by_mistakes)
 {
-	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), lines, i;
+	struct umad_reg flags = umad_reg_send_only(2), qpn = umad_reg_send_only(1);
 	struct umad_file file;
-	struct umad_reg reg;
 
-	if (umad_shared_port())
-		SKIP(return, UMAD_SHARED);
-	ASSERT_LE(0, fd);
 	umad_open(&self->port, O_RDWR, &file);
 	umad_enable_pkey(&file);
-	lseek(fd, 0, SEEK_END);
-	for (i = 0; i < LOG_TRIES / 2; i++) {
-		reg = umad_reg_send_only(2);
-		reg.flags = 2;
-		umad_err_register(EINVAL, &file, &reg);
-		reg = umad_reg_send_only(1);
-		reg.qpn = 2;
-		umad_err_register(EINVAL, &file, &reg);
-	}
-	lines = log_lines(fd, "umad");
+	flags.flags = 2;
+	qpn.qpn = 2;
+	expect_no_flood(umad_err(EINVAL, _umad_register(&file, __i % 2 ? &flags : &qpn)),
+			"every refused registration writes to the kernel log");
 	umad_close(&file);
-	close(fd);
-	EXPECT_FIXED(lines <= LOG_MAX,
-		     "every refused registration writes to the kernel log");
 }
 
 TEST_HARNESS_MAIN

@@ -40,14 +40,12 @@ FIXTURE_TEARDOWN(events)
 
 /* Exactly one event since the last time, with this text behind the device's index */
 #define expect_one(self, name, want) do {				\
-	long long __end = umad_now_ms() + UMAD_SOON_MS;			\
 	char __text[512], *__at;					\
 	int __n;							\
 									\
-	while (!(__n = umad_tracing_events(&(self)->tracing, name, __text, \
-					   sizeof(__text))) &&		\
-	       umad_now_ms() < __end)					\
-		umad_sleep_ms(1);					\
+	umad_within(UMAD_SOON_MS,					\
+		    (__n = umad_tracing_events(&(self)->tracing, name, __text, \
+					       sizeof(__text))));	\
 	ASSERT_EQ(1, __n)						\
 		TH_LOG("events %s", name);				\
 	__at = strchr(__text, ':');					\

@@ -1,101 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The simulated fabrics that other tests rely on: every kind of them comes up,
- * and forwards, protects and counts as the hardware would.
+ * The simulated fabrics that other tests rely on forward and protect as the hardware
+ * would.
  */
+#include "kselftest_harness.h"
+#include "lib/subnet.h"
 
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
-#define TRAP_BAD_MKEY		256
-
 #define MCAST_LID		0xc005
 #define MCAST_QPN		0xffffff
 #define MFT_LIDS		1024
-
-/* Every kind of fabric comes up and carries MADs of QP0 and QP1 */
-FIXTURE(fabric)
-{
-	UMAD_CLIENT_AND_SERVER;
-	struct umad_fabric fabric;
-	struct umad_sm sm;
-};
-
-FIXTURE_VARIANT(fabric)
-{
-	struct umad_fabric fabric;
-};
-
-#define fabric_variant(name, ...)					\
-	FIXTURE_VARIANT_ADD(fabric, name) { .fabric = { __VA_ARGS__ } }
-
-fabric_variant(pair, .hosts = 2);
-fabric_variant(star, .hosts = 3, .star = true);
-fabric_variant(lmc, .hosts = 2, .star = true, .lmc = 3);
-fabric_variant(switch_device, .hosts = 2, .star = true, .switch_device = true);
-fabric_variant(opa, .hosts = 2, .star = true, .opa = true);
-
-FIXTURE_SETUP(fabric)
-{
-	self->fabric = variant->fabric;
-	umad_subnet(&self->fabric);
-	umad_sm_open(&self->fabric.host[0], &self->sm);
-
-	self->cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new,
-				    umad_reg_send_only(1), &self->client);
-	self->sid = umad_open_agent(&self->fabric.host[1], &umad_abi_new,
-				    umad_reg_vendor(1, umad_get_send), &self->server);
-}
-
-FIXTURE_TEARDOWN(fabric)
-{
-	umad_close_both(self);
-	umad_sm_close(&self->sm);
-	umad_fabric_stop();
-}
-
-TEST_F(fabric, smp_by_lid)
-{
-	char desc[64];
-
-	ASSERT_EQ(0, umad_smp(&self->sm, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_DESC, 0,
-			      memset(desc, 0, sizeof(desc))))
-		TH_LOG("%s", strerror(errno));
-	EXPECT_STREQ("h2", desc);
-	if (!self->fabric.star)
-		return;
-	ASSERT_EQ(0, umad_smp(&self->sm, NULL, self->fabric.sw.lid, MAD_GET, SMP_NODE_DESC, 0,
-			      memset(desc, 0, sizeof(desc))))
-		TH_LOG("%s", strerror(errno));
-	EXPECT_STREQ("s1", desc);
-}
-
-/* A request by LID, and the received header as it is for the answer */
-TEST_F(fabric, gmp_by_lid)
-{
-	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, 77), got;
-
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	umad_write(&self->client, &msg);
-
-	umad_read(&self->server, &got);
-	EXPECT_EQ(self->sid, got.hdr.id);
-	EXPECT_EQ(1, be32toh(got.hdr.qpn));
-	EXPECT_EQ(self->fabric.host[0].lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(0, got.hdr.grh_present);
-	EXPECT_EQ(0, memcmp(got.mad.data, msg.mad.data, sizeof(msg.mad.data)));
-
-	got.mad.method = MAD_GET_RESP;
-	got.mad.data[0] ^= 0xff;
-	umad_write(&self->server, &got);
-
-	umad_read(&self->client, &got);
-	EXPECT_EQ(self->cid, got.hdr.id);
-	EXPECT_EQ(self->fabric.host[1].lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(77, (__u32)be64toh(got.mad.tid));
-	EXPECT_EQ((__u8)~msg.mad.data[0], got.mad.data[0]);
-	EXPECT_EQ(0, memcmp(got.mad.data + 1, msg.mad.data + 1, sizeof(msg.mad.data) - 1));
-}
 
 /* Four hosts and a switch, which has an agent, too */
 #define MCAST_PORTS	5	/* of the switch, with port 0 */
@@ -210,308 +126,79 @@ TEST_F(multicast, port_states)
 	mcast_reaches(self, 1, MCAST_LID, MCAST_QPN, 1 << 3);
 }
 
-/* M_Keys of the second host; the first one hears of violations */
-FIXTURE(mkey)
-{
-	struct umad_fabric fabric;
-	struct umad_sm sm;	/* knows the key */
-	struct umad_sm stranger;
-	struct umad_file traps;
-	struct umad_path path;	/* to the second host */
-};
-
-static const __u64 the_key = 0x1122334455667788ULL;
-
-FIXTURE_SETUP(mkey)
-{
-	self->fabric = (struct umad_fabric){ .hosts = 2 };
-	umad_subnet(&self->fabric);
-	umad_sm_open(&self->fabric.host[0], &self->sm);
-	umad_sm_open(&self->fabric.host[0], &self->stranger);
-	umad_open_agent(&self->fabric.host[0], &umad_abi_new,
-			umad_reg_smp(1, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP), &self->traps);
-	self->path = umad_fabric_path(&self->fabric, 1);
-}
-
-FIXTURE_TEARDOWN(mkey)
-{
-	umad_close(&self->traps);
-	umad_sm_close(&self->stranger);
-	umad_sm_close(&self->sm);
-	umad_fabric_stop();
-}
-
-/* The key, its protection, and the seconds after which it can be taken over */
-static int mkey_set(FIXTURE_DATA(mkey) *self, __u8 protect, __u16 lease)
-{
-	struct umad_port_info info = {};
-	int status;
-
-	status = umad_smp(&self->sm, &self->path, 0, MAD_GET, SMP_PORT_INFO, 1, &info);
-	if (status)
-		return status;
-	info.mkey = htobe64(the_key);
-	info.mkey_lease_period = htobe16(lease);
-	info.mkey_protect_lmc = protect << 6 | (info.mkey_protect_lmc & 7);
-	info.speed_supported_state &= 0xf0;
-	info.phys_state_down_default &= 0x0f;
-	status = umad_smp(&self->sm, &self->path, 0, MAD_SET, SMP_PORT_INFO, 1, &info);
-	self->sm.mkey = the_key;
-	return status;
-}
-
-static int mkey_get(FIXTURE_DATA(mkey) *self, struct umad_sm *sm, struct umad_port_info *info)
-{
-	return umad_smp(sm, &self->path, 0, MAD_GET, SMP_PORT_INFO, 1,
-			memset(info, 0, sizeof(*info)));
-}
-
-/* A Set without the key: no answer */
-#define mkey_intrude(self) do {						\
-	struct umad_msg __msg, __got;					\
-									\
-	__msg = umad_smp_msg(&(self)->stranger, &(self)->path, 0, MAD_SET, \
-			     SMP_PKEY_TABLE, 0, NULL);			\
-	umad_smp_of(&__msg)->mkey = htobe64(0xbad);			\
-	__msg.hdr.timeout_ms = UMAD_QUIET_MS;				\
-	umad_write(&(self)->stranger.file, &__msg);			\
-	umad_read_timeout(&(self)->stranger.file, &__got);		\
-} while (0)
-
-TEST_F(mkey, levels)
-{
-	struct umad_port_info info;
-
-	/* 0: reads are answered, with the key */
-	ASSERT_EQ(0, mkey_set(self, 0, 0));
-	ASSERT_EQ(0, mkey_get(self, &self->stranger, &info));
-	EXPECT_EQ(the_key, be64toh(info.mkey));
-	EXPECT_EQ(0, be16toh(info.mkey_violations));
-	mkey_intrude(self);
-
-	/* 1: reads are answered, without the key, unless one has it */
-	ASSERT_EQ(0, mkey_set(self, 1, 0));
-	ASSERT_EQ(0, mkey_get(self, &self->stranger, &info));
-	EXPECT_EQ(0, be64toh(info.mkey));
-	EXPECT_EQ(1, be16toh(info.mkey_violations));
-	ASSERT_EQ(0, mkey_get(self, &self->sm, &info));
-	EXPECT_EQ(the_key, be64toh(info.mkey));
-	mkey_intrude(self);
-
-	/* 2: nothing is answered */
-	ASSERT_EQ(0, mkey_set(self, 2, 0));
-	self->stranger.mkey = the_key + 1;
-	umad_err(ETIMEDOUT, mkey_get(self, &self->stranger, &info));
-	mkey_intrude(self);
-	ASSERT_EQ(0, mkey_get(self, &self->sm, &info));
-	EXPECT_EQ(4, be16toh(info.mkey_violations));
-
-	/* The table that the stranger would have written is what it was */
-	ASSERT_EQ(0, umad_smp(&self->sm, &self->path, 0, MAD_GET, SMP_PKEY_TABLE, 0, &info));
-	EXPECT_EQ(0, memcmp(&info, "\xff\xff\0\0", 4));
-}
-
-/* A violation starts the lease, the owner ends it, its end opens the port */
-TEST_F(mkey, lease)
-{
-	struct umad_port_info info;
-
-	self->stranger.mkey = 0xbad;
-	ASSERT_EQ(0, mkey_set(self, 2, 1));
-
-	/* The owner comes back in time */
-	mkey_intrude(self);
-	ASSERT_EQ(0, mkey_get(self, &self->sm, &info));
-	umad_sleep_ms(1100);
-	mkey_intrude(self);
-
-	/* ... and then does not */
-	umad_sleep_ms(1100);
-	ASSERT_EQ(0, mkey_get(self, &self->stranger, &info));
-	EXPECT_EQ(the_key, be64toh(info.mkey));
-	EXPECT_EQ(0, info.mkey_protect_lmc >> 6);
-	/* The key is still needed for Set, but can now be read */
-	mkey_intrude(self);
-	self->stranger.mkey = be64toh(info.mkey);
-	EXPECT_EQ(0, umad_smp(&self->stranger, &self->path, 0, MAD_GET, SMP_PKEY_TABLE, 0,
-			      &info));
-	EXPECT_EQ(0, umad_smp(&self->stranger, &self->path, 0, MAD_SET, SMP_PKEY_TABLE, 0,
-			      &info));
-}
-
-/* Trap 256 says who tried what */
-TEST_F(mkey, trap)
-{
-	struct umad_msg got;
-	const __u8 *data = umad_smp_of(&got)->data;
-	const __u8 *details = data + 10;
-	__u16 lid = self->fabric.host[1].lid;
-
-	ASSERT_EQ(0, mkey_set(self, 1, 0));
-	EXPECT_FALSE(umad_readable(&self->traps, 0));
-	mkey_intrude(self);
-	umad_read(&self->traps, &got);
-	EXPECT_EQ(MAD_TRAP, got.mad.method);
-	EXPECT_EQ(SMP_NOTICE, be16toh(got.mad.attr_id));
-	EXPECT_EQ(lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(0x82, data[0]);
-	EXPECT_EQ(TRAP_BAD_MKEY, data[4] << 8 | data[5]);
-	EXPECT_EQ(lid, data[6] << 8 | data[7]);
-	EXPECT_EQ(lid, details[2] << 8 | details[3]);
-	EXPECT_EQ(MAD_SET, details[6]);
-	EXPECT_EQ(SMP_PKEY_TABLE, details[8] << 8 | details[9]);
-	EXPECT_EQ(0x0bad, details[20] << 8 | details[21]);
-	/* A directed route of one hop, back by port 1 */
-	EXPECT_EQ(0x81, details[23]);
-	EXPECT_EQ(1, details[24]);
-
-	/* It is repeated until somebody with the key has heard it */
-	umad_sm_repress(&self->sm, lid, TRAP_BAD_MKEY);
-	umad_sleep_ms(UMAD_QUIET_MS);
-	while (umad_readable(&self->traps, 0))
-		umad_read(&self->traps, &got);
-	EXPECT_FALSE(umad_readable(&self->traps, 1300));
-}
-
-/* MADs of 2 KiB: base version 0x80 on Omni-Path ports */
+/* SMPs of base version 0x80 on Omni-Path ports: up to 2 KiB */
 #define OPA_MAD_SIZE		2048
-#define OPA_BASE_VERSION	0x80
-#define OPA_SMP_HEADER		176
-#define OPA_NODE_INFO		44
-#define OPA_NODE_DESC		64
-
-struct opa_smp {
-	__u8	base_version;
-	__u8	mgmt_class;
-	__u8	class_version;
-	__u8	method;
-	__be16	status;
-	__u8	hop_ptr;
-	__u8	hop_cnt;
-	__be64	tid;
-	__be16	attr_id;
-	__be16	resv;
-	__be32	attr_mod;
-	__be64	mkey;
-	__be32	dr_slid;
-	__be32	dr_dlid;
-	__u8	initial_path[64];
-	__u8	return_path[64];
-	__u8	reserved[8];
-	__u8	data[OPA_MAD_SIZE - OPA_SMP_HEADER];
-};
-
-static_assert(sizeof(struct opa_smp) == OPA_MAD_SIZE, "OPA's SMP has 2 KiB");
-
-struct opa_msg {
-	struct ib_user_mad_hdr hdr;
-	union {
-		struct opa_smp smp;
-		__u8 mad[OPA_MAD_SIZE];
-	};
-};
+#define OPA_VERSION		0x80
+#define OPA_DR_SLID		32	/* up to there they are as those of InfiniBand */
+#define OPA_INITIAL_PATH	40
+#define OPA_DATA		176
 
 FIXTURE(opa)
 {
 	struct umad_fabric fabric;
-	struct umad_file file;
-	struct umad_file server;
-	__u32 id;
+	struct umad_sm sm;
+	__u8 buf[UMAD_HDR_NEW + OPA_MAD_SIZE];
 };
 
 FIXTURE_SETUP(opa)
 {
-	struct umad_reg reg = {
-		.api = 2,
-		.mgmt_class = MAD_CLASS_SM_DIRECTED,
-		.class_version = OPA_BASE_VERSION,
-	};
+	struct umad_reg reg = umad_reg_smp(2, MAD_CLASS_SM_DIRECTED, 0);
 
+	reg.class_version = OPA_VERSION;
 	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true, .opa = true };
 	umad_subnet(&self->fabric);
-	self->id = umad_open_agent(&self->fabric.host[0], &umad_abi_new, reg, &self->file);
+	self->sm.directed = umad_open_agent(&self->fabric.host[0], &umad_abi_new, reg,
+					    &self->sm.file);
 }
 
 FIXTURE_TEARDOWN(opa)
 {
-	umad_close(&self->file);
-	umad_close(&self->server);
+	umad_sm_close(&self->sm);
 	umad_fabric_stop();
 }
 
-/* The answer is as long as the attribute */
-#define opa_query(self, path, attr, msg, size) do {			\
-	memset(msg, 0, sizeof(*(msg)));					\
-	(msg)->hdr.id = (self)->id;					\
-	(msg)->hdr.timeout_ms = UMAD_SOON_MS;				\
-	(msg)->hdr.lid = htobe16(LID_PERMISSIVE);			\
-	(msg)->smp.base_version = OPA_BASE_VERSION;			\
-	(msg)->smp.mgmt_class = MAD_CLASS_SM_DIRECTED;			\
-	(msg)->smp.class_version = OPA_BASE_VERSION;			\
-	(msg)->smp.method = MAD_GET;					\
-	(msg)->smp.tid = htobe64(attr);					\
-	(msg)->smp.attr_id = htobe16(attr);				\
-	(msg)->smp.dr_slid = 0xffffffff;				\
-	(msg)->smp.dr_dlid = 0xffffffff;				\
-	(msg)->smp.hop_cnt = (path)->hops;				\
-	memcpy((msg)->smp.initial_path + 1, (path)->port, (path)->hops); \
-	ASSERT_EQ((ssize_t)sizeof(*(msg)),				\
-		  write((self)->file.fd, msg, sizeof(*(msg))))		\
+/* The @size bytes of an attribute: the answer is no longer */
+#define opa_get(self, path, attr, size) ({				\
+	struct umad_msg __msg = umad_smp_msg(&(self)->sm, path, 0, MAD_GET, \
+					     attr, 0, NULL);		\
+	const struct umad_file *__file = &(self)->sm.file;		\
+	__u8 *__mad = (self)->buf + UMAD_HDR_NEW;			\
+									\
+	__msg.mad.base_version = OPA_VERSION;				\
+	__msg.mad.class_version = OPA_VERSION;				\
+	memset((self)->buf, 0, sizeof((self)->buf));			\
+	umad_pack(__file, &__msg, OPA_DR_SLID, (self)->buf);		\
+	memset(__mad + OPA_DR_SLID, 0xff, OPA_INITIAL_PATH - OPA_DR_SLID); \
+	memcpy(__mad + OPA_INITIAL_PATH + 1, (path)->port, (path)->hops); \
+	ASSERT_EQ((ssize_t)sizeof((self)->buf),				\
+		  write(__file->fd, (self)->buf, sizeof((self)->buf)))	\
 		TH_LOG("write: %s", strerror(errno));			\
-	ASSERT_TRUE(umad_readable(&(self)->file, UMAD_SOON_MS));	\
-	ASSERT_EQ((ssize_t)(UMAD_HDR_NEW + OPA_SMP_HEADER + (size)),	\
-		  read((self)->file.fd, msg, sizeof(*(msg))));		\
-	EXPECT_EQ(0, (msg)->hdr.status);				\
-	EXPECT_EQ(OPA_BASE_VERSION, (msg)->smp.base_version);		\
-	EXPECT_EQ(0x8000, be16toh((msg)->smp.status));			\
-	EXPECT_EQ(MAD_GET_RESP, (msg)->smp.method);			\
-} while (0)
+	ASSERT_TRUE(umad_readable(__file, UMAD_SOON_MS));		\
+	ASSERT_EQ((ssize_t)(UMAD_HDR_NEW + OPA_DATA + (size)),		\
+		  read(__file->fd, (self)->buf, sizeof((self)->buf)));	\
+	memcpy(&__msg, (self)->buf, UMAD_HDR_NEW + MAD_HDR);		\
+	EXPECT_EQ(0, __msg.hdr.status);					\
+	EXPECT_EQ(OPA_VERSION, __msg.mad.base_version);			\
+	EXPECT_EQ(SMP_D_BIT, be16toh(__msg.mad.status));		\
+	EXPECT_EQ(MAD_GET_RESP, __msg.mad.method);			\
+	(char *)__mad + OPA_DATA;					\
+})
 
 TEST_F(opa, smps)
 {
-	static const struct umad_path path[] = { { 0 }, { 1, { 1 } }, { 2, { 1, 2 } } };
 	static const char *const name[] = { "h1", "s1", "h2" };
 	static const int type[] = { 1, 2, 1 };
-	struct opa_msg msg;
+	const struct umad_path *path[] = { &umad_here, &umad_to_next, &umad_to_second };
 	unsigned int i;
+	char *data;
 
 	for (i = 0; i < 3; i++) {
-		opa_query(self, &path[i], SMP_NODE_INFO, &msg, OPA_NODE_INFO);
-		EXPECT_EQ(OPA_BASE_VERSION, msg.smp.data[0]);
-		EXPECT_EQ(type[i], msg.smp.data[2]);
-		opa_query(self, &path[i], SMP_NODE_DESC, &msg, OPA_NODE_DESC);
-		EXPECT_STREQ(name[i], (char *)msg.smp.data);
+		data = opa_get(self, path[i], SMP_NODE_INFO, 44);
+		EXPECT_EQ(OPA_VERSION, (__u8)data[0]);
+		EXPECT_EQ(type[i], data[2]);
+		data = opa_get(self, path[i], SMP_NODE_DESC, 64);
+		EXPECT_STREQ(name[i], data);
 	}
-}
-
-/* From host to host, byte for byte */
-TEST_F(opa, gmp_of_2_kib)
-{
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
-	struct umad_msg small;
-	struct opa_msg msg, got;
-	unsigned int i;
-
-	umad_open_agent(&self->fabric.host[1], &umad_abi_new, reg, &self->server);
-	reg = umad_reg_send_only(2);
-
-	small = umad_msg(&self->fabric.host[1], umad_register(&self->file, &reg), MAD_SEND, 3);
-	small.mad.base_version = OPA_BASE_VERSION;
-	msg.hdr = small.hdr;
-	for (i = 0; i < OPA_MAD_SIZE; i++)
-		msg.mad[i] = i * 31 >> 3;
-	memcpy(msg.mad, &small.mad, MAD_VENDOR_HDR);
-	ASSERT_EQ((ssize_t)sizeof(msg), write(self->file.fd, &msg, sizeof(msg)))
-		TH_LOG("write: %s", strerror(errno));
-
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	/* A buffer for the short kind does not do */
-	umad_err_read_len(EINVAL, &self->server, MAD_SIZE - 1);
-	ASSERT_EQ((ssize_t)sizeof(got), read(self->server.fd, &got, sizeof(got)))
-		TH_LOG("read: %s", strerror(errno));
-	EXPECT_EQ(sizeof(got), got.hdr.length);
-	EXPECT_EQ(self->fabric.host[0].lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(0, memcmp(msg.mad + MAD_HDR, got.mad + MAD_HDR, OPA_MAD_SIZE - MAD_HDR));
 }
 
 TEST_HARNESS_MAIN

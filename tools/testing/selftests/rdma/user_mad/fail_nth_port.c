@@ -50,14 +50,6 @@ TEST_FAIL_NTH(pair, file_ibdev, 3)
 	nth_file(_metadata, fault, path);
 }
 
-TEST_FAIL_NTH(pair, file_port, 3)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/port", self->port.name);
-	nth_file(_metadata, fault, path);
-}
-
 TEST_FAIL_NTH(pair, file_abi_version, 3)
 {
 	nth_file(_metadata, fault, "/sys/class/infiniband_mad/abi_version");
@@ -172,6 +164,17 @@ TEST_FAIL_NTH(fabric, device_remove, 0)
 	ASSERT_EQ(0, set_live("1"));
 }
 
+#define fault_within_madsim(fault) do {					\
+	__u64 __start, __end;						\
+									\
+	if ((fault)->nth != 1)						\
+		break;							\
+	if (fault_find("ib_madsim", NULL, &__start, &__end))		\
+		SKIP(return, "ib_madsim is not a module");		\
+	ASSERT_EQ(0, fault_within(__start, __end));			\
+	ASSERT_EQ(0, fault_put_all("stacktrace-depth", "10"));		\
+} while (0)
+
 /*
  * madsim's part of a fabric that goes live: what it asks for itself, or by few
  * calls. What ib_core asks for deep down it does not always survive to be
@@ -180,15 +183,9 @@ TEST_FAIL_NTH(fabric, device_remove, 0)
 TEST_FAIL_NTH(fabric, live, 20)
 {
 	struct umad_port port;
-	__u64 start, end;
 	int err;
 
-	if (fault->nth == 1) {
-		if (fault_find("ib_madsim", NULL, &start, &end))
-			SKIP(return, "ib_madsim is not a module");
-		ASSERT_EQ(0, fault_within(start, end));
-		ASSERT_EQ(0, fault_put_all("stacktrace-depth", "10"));
-	}
+	fault_within_madsim(fault);
 	ASSERT_EQ(0, set_live("0"));
 	err = fault_in(fault, set_live("1"));
 	fault_expect(fault, err, 0);
@@ -206,15 +203,9 @@ TEST_FAIL_NTH(fabric, node, 15)
 {
 	static const char node[] = UMAD_FABRIC "/new";
 	struct umad_port port;
-	__u64 start, end;
 	int err;
 
-	if (fault->nth == 1) {
-		if (fault_find("ib_madsim", NULL, &start, &end))
-			SKIP(return, "ib_madsim is not a module");
-		ASSERT_EQ(0, fault_within(start, end));
-		ASSERT_EQ(0, fault_put_all("stacktrace-depth", "10"));
-	}
+	fault_within_madsim(fault);
 	err = fault_in(fault, mkdir(node, 0755)) ? errno : 0;
 	fault_expect(fault, err, 0);
 	if (err || !fault->struck) {

@@ -4,7 +4,6 @@
  * at a time; and the port goes away from those who hold it, and from those who are
  * in line for it.
  */
-
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -49,16 +48,21 @@ static int is_sm(FIXTURE_DATA(issm) *self)
 	return !!(be32toh(info.cap_mask) & PORT_CAP_IS_SM);
 }
 
+static void issm_let_go(FIXTURE_DATA(issm) *self)
+{
+	close(self->fd);
+	self->fd = -1;
+}
+
 static int issm_open(const char *dev, int flags)
 {
 	return open(dev, flags | O_CLOEXEC);
 }
 
-#define err_open(err, dev, flags) do {					\
-	errno = 0;							\
-	EXPECT_EQ(-1, issm_open(dev, flags));				\
-	EXPECT_EQ(err, errno);						\
-} while (0)
+#define issm_hold(self, flags)						\
+	ASSERT_LE(0, (self)->fd = issm_open((self)->dev, flags))
+
+#define err_open(err, dev, flags)	umad_err(err, issm_open(dev, flags))
 
 TEST_F(issm, bit_while_open)
 {
@@ -66,11 +70,9 @@ TEST_F(issm, bit_while_open)
 
 	EXPECT_EQ(0, is_sm(self));
 	for (i = 0; i < 3; i++) {
-		self->fd = issm_open(self->dev, i);	/* O_RDONLY, O_WRONLY, O_RDWR */
-		ASSERT_LE(0, self->fd);
+		issm_hold(self, i);	/* O_RDONLY, O_WRONLY, O_RDWR */
 		EXPECT_EQ(1, is_sm(self));
-		close(self->fd);
-		self->fd = -1;
+		issm_let_go(self);
 		EXPECT_EQ(0, is_sm(self));
 	}
 }
@@ -100,8 +102,7 @@ TEST_F(issm, one_at_a_time)
 {
 	int other;
 
-	self->fd = issm_open(self->dev, O_RDWR);
-	ASSERT_LE(0, self->fd);
+	issm_hold(self, O_RDWR);
 	err_open(EAGAIN, self->dev, O_RDWR | O_NONBLOCK);
 	err_open(EAGAIN, self->dev, O_RDONLY | O_NONBLOCK);
 	EXPECT_EQ(1, is_sm(self));
@@ -112,8 +113,7 @@ TEST_F(issm, one_at_a_time)
 	close(other);
 
 	close(self->fd);
-	self->fd = issm_open(self->dev, O_RDWR | O_NONBLOCK);
-	EXPECT_LE(0, self->fd);
+	issm_hold(self, O_RDWR | O_NONBLOCK);
 }
 
 /* There is nothing else to be done with it */
@@ -123,8 +123,7 @@ TEST_F(issm, nothing_but_open_and_close)
 	struct umad_file file = { .hlen = UMAD_HDR_OLD };
 	char buf[512] = {};
 
-	self->fd = issm_open(self->dev, O_RDWR);
-	ASSERT_LE(0, self->fd);
+	issm_hold(self, O_RDWR);
 	file.fd = self->fd;
 	umad_err(EINVAL, read(self->fd, buf, sizeof(buf)));
 	umad_err(EINVAL, write(self->fd, buf, sizeof(buf)));
@@ -132,28 +131,8 @@ TEST_F(issm, nothing_but_open_and_close)
 	EXPECT_EQ(1, is_sm(self));
 }
 
-TEST_F(issm, handed_over)
-{
-	struct umad_call call = { .op = UMAD_CALL_OPEN, .path = self->dev };
-
-	self->fd = issm_open(self->dev, O_RDWR);
-	ASSERT_LE(0, self->fd);
-	umad_call_start(&call);
-	EXPECT_FALSE(umad_call_returned(&call, UMAD_QUIET_MS));
-
-	close(self->fd);
-	self->fd = -1;
-	ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
-	ASSERT_LE(0, call.ret)
-		TH_LOG("open: %s", strerror(call.err));
-	EXPECT_EQ(1, is_sm(self));
-	err_open(EAGAIN, self->dev, O_RDWR | O_NONBLOCK);
-	close(call.ret);
-	EXPECT_EQ(0, is_sm(self));
-}
-
 /* Two who wait get it one after the other */
-TEST_F(issm, handed_over_twice)
+TEST_F(issm, handed_over)
 {
 	struct umad_call call[2] = {
 		{ .op = UMAD_CALL_OPEN, .path = self->dev },
@@ -161,21 +140,20 @@ TEST_F(issm, handed_over_twice)
 	};
 	int first;
 
-	self->fd = issm_open(self->dev, O_RDWR);
-	ASSERT_LE(0, self->fd);
+	issm_hold(self, O_RDWR);
 	umad_call_start(&call[0]);
 	umad_call_start(&call[1]);
 	EXPECT_FALSE(umad_call_returned(&call[0], UMAD_QUIET_MS));
 	EXPECT_FALSE(umad_call_returned(&call[1], 0));
 
-	close(self->fd);
-	self->fd = -1;
+	issm_let_go(self);
 	first = !umad_call_returned(&call[0], UMAD_SOON_MS);
 	if (first)
 		ASSERT_TRUE(umad_call_returned(&call[1], UMAD_SOON_MS));
 	ASSERT_LE(0, call[first].ret);
 	EXPECT_FALSE(umad_call_returned(&call[!first], UMAD_QUIET_MS));
 	EXPECT_EQ(1, is_sm(self));
+	err_open(EAGAIN, self->dev, O_RDWR | O_NONBLOCK);
 
 	close(call[first].ret);
 	ASSERT_TRUE(umad_call_returned(&call[!first], UMAD_SOON_MS));
@@ -198,8 +176,7 @@ TEST_F(issm, waiting_is_interrupted)
 	struct sigaction act = { .sa_handler = on_signal };
 
 	ASSERT_EQ(0, sigaction(SIGUSR1, &act, NULL));
-	self->fd = issm_open(self->dev, O_RDWR);
-	ASSERT_LE(0, self->fd);
+	issm_hold(self, O_RDWR);
 	umad_call_start(&call);
 	EXPECT_FALSE(umad_call_returned(&call, UMAD_QUIET_MS));
 	pthread_kill(call.thread, SIGUSR1);
@@ -212,46 +189,7 @@ TEST_F(issm, waiting_is_interrupted)
 	EXPECT_EQ(1, is_sm(self));
 	close(self->fd);
 	EXPECT_EQ(0, is_sm(self));
-	self->fd = issm_open(self->dev, O_RDWR | O_NONBLOCK);
-	EXPECT_LE(0, self->fd);
-}
-
-/* A holder that is killed has closed it; so has a waiter that was killed */
-TEST_F(issm, death_of_the_holder)
-{
-	pid_t holder, waiter;
-	int status, fds[2];
-	char byte;
-
-	ASSERT_EQ(0, pipe(fds));
-	holder = fork();
-	ASSERT_LE(0, holder);
-	if (!holder) {
-		if (issm_open(self->dev, O_RDWR) >= 0)
-			write(fds[1], "h", 1);
-		pause();
-		_exit(1);
-	}
-	ASSERT_EQ(1, read(fds[0], &byte, 1));
-	EXPECT_EQ(1, is_sm(self));
-
-	waiter = fork();
-	ASSERT_LE(0, waiter);
-	if (!waiter) {
-		issm_open(self->dev, O_RDWR);
-		_exit(1);
-	}
-	umad_sleep_ms(UMAD_QUIET_MS);
-	ASSERT_EQ(0, kill(waiter, SIGKILL));
-	ASSERT_EQ(waiter, waitpid(waiter, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
-	EXPECT_EQ(1, is_sm(self));
-
-	ASSERT_EQ(0, kill(holder, SIGKILL));
-	ASSERT_EQ(holder, waitpid(holder, &status, 0));
-	EXPECT_EQ(0, is_sm(self));
-	self->fd = issm_open(self->dev, O_RDWR | O_NONBLOCK);
-	EXPECT_LE(0, self->fd);
+	issm_hold(self, O_RDWR | O_NONBLOCK);
 }
 
 /* When the device refuses the bit, its errno is open's and nobody holds it */
@@ -260,8 +198,7 @@ TEST_F(issm, refused_by_the_device)
 	umad_fabric_fault("h1 fail modify_port 12");
 	err_open(ENOMEM, self->dev, O_RDWR);
 	EXPECT_EQ(0, is_sm(self));
-	self->fd = issm_open(self->dev, O_RDWR | O_NONBLOCK);
-	EXPECT_LE(0, self->fd);
+	issm_hold(self, O_RDWR | O_NONBLOCK);
 	EXPECT_EQ(1, is_sm(self));
 }
 

@@ -10,6 +10,7 @@
 #include "lib/long.h"
 #include "lib/statistics.h"
 #include "lib/subnet.h"
+#include "lib/vector.h"
 
 #define LEN	600	/* some segments */
 
@@ -111,6 +112,32 @@ TEST_F(nowait, mistakes)
 	msg.hdr.id = 17;
 	umad_err(EIO, write_nowait(self, &msg, sizeof(msg)));
 	umad_err(EFAULT, write_nowait(self, NULL, sizeof(msg)));
+}
+
+/* By LID, and every other one with a GRH as well: they are sent, in their order */
+TEST_F(nowait, sent)
+{
+	static struct umad_vector vector;
+	struct umad_msg msg, got;
+	int i;
+
+	if (variant->kind == UMAD_RXE)
+		SKIP(return, "on RoCE the first is refused");
+	for (i = 0; i < UMAD_VECTOR; i++) {
+		msg = message(self, MAD_GET, i);
+		msg.hdr.grh_present = i % 2;
+		msg.hdr.timeout_ms = 600000;
+		umad_vector_put(&vector, i, &self->file, &msg);
+	}
+	EXPECT_EQ(UMAD_VECTOR * (ssize_t)umad_mad_len(&self->file),
+		  pwritev2(self->file.fd, vector.iov, UMAD_VECTOR, -1, RWF_NOWAIT));
+	for (i = 0; i < UMAD_VECTOR; i++) {
+		umad_read(&self->file, &got);
+		EXPECT_EQ(i, (int)(__u32)be64toh(got.mad.tid));
+	}
+	umad_expect_empty(&self->file);
+	/* All of them are outstanding */
+	umad_err(EINVAL, pwritev2(self->file.fd, vector.iov, 1, -1, RWF_NOWAIT));
 }
 
 /* What is cut into many MADs takes its time, wherever it goes */

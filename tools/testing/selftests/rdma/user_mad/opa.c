@@ -123,23 +123,6 @@ TEST_F(opa, mads_of_every_length)
 	umad_expect_empty(&self->server);
 }
 
-TEST_F(opa, longer_than_a_mad_is_refused)
-{
-	struct umad_msg head = next_head(self, OPA_VERSION, MAD_SEND);
-
-	expect_refused(self, &head, OPA_SIZE + 1);
-	expect_refused(self, &head, 100000);
-
-	/* What is said to be of InfiniBand must fit there */
-	head = next_head(self, IB_VERSION, MAD_SEND);
-	expect_refused(self, &head, MAD_SIZE + 1);
-	expect_refused(self, &head, OPA_SIZE);
-	umad_expect_empty(&self->server);
-
-	send_mad(self, &head, MAD_SIZE);
-	read_mad(self, &head, MAD_SIZE);
-}
-
 /* On one descriptor; what does not fit the reader stays, and keeps its place */
 TEST_F(opa, short_and_long_on_one_descriptor)
 {
@@ -174,25 +157,6 @@ TEST_F(opa, short_and_long_on_one_descriptor)
 	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
 	read_mad(self, &cut, 300);
 	umad_expect_empty(&self->server);
-}
-
-/* The header that a request came with takes a longer answer back */
-TEST_F(opa, request_and_response)
-{
-	struct umad_msg head = next_head(self, OPA_VERSION, MAD_GET), got;
-	size_t size;
-
-	head.hdr.timeout_ms = UMAD_LONG_MS;
-	send_mad(self, &head, 100);
-	read_mad(self, &head, 100);
-	memcpy(&got.hdr, self->msg.in, self->server.hlen);
-	memcpy(&got.mad, self->msg.in + self->server.hlen, MAD_VENDOR_HDR);
-	got.mad.method = MAD_GET_RESP;
-	size = umad_long_pack(&self->server, &got, 1500, 5, self->msg.out);
-	ASSERT_EQ((ssize_t)size, write(self->server.fd, self->msg.out, size));
-	umad_long_read(&self->client, self->cid, &got, 1500, 5, &self->msg);
-	expect_lid(self, self->fabric.host[1].lid);
-	umad_expect_empty(&self->client);
 }
 
 TEST_F(opa, timeout_record)

@@ -57,20 +57,6 @@ TEST_F(pair, readable_while_a_packet_waits)
 	expect_poll(WRITABLE, &self->server);
 }
 
-TEST_F(pair, readable_when_timed_out)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
-	struct umad_msg got;
-
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 20;
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	expect_poll(WRITABLE | READABLE, &self->client);
-	umad_read_timeout(&self->client, &got);
-	expect_poll(WRITABLE, &self->client);
-}
-
 /* Waiters of each kind, asleep when the packet comes */
 
 enum waiter_kind { WAIT_POLL, WAIT_SELECT, WAIT_EPOLL, WAIT_READ };
@@ -115,55 +101,49 @@ static void *waiter(void *arg)
 	return NULL;
 }
 
+/* @packets come when all are asleep */
+#define expect_all_woken(self, kinds, packets) do {			\
+	struct waiter __waiters[4];					\
+	struct umad_msg __msg;						\
+	int __i;							\
+									\
+	umad_make_blocking(&(self)->server);				\
+	for (__i = 0; __i < 4; __i++) {					\
+		__waiters[__i].kind = (kinds)[__i];			\
+		__waiters[__i].file = (self)->server;			\
+		ASSERT_EQ(0, pthread_create(&__waiters[__i].thread, NULL, waiter, \
+					    &__waiters[__i]));		\
+	}								\
+	umad_sleep_ms(UMAD_QUIET_MS);					\
+	for (__i = 0; __i < (packets); __i++) {				\
+		__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, __i); \
+		umad_write(&(self)->client, &__msg);			\
+	}								\
+	for (__i = 0; __i < 4; __i++) {					\
+		pthread_join(__waiters[__i].thread, NULL);		\
+		EXPECT_EQ(1, __waiters[__i].ret)			\
+			TH_LOG("waiter %d", __i);			\
+	}								\
+} while (0)
+
+/* One packet for the reader, and one for the others to see */
 TEST_F_TIMEOUT(pair, wakes_every_kind_of_waiter, 15)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct waiter waiters[4];
-	int i;
+	static const enum waiter_kind kinds[4] = {
+		WAIT_POLL, WAIT_SELECT, WAIT_EPOLL, WAIT_READ,
+	};
 
-	ASSERT_EQ(0, fcntl(self->server.fd, F_SETFL, O_RDWR));
-	for (i = 0; i < 4; i++) {
-		waiters[i].kind = i;
-		waiters[i].file = self->server;
-		ASSERT_EQ(0, pthread_create(&waiters[i].thread, NULL, waiter,
-					    &waiters[i]));
-	}
-	umad_sleep_ms(UMAD_QUIET_MS);
-
-	/* One for the reader, and one for the others to see */
-	umad_write(&self->client, &msg);
-	msg.mad.tid = htobe64(2);
-	umad_write(&self->client, &msg);
-	for (i = 0; i < 4; i++) {
-		pthread_join(waiters[i].thread, NULL);
-		EXPECT_EQ(1, waiters[i].ret)
-			TH_LOG("kind %d", i);
-	}
+	expect_all_woken(self, kinds, 2);
 }
 
 /* As many packets as readers: all of them return */
 TEST_F_TIMEOUT(pair, wakes_all_readers, 15)
 {
-	struct waiter waiters[4];
-	struct umad_msg msg;
-	int i;
+	static const enum waiter_kind kinds[4] = {
+		WAIT_READ, WAIT_READ, WAIT_READ, WAIT_READ,
+	};
 
-	ASSERT_EQ(0, fcntl(self->server.fd, F_SETFL, O_RDWR));
-	for (i = 0; i < 4; i++) {
-		waiters[i].kind = WAIT_READ;
-		waiters[i].file = self->server;
-		ASSERT_EQ(0, pthread_create(&waiters[i].thread, NULL, waiter,
-					    &waiters[i]));
-	}
-	umad_sleep_ms(UMAD_QUIET_MS);
-	for (i = 0; i < 4; i++) {
-		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
-		umad_write(&self->client, &msg);
-	}
-	for (i = 0; i < 4; i++) {
-		pthread_join(waiters[i].thread, NULL);
-		EXPECT_EQ(1, waiters[i].ret);
-	}
+	expect_all_woken(self, kinds, 4);
 }
 
 struct exclusive {

@@ -20,8 +20,6 @@
 /* The highest unicast LIDs: no subnet manager gets that far */
 #define ABSENT_LID		0xbff0
 
-#define PORT_CAP_SM		0x0002
-
 struct sa_mad {
 	__u8	header[MAD_RMPP_HDR];
 	__u8	sm_key[8];
@@ -51,6 +49,7 @@ FIXTURE(port)
 {
 	struct umad_port port;
 	struct umad_file file;
+	__u32 id;
 	struct umad_sm sm;
 };
 
@@ -59,8 +58,10 @@ FIXTURE_SETUP(port)
 	ASSERT_NE(NULL, umad_shared_port())
 		TH_LOG("UMAD_PORT names no port: see run.sh -p");
 	umad_port(&self->port);
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &self->file);
-	umad_enable_pkey(&self->file);
+	self->id = umad_open_agent(&self->port, &umad_abi_new, umad_reg_send_only(2),
+				   &self->file);
+	if (!umad_is_roce(&self->port))
+		umad_sm_open(&self->port, &self->sm);
 }
 
 FIXTURE_TEARDOWN(port)
@@ -84,14 +85,14 @@ static int ask_sma(FIXTURE_DATA(port) *self, __u16 attr_id, void *data)
 	return umad_smp(&self->sm, &umad_here, 0, MAD_GET, attr_id, 0, data);
 }
 
+/* By a directed route, and by LID */
 TEST_F(port, own_node)
 {
 	char text[64], guid[64];
-	__u8 info[64] = { 0 };
+	__u8 info[64] = { 0 }, by_lid[64] = { 0 };
 
 	if (umad_is_roce(&self->port))
 		SKIP(return, "RoCE has no SMA");
-	umad_sm_open(&self->port, &self->sm);
 	ASSERT_EQ(0, ask_sma(self, SMP_NODE_INFO, info))
 		TH_LOG("NodeInfo: %s", strerror(errno));
 	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/node_guid",
@@ -99,6 +100,10 @@ TEST_F(port, own_node)
 	snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", info[12], info[13],
 		 info[14], info[15], info[16], info[17], info[18], info[19]);
 	EXPECT_STREQ(text, guid);
+	EXPECT_EQ(0, umad_smp(&self->sm, NULL, self->port.lid, MAD_GET, SMP_NODE_INFO, 0,
+			      by_lid))
+		TH_LOG("NodeInfo: %s", strerror(errno));
+	EXPECT_EQ(0, memcmp(info, by_lid, sizeof(info)));
 }
 
 TEST_F(port, own_port)
@@ -108,7 +113,6 @@ TEST_F(port, own_port)
 
 	if (umad_is_roce(&self->port))
 		SKIP(return, "RoCE has no SMA");
-	umad_sm_open(&self->port, &self->sm);
 	status = ask_sma(self, SMP_PORT_INFO, &info);
 	if (status == STATUS_UNSUPPORTED)
 		SKIP(return, "this port has another PortInfo, as OPA has");
@@ -120,45 +124,36 @@ TEST_F(port, own_port)
 	EXPECT_EQ(self->port.port, info.local_port_num);
 }
 
-/* The same by LID */
-TEST_F(port, own_node_by_lid)
-{
-	char data[64] = { 0 };
-
-	if (umad_is_roce(&self->port))
-		SKIP(return, "RoCE has no SMA");
-	umad_sm_open(&self->port, &self->sm);
-	EXPECT_EQ(0, umad_smp(&self->sm, NULL, self->port.lid, MAD_GET, SMP_NODE_INFO, 0,
-			      data))
-		TH_LOG("NodeInfo: %s", strerror(errno));
-	EXPECT_EQ(1, data[1]);
-}
-
-/* A Get that nobody has registered for is answered by the MAD layer */
+/* A Get that nobody has registered for is answered by the MAD layer: by LID, by GID */
 TEST_F(port, unserved_class)
 {
-	struct umad_reg reg = umad_reg_send_only(2);
 	struct umad_msg msg, got;
+	int grh;
 
-	umad_register(&self->file, &reg);
-	msg = umad_msg(&self->port, reg.id, MAD_GET, 1);
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	umad_write(&self->file, &msg);
-	umad_read(&self->file, &got);
-	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
-	EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(got.mad.status));
-	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
+	for (grh = 0; grh < 2; grh++) {
+		msg = umad_msg(&self->port, self->id, MAD_GET, 1 + grh);
+		msg.hdr.grh_present |= grh;
+		msg.hdr.timeout_ms = UMAD_SOON_MS;
+		umad_write(&self->file, &msg);
+		umad_read(&self->file, &got);
+		EXPECT_EQ(MAD_GET_RESP, got.mad.method);
+		EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(got.mad.status));
+		EXPECT_EQ(1 + grh, (__u32)be64toh(got.mad.tid));
+		EXPECT_EQ(msg.hdr.grh_present, got.hdr.grh_present);
+		if (!grh)
+			continue;
+		EXPECT_EQ(self->port.gid_index, got.hdr.gid_index);
+		EXPECT_EQ(0, memcmp(got.hdr.gid, self->port.gid, 16));
+	}
 }
 
 TEST_F(port, own_counters)
 {
-	struct umad_reg reg = umad_reg_send_only(2);
 	struct umad_msg msg, got;
 
 	if (umad_is_roce(&self->port))
 		SKIP(return, "not each RoCE port has a PMA");
-	umad_register(&self->file, &reg);
-	msg = umad_msg(&self->port, reg.id, MAD_GET, 1);
+	msg = umad_msg(&self->port, self->id, MAD_GET, 1);
 	msg.mad.mgmt_class = MAD_CLASS_PERF;
 	msg.mad.attr_id = htobe16(ATTR_CLASS_PORT_INFO);
 	msg.mad.attr_mod = 0;
@@ -171,27 +166,8 @@ TEST_F(port, own_counters)
 	EXPECT_EQ(self->port.lid, be16toh(got.hdr.lid));
 }
 
-/* To a GID of the port, with a GRH where LIDs would do */
-TEST_F(port, by_gid)
-{
-	struct umad_reg reg = umad_reg_send_only(2);
-	struct umad_msg msg, got;
-
-	umad_register(&self->file, &reg);
-	msg = umad_msg(&self->port, reg.id, MAD_GET, 1);
-	msg.hdr.grh_present = 1;
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	umad_write(&self->file, &msg);
-	umad_read(&self->file, &got);
-	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
-	EXPECT_EQ(1, got.hdr.grh_present);
-	EXPECT_EQ(self->port.gid_index, got.hdr.gid_index);
-	EXPECT_EQ(0, memcmp(got.hdr.gid, self->port.gid, 16));
-}
-
 TEST_F(port, absent_lid)
 {
-	struct umad_reg reg = umad_reg_send_only(2);
 	__u16 lid = ABSENT_LID;
 	struct umad_msg msg, got;
 
@@ -199,8 +175,7 @@ TEST_F(port, absent_lid)
 		SKIP(return, "a GID that is absent is not resolved");
 	if (lid == self->port.lid || lid == attr(&self->port, "sm_lid"))
 		lid--;
-	umad_register(&self->file, &reg);
-	msg = umad_msg(&self->port, reg.id, MAD_GET, 0x42);
+	msg = umad_msg(&self->port, self->id, MAD_GET, 0x42);
 	msg.hdr.lid = htobe16(lid);
 	msg.hdr.timeout_ms = 100;
 	msg.hdr.retries = 1;
@@ -228,10 +203,10 @@ TEST_F(port, issm)
 		SKIP(return, "somebody holds it");
 	ASSERT_LE(0, fd)
 		TH_LOG("%s: %s", path, strerror(errno));
-	EXPECT_EQ(PORT_CAP_SM, attr(&self->port, "cap_mask") & PORT_CAP_SM);
+	EXPECT_EQ(PORT_CAP_IS_SM, attr(&self->port, "cap_mask") & PORT_CAP_IS_SM);
 	umad_err(EAGAIN, open(path, O_RDWR | O_NONBLOCK));
 	close(fd);
-	EXPECT_EQ(0, attr(&self->port, "cap_mask") & PORT_CAP_SM);
+	EXPECT_EQ(0, attr(&self->port, "cap_mask") & PORT_CAP_IS_SM);
 }
 
 /* The path from the port to itself, as the SA has it; tables come by RMPP */

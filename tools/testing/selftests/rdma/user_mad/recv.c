@@ -60,43 +60,6 @@ TEST_F(pair, received_mad)
 	umad_expect_empty(&self->server);
 }
 
-/* A request, and its answer with the header that came with it */
-TEST_F(pair, reply_with_received_header)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_msg got;
-
-	msg.hdr.timeout_ms = 60000;
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
-		  read(self->server.fd, buf, sizeof(buf)));
-	buf[self->server.hlen + offsetof(struct mad, method)] = MAD_GET_RESP;
-	buf[self->server.hlen + offsetof(struct mad, data)] = 0x77;
-	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
-		  write(self->server.fd, buf, self->server.hlen + MAD_SIZE));
-
-	umad_read(&self->client, &got);
-	EXPECT_EQ(self->cid, got.hdr.id);
-	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
-	EXPECT_EQ(0x77, got.mad.data[0]);
-	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
-	umad_expect_empty(&self->client);
-}
-
-/* An answer that nobody waits for is not delivered */
-TEST_F(pair, unasked_response)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct umad_msg got;
-
-	pair_deliver(self, &msg, &got);
-	got.mad.method = MAD_SEND | MAD_RESP;
-	umad_write(&self->server, &got);
-	EXPECT_FALSE(umad_readable(&self->client, UMAD_QUIET_MS));
-}
-
 /* Timeouts */
 
 static void fill_header(struct umad_msg *msg)
@@ -149,39 +112,6 @@ TEST_F(pair, timeout_record)
 	mad.tid = msg.mad.tid;
 	EXPECT_EQ(0, memcmp(&mad, &msg.mad, MAD_HDR));
 	umad_expect_empty(&self->client);
-}
-
-/* The TID in the record is the one that was sent */
-TEST_F(pair, timeout_tid)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x42);
-	struct umad_msg sent, got;
-
-	msg.hdr.timeout_ms = 1;
-	pair_deliver(self, &msg, &sent);
-	umad_read_timeout(&self->client, &got);
-	EXPECT_EQ(sent.mad.tid, got.mad.tid);
-	EXPECT_EQ(self->cid, got.hdr.id);
-}
-
-/* Not before its time: retries multiply it */
-TEST_F(pair, timeout_time)
-{
-	struct umad_msg msg, got;
-	long long start;
-	int retries;
-
-	for (retries = 0; retries < 3; retries++) {
-		msg = umad_msg(&self->port, self->cid, MAD_GET, retries);
-		umad_msg_to_nobody(&msg);
-		msg.hdr.timeout_ms = 100;
-		msg.hdr.retries = retries;
-		start = umad_now_ms();
-		umad_write(&self->client, &msg);
-		umad_read_timeout(&self->client, &got);
-		/* Jiffies are coarse, and an emulated clock catches up */
-		EXPECT_LE(50 * (retries + 1), umad_now_ms() - start);
-	}
 }
 
 /* Every retry is a send of the same MAD */
@@ -289,21 +219,15 @@ TEST_F(pair, one_queue)
 	}
 }
 
-TEST_F(pair, too_short_for_header)
-{
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	size_t n;
-
-	/* Empty and non-blocking, EINVAL all the same */
-	for (n = 0; n < self->server.hlen; n++)
-		umad_err(EINVAL, read(self->server.fd, buf, n));
-	umad_err(EAGAIN, read(self->server.fd, buf, n));
-}
-
 TEST_F(pair, too_short_for_mad)
 {
 	struct umad_msg got;
 	size_t len;
+
+	/* Empty and non-blocking: EINVAL all the same if there is no room for a header */
+	for (len = 0; len < self->server.hlen; len++)
+		umad_err_read_len(EINVAL, &self->server, len - self->server.hlen);
+	umad_err_read_len(EAGAIN, &self->server, 0);
 
 	send_some(self, 2);
 	for (len = 0; len < MAD_SIZE; len++)
@@ -318,23 +242,27 @@ TEST_F(pair, too_short_for_mad)
 	umad_expect_empty(&self->server);
 }
 
+/* The record needs no more room than it has bytes */
 TEST_F(pair, too_short_for_timeout)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
-	struct umad_msg got;
-	size_t len;
+	size_t size = self->client.hlen + MAD_HDR, i;
+	struct umad_border border;
 
 	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = 1;
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	for (len = 0; len < MAD_HDR; len++)
-		umad_err_read_len(EINVAL, &self->client, len);
-
-	/* Exactly its size is enough */
-	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR,
-		  _umad_read_len(&self->client, &got, MAD_HDR));
-	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
+	for (i = 0; i < MAD_HDR; i++)
+		umad_err_read_len(EINVAL, &self->client, i);
+	umad_border(&border, PROT_NONE);
+	for (i = 0; i < size; i++)
+		umad_err(EFAULT, read(self->client.fd, umad_before(&border, i),
+				      UMAD_HDR_NEW + MAD_SIZE));
+	EXPECT_EQ((ssize_t)size, read(self->client.fd, umad_before(&border, size),
+				      UMAD_HDR_NEW + MAD_SIZE));
+	umad_border_free(&border);
+	umad_expect_empty(&self->client);
 }
 
 TEST_F(pair, bad_pointer)
@@ -359,38 +287,6 @@ TEST_F(pair, bad_pointer)
 	umad_read(&self->server, &got);
 	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
 	umad_expect_empty(&self->server);
-}
-
-TEST_F(pair, bad_pointer_for_timeout)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
-	size_t size = self->client.hlen + MAD_HDR, i;
-	struct umad_border border;
-
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 1;
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	umad_border(&border, PROT_NONE);
-	for (i = 0; i < size; i++)
-		umad_err(EFAULT, read(self->client.fd, umad_before(&border, i),
-				      UMAD_HDR_NEW + MAD_SIZE));
-	/* The record needs no more room than it has bytes */
-	EXPECT_EQ((ssize_t)size, read(self->client.fd,
-				      umad_before(&border, size),
-				      UMAD_HDR_NEW + MAD_SIZE));
-	umad_border_free(&border);
-	EXPECT_FALSE(umad_readable(&self->client, 0));
-	umad_err_read(EAGAIN, &self->client);
-}
-
-TEST_F(pair, write_only_descriptor)
-{
-	struct umad_file file;
-
-	umad_open_abi(&self->port, &variant->abi, O_WRONLY, &file);
-	umad_err_read(EBADF, &file);
-	umad_close(&file);
 }
 
 /* Not a seekable thing, nor one to map */
@@ -474,26 +370,6 @@ TEST_F_TIMEOUT(pair, blocking_read_of_timeout, 10)
 	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR,
 		  _umad_read(&self->client, &got));
 	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
-}
-
-/* What a child reads is gone for the parent: the queue is the open file's */
-TEST_F(pair, fork_shares_queue)
-{
-	struct umad_msg got;
-	int status;
-	pid_t pid;
-
-	send_some(self, 2);
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(_umad_read(&self->server, &got) < 0 ||
-		      (int)be64toh(got.mad.tid) != 0);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
-	umad_read(&self->server, &got);
-	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
-	umad_expect_empty(&self->server);
 }
 
 TEST_HARNESS_MAIN

@@ -6,179 +6,138 @@
 #include "kselftest_harness.h"
 #include "lib/removal.h"
 
-#define expect_removal_beside(self, stall, call, why) ({		\
+/*
+ * @call is stuck; @release lets it go on. @why is what the reference gets wrong, if
+ * not NULL. Then the call returns @ret_, or fails with @err_.
+ */
+#define expect_removal_beside(self, stall, call, release, ret_, err_, why_) do { \
+	const char *__why = why_;					\
 	bool __passed;							\
 									\
-	ASSERT_TRUE(umad_stall_caught(stall));				\
 	remove_start(self);						\
-	__passed = umad_call_returned(&(self)->removal, umad_fixed_ms()); \
-	ASSERT_EQ(0, umad_stall_release(stall, NULL, 0));		\
+	__passed = umad_call_returned(&(self)->removal, __why ?		\
+				      umad_fixed_ms() : UMAD_SOON_MS);	\
+	ASSERT_EQ(0, release);						\
 	umad_call_end(call);						\
 	umad_call_end(&(self)->removal);				\
 	EXPECT_EQ(0, (self)->removal.ret);				\
 	umad_stall_free(stall);						\
-	EXPECT_FIXED(__passed, why);					\
-	__passed;							\
-})
+	if (__why)							\
+		EXPECT_FIXED(__passed, __why);				\
+	else								\
+		EXPECT_TRUE(__passed);					\
+	if (!__passed)							\
+		break;							\
+	EXPECT_EQ(ret_, (call)->ret);					\
+	if ((call)->ret < 0)						\
+		EXPECT_EQ(err_, (call)->err);				\
+} while (0)
+
+/* A write of @size bytes in all, of which those from @there on are missing */
+#define expect_removal_beside_write(self, msg, there, size, why) do {	\
+	struct umad_call __call = {					\
+		.op = UMAD_CALL_WRITE,					\
+		.fd = (self)->file.fd,					\
+		.len = size,						\
+	};								\
+	struct umad_stall __stall;					\
+	__u8 __buf[2048] = { 0 };					\
+									\
+	umad_pack(&(self)->file, msg, MAD_SIZE, __buf);			\
+	umad_stall(&__stall);						\
+	umad_stall_call(&__stall, &__call, __buf, there);		\
+	expect_removal_beside(self, &__stall, &__call,			\
+			      umad_stall_release(&__stall, NULL, 0),	\
+			      -1, EIO, why);				\
+} while (0)
 
 TEST_F(removal, stalled_write)
 {
 	struct umad_msg msg = unanswered(self, 1);
-	size_t there = self->file.hlen + MAD_RMPP_HDR;
-	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	struct umad_stall stall;
 
-	umad_stall(&stall);
-	call.fd = self->file.fd;
-	call.buf = umad_stall_at(&stall, there);
-	call.len = self->file.hlen + MAD_SIZE;
-	umad_pack(&self->file, &msg, MAD_RMPP_HDR, call.buf);
-	umad_call_start(&call);
-	if (!expect_removal_beside(self, &stall, &call,
-				   "removal waits for a stalled write"))
-		return;
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EIO, call.err);
+	expect_removal_beside_write(self, &msg, self->file.hlen + MAD_RMPP_HDR,
+				    self->file.hlen + MAD_SIZE,
+				    "removal waits for a stalled write");
 }
 
 TEST_F(removal, stalled_long_write)
 {
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
+	size_t there = self->file.hlen + MAD_SIZE + 1000;
+	struct umad_reg reg = umad_reg_rmpp(variant->abi.api, 0);
 	struct umad_msg msg = unanswered(self, 1);
-	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	struct umad_stall stall;
-	size_t there;
 
-	umad_stall(&stall);
-	reg.rmpp_version = 1;
 	msg.hdr.id = umad_register(&self->file, &reg);
 	umad_make_active(&msg);
-	there = self->file.hlen + MAD_SIZE + 1000;
-	call.fd = self->file.fd;
-	call.buf = umad_stall_at(&stall, there);
-	call.len = there + 3000;
-	umad_pack(&self->file, &msg, MAD_SIZE, call.buf);
-	umad_call_start(&call);
-	if (!expect_removal_beside(self, &stall, &call,
-				   "removal waits for a stalled long write"))
-		return;
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EIO, call.err);
+	expect_removal_beside_write(self, &msg, there, there + 3000,
+				    "removal waits for a stalled long write");
 }
 
+/* It had its packet before the device went */
 TEST_F(removal, stalled_read)
 {
 	struct umad_msg msg = unanswered(self, 1);
-	struct umad_call call = { .op = UMAD_CALL_READ };
+	struct umad_call call = {
+		.op = UMAD_CALL_READ,
+		.fd = self->file.fd,
+		.len = self->file.hlen + MAD_SIZE,
+	};
 	struct umad_stall stall;
-	bool passed;
 
 	msg.hdr.timeout_ms = 1;
 	umad_write(&self->file, &msg);
 	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));
 	umad_stall(&stall);
-	call.fd = self->file.fd;
-	call.buf = umad_stall_at(&stall, 16);
-	call.len = self->file.hlen + MAD_SIZE;
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	remove_start(self);
-	passed = umad_call_returned(&self->removal, UMAD_SOON_MS);
-	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
-	umad_call_end(&call);
-	umad_call_end(&self->removal);
-	EXPECT_TRUE(passed);
-	/* It had its packet before the device went */
-	EXPECT_EQ((ssize_t)self->file.hlen + MAD_HDR, call.ret);
-	umad_stall_free(&stall);
+	umad_stall_call(&stall, &call, &msg, 16);
+	expect_removal_beside(self, &stall, &call, umad_stall_release(&stall, NULL, 0),
+			      (ssize_t)self->file.hlen + MAD_HDR, 0, NULL);
 }
-
-/* @there: how much of the request can be read */
-#define start_register(self, variant, stall, call, there) do {		\
-	struct umad_reg __reg = umad_reg_send_only((variant)->abi.api);	\
-	__u8 __req[64];							\
-									\
-	umad_reg_encode(&__reg, __req);					\
-	umad_stall(stall);						\
-	memcpy(umad_stall_at(stall, there), __req, there);		\
-	*(call) = (struct umad_call){					\
-		.op = UMAD_CALL_IOCTL,					\
-		.fd = (self)->file.fd,					\
-		.cmd = umad_reg_cmd(&__reg),				\
-		.buf = umad_stall_at(stall, there),			\
-	};								\
-	umad_call_start(call);						\
-} while (0)
 
 TEST_F(removal, stalled_register)
 {
-	struct umad_call call;
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	struct umad_call call = {
+		.op = UMAD_CALL_IOCTL,
+		.fd = self->file.fd,
+		.cmd = umad_reg_cmd(&reg),
+	};
 	struct umad_stall stall;
+	__u8 req[64];
 
-	start_register(self, variant, &stall, &call, 8);
-	if (!expect_removal_beside(self, &stall, &call,
-				   "removal waits for a stalled registration"))
-		return;
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EPIPE, call.err);
+	umad_reg_encode(&reg, req);
+	umad_stall(&stall);
+	umad_stall_call(&stall, &call, req, 8);
+	expect_removal_beside(self, &stall, &call, umad_stall_release(&stall, NULL, 0),
+			      -1, EPIPE, "removal waits for a stalled registration");
 }
 
 /* Stuck where it stores the result */
 TEST_F(removal, stalled_register_result)
 {
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	struct umad_call call = { .op = UMAD_CALL_IOCTL };
 	struct umad_stall stall;
-	__u8 req[64];
-	bool passed;
+	struct umad_call call;
 
-	umad_reg_encode(&reg, req);
-	umad_stall(&stall);
-	if (!stall.wp)
-		SKIP(return, UMAD_NO_WRITE_PROTECT);
-	ASSERT_EQ(0, umad_stall_release(&stall, req, sizeof(req)));
-	ASSERT_EQ(0, umad_stall_write_protect(&stall));
-	call.fd = self->file.fd;
-	call.cmd = umad_reg_cmd(&reg);
-	call.buf = umad_stall_at(&stall, 0);
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	remove_start(self);
-	passed = umad_call_returned(&self->removal, umad_fixed_ms());
-	ASSERT_EQ(0, umad_stall_allow_write(&stall));
-	umad_call_end(&call);
-	umad_call_end(&self->removal);
-	EXPECT_EQ(0, self->removal.ret);
-	umad_stall_free(&stall);
-	EXPECT_FIXED(passed && (!call.ret || call.err == EPIPE),
-		     "removal waits for a registration that stores its id");
+	umad_stall_stored(&stall, &call, self->file.fd, &reg);
+	expect_removal_beside(self, &stall, &call, umad_stall_allow_write(&stall),
+			      call.ret ? -1 : 0, EPIPE,
+			      "removal waits for a registration that stores its id");
 	umad_err_unregister(EINVAL, &self->file, 1);
 }
 
 TEST_F(removal, stalled_unregister)
 {
-	struct umad_call call = { .op = UMAD_CALL_IOCTL };
+	struct umad_call call = {
+		.op = UMAD_CALL_IOCTL,
+		.fd = self->file.fd,
+		.cmd = IB_USER_MAD_UNREGISTER_AGENT,
+	};
 	struct umad_stall stall;
-	bool passed;
 
 	umad_stall(&stall);
-	call.fd = self->file.fd;
-	call.cmd = IB_USER_MAD_UNREGISTER_AGENT;
-	call.buf = umad_stall_at(&stall, 0);
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	remove_start(self);
-	passed = umad_call_returned(&self->removal, UMAD_SOON_MS);
-	ASSERT_EQ(0, umad_stall_release(&stall, &self->id, sizeof(self->id)));
-	umad_call_end(&call);
-	umad_call_end(&self->removal);
-	EXPECT_TRUE(passed);
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EINVAL, call.err);
-	umad_stall_free(&stall);
+	umad_stall_call(&stall, &call, &self->id, 0);
+	expect_removal_beside(self, &stall, &call,
+			      umad_stall_release(&stall, &self->id, sizeof(self->id)),
+			      -1, EINVAL, NULL);
 }
 
 TEST_HARNESS_MAIN

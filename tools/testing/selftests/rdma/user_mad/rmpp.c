@@ -86,25 +86,6 @@ TEST_F(rmpp, long_message)
 	umad_expect_empty(&self->server);
 }
 
-/* A message that fits one segment is a MAD like any other */
-TEST_F(rmpp, one_segment)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	size_t at = self->server.hlen + CLASS_HDR;
-	ssize_t n;
-
-	send_long(self, 2, 100);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	n = read(self->server.fd, self->msg.in, self->msg.max);
-	ASSERT_LE((ssize_t)at + 100, n)
-		TH_LOG("%zd: %s", n, strerror(errno));
-	EXPECT_EQ(100, umad_pattern_same(self->msg.in + at, 100, 2));
-
-	/* Without the flag nothing is cut up */
-	umad_write(&self->client, &msg);
-	umad_read(&self->server, &msg);
-}
-
 /* Too little room: the first segment tells how much is needed */
 TEST_F(rmpp, enospc_tells_the_length)
 {
@@ -176,19 +157,7 @@ TEST_F(rmpp, write_bad_pointer)
 	umad_expect_empty(&self->server);
 }
 
-/* A long request answered by a long response */
-TEST_F(rmpp, long_response)
-{
-	const size_t len = 3 * SEG_DATA + 1;
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
-
-	self->tid = 5;
-	msg.hdr.timeout_ms = 60000;
-	umad_long_response_arrives(self, &msg, len, 3);
-	EXPECT_FALSE(umad_readable(&self->client, 0));
-}
-
-/* ... to which nobody listens: it is reported as an ordinary timeout */
+/* A request to which nobody listens: it is reported as an ordinary timeout */
 TEST_F(rmpp, long_request_times_out)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 6);
@@ -201,62 +170,6 @@ TEST_F(rmpp, long_request_times_out)
 	umad_err_write(EINVAL, &self->client, &msg);	/* outstanding */
 	umad_read_timeout(&self->client, &got);
 	EXPECT_EQ(6, (__u32)be64toh(got.mad.tid));
-}
-
-/* Without the ACTIVE flag one MAD is the limit */
-TEST_F(rmpp, too_long_without_active)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 7);
-	size_t size;
-
-	msg.hdr.timeout_ms = 2000;
-	size = umad_long_pack(&self->client, &msg, SEG_DATA + 1, 7, self->msg.out);
-	umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
-	send_long(self, 7, 2 * SEG_DATA);
-	read_long(self, 7, 2 * SEG_DATA);
-}
-
-/* An agent that does its own RMPP sends and receives segments */
-TEST_F(rmpp, user_rmpp_segments)
-{
-	struct umad_reg reg;
-	struct umad_file server;
-	struct umad_msg msg, got;
-	__u32 cid, sid;
-	size_t size;
-	int i;
-
-	if (variant->abi.api == 1)
-		SKIP(return, "there are no flags in REGISTER_AGENT");
-
-	reg = umad_reg_rmpp(2, 0);
-	reg.flags = IB_USER_MAD_USER_RMPP;
-	cid = umad_register(&self->client, &reg);
-	reg.methods[0] = 1ULL << 0x10;
-	sid = umad_open_agent(&self->port, &variant->abi, reg, &server);
-
-	/* Segments of one message have one TID: no duplicates among them */
-	for (i = 0; i < 3; i++) {
-		msg = umad_msg(&self->port, cid, 0x10, 0x99);
-		umad_make_active(&msg);
-		msg.mad.seg_num = htobe32(i + 1);
-		msg.hdr.timeout_ms = 60000;
-		umad_write(&self->client, &msg);
-		umad_read(&server, &got);
-		EXPECT_EQ(sid, got.hdr.id);
-		EXPECT_EQ(i + 1, (int)be32toh(got.mad.seg_num));
-		EXPECT_EQ(MAD_RMPP_ACTIVE, got.mad.rmpp_flags);
-		EXPECT_EQ(0, memcmp(got.mad.data, msg.mad.data,
-				    sizeof(got.mad.data)));
-	}
-
-	/* It is never cut up */
-	msg = umad_msg(&self->port, cid, 0x10, 0x99);
-	umad_make_active(&msg);
-	size = umad_long_pack(&self->client, &msg, SEG_DATA + 1, 7, self->msg.out);
-	umad_err(EINVAL, write(self->client.fd, self->msg.out, size));
-	umad_expect_empty(&server);
-	umad_close(&server);
 }
 
 /*
@@ -345,89 +258,40 @@ static struct umad_msg lengths_head(FIXTURE_DATA(lengths) *self,
 	umad_long_response_arrives(self, &__head, len, 3);		\
 } while (0)
 
-static size_t seg_data(__u8 mgmt_class)
+TEST_F_TIMEOUT(lengths, requests, UMAD_HANGS)
 {
-	return MAD_SIZE - umad_class_hdr(mgmt_class);
-}
+	size_t hdr = umad_class_hdr(variant->mgmt_class), seg = MAD_SIZE - hdr;
+	size_t page = sysconf(_SC_PAGESIZE), len, n;
 
-/* None, a few, and where the first segment ends */
-TEST_F(lengths, one_segment)
-{
-	size_t seg = seg_data(variant->mgmt_class), len;
-
+	/* None, a few */
 	for (len = 0; len < 4; len++)
 		expect_sent(self, variant, len);
-	for (len = seg - 3; len <= seg; len++)
-		expect_sent(self, variant, len);
-	umad_expect_empty(&self->server);
-	umad_expect_empty(&self->client);
-}
-
-TEST_F(lengths, every_boundary)
-{
-	size_t seg = seg_data(variant->mgmt_class), n;
-
-	for (n = 1; n <= 8; n++) {
-		expect_sent(self, variant, n * seg - 1);
-		expect_sent(self, variant, n * seg);
-		expect_sent(self, variant, n * seg + 1);
+	/* Where segments end, and where the windows do */
+	for (n = 1; n <= 1 + 2 * WINDOW; n += n < 9 ? 1 : n == 9 ? WINDOW - 8 : WINDOW) {
+		for (len = n * seg - 1; len <= n * seg + 1; len++)
+			expect_sent(self, variant, len);
 		expect_sent(self, variant, n * seg + seg / 2);
-	}
-	umad_expect_empty(&self->server);
-	umad_expect_empty(&self->client);
-}
-
-TEST_F(lengths, window_boundaries)
-{
-	size_t seg = seg_data(variant->mgmt_class), n;
-
-	for (n = 1; n <= 1 + 2 * WINDOW; n += WINDOW) {
-		expect_sent(self, variant, n * seg - 1);
-		expect_sent(self, variant, n * seg);
-		expect_sent(self, variant, n * seg + 1);
-		expect_sent(self, variant, (n + 1) * seg);
 		expect_sent(self, variant, (n + 1) * seg + 1);
 	}
-	umad_expect_empty(&self->server);
-	umad_expect_empty(&self->client);
-}
-
-TEST_F(lengths, responses)
-{
-	size_t seg = seg_data(variant->mgmt_class);
-
-	expect_answered(self, variant, 0);
-	expect_answered(self, variant, 1);
-	expect_answered(self, variant, seg - 1);
-	expect_answered(self, variant, seg);
-	expect_answered(self, variant, seg + 1);
-	expect_answered(self, variant, 2 * seg);
-	expect_answered(self, variant, (1 + WINDOW) * seg);
-	expect_answered(self, variant, (1 + WINDOW) * seg + 1);
-	umad_expect_empty(&self->server);
-	umad_expect_empty(&self->client);
-}
-
-/* The end of a page is where a copy from user space may stop */
-TEST_F(lengths, page_boundaries)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	size_t at = self->client.hlen + umad_class_hdr(variant->mgmt_class);
-	size_t n;
-
-	for (n = 1; n <= 3; n++) {
-		expect_sent(self, variant, n * page - at - 1);
-		expect_sent(self, variant, n * page - at);
-		expect_sent(self, variant, n * page - at + 1);
-	}
-}
-
-TEST_F_TIMEOUT(lengths, large, UMAD_HANGS)
-{
-	size_t at = self->client.hlen + umad_class_hdr(variant->mgmt_class);
-
+	/* The end of a page is where a copy from user space may stop */
+	for (n = 1; n <= 3; n++)
+		for (len = n * page - 1; len <= n * page + 1; len++)
+			expect_sent(self, variant, len - self->client.hlen - hdr);
 	expect_sent(self, variant, variant->large);
-	expect_answered(self, variant, variant->large - at);
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
+}
+
+TEST_F_TIMEOUT(lengths, responses, UMAD_HANGS)
+{
+	size_t hdr = umad_class_hdr(variant->mgmt_class), seg = MAD_SIZE - hdr, i;
+	const size_t lens[] = {
+		0, 1, seg - 1, seg, seg + 1, 2 * seg, (1 + WINDOW) * seg,
+		(1 + WINDOW) * seg + 1, variant->large - self->client.hlen - hdr,
+	};
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++)
+		expect_answered(self, variant, lens[i]);
 	umad_expect_empty(&self->server);
 	umad_expect_empty(&self->client);
 }

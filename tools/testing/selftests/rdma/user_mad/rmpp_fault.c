@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <linux/userfaultfd.h>
-
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/long.h"
@@ -77,90 +75,70 @@ static struct umad_msg next_head(FIXTURE_DATA(fault) *self)
 	umad_expect_empty(&(self)->server);				\
 } while (0)
 
-/* Where a message is read: what is before is there, what follows is not yet */
-static size_t positions(size_t hlen, size_t size, size_t *at)
-{
-	const size_t data = hlen + MAD_VENDOR_HDR;
-	const size_t all[] = {
-		1, hlen - 1, hlen, hlen + MAD_HDR, hlen + MAD_RMPP_HDR,
-		data - 1, data, data + 1, hlen + MAD_SIZE - 1, hlen + MAD_SIZE,
-		hlen + MAD_SIZE + 1, data + 2 * SEG_DATA - 1,
-		data + 2 * SEG_DATA, data + 2 * SEG_DATA + 1,
-		data + 7 * SEG_DATA + 100, size - 1,
-	};
-
-	memcpy(at, all, sizeof(all));
-	return ARRAY_SIZE(all);
-}
-
 /* Writes @size bytes of self->msg.out of which those from @at on are missing */
 #define start_stalled(self, stall, call, at, size) do {			\
 	umad_stall(stall);						\
-	memcpy(umad_stall_at(stall, at), (self)->msg.out, at);		\
 	*(call) = (struct umad_call) {					\
 		.op = UMAD_CALL_WRITE,					\
 		.fd = (self)->client.fd,				\
-		.buf = umad_stall_at(stall, at),			\
 		.len = size,						\
 	};								\
-	umad_call_start(call);						\
-	ASSERT_TRUE(umad_stall_caught(stall))				\
-		TH_LOG("not stopped at %zu of %zu", (size_t)(at),	\
-		       (size_t)(size));					\
+	umad_stall_call(stall, call, (self)->msg.out, at);		\
+} while (0)
+
+/*
+ * A page that comes late, or never, wherever the message is read: what is before is
+ * there, what follows is not yet.
+ */
+#define expect_missing_page(self, comes) do {				\
+	const size_t __len = 12 * SEG_DATA + 17, __hlen = (self)->client.hlen; \
+	const size_t __data = __hlen + MAD_VENDOR_HDR, __size = __data + __len; \
+	const size_t __all[] = {					\
+		1, __hlen - 1, __hlen, __hlen + MAD_HDR, __hlen + MAD_RMPP_HDR, \
+		__data - 1, __data, __data + 1, __hlen + MAD_SIZE - 1,	\
+		__hlen + MAD_SIZE, __hlen + MAD_SIZE + 1,		\
+		__data + 2 * SEG_DATA - 1, __data + 2 * SEG_DATA,	\
+		__data + 2 * SEG_DATA + 1, __data + 7 * SEG_DATA + 100,	\
+		__size - 1,						\
+	};								\
+	struct umad_stall __stall;					\
+	struct umad_call __call;					\
+	size_t __i, __at;						\
+									\
+	for (__i = 0; __i < ARRAY_SIZE(__all); __i++) {			\
+		struct umad_msg __head = next_head(self);		\
+									\
+		__at = __all[__i];					\
+		umad_long_pack(&(self)->client, &__head, __len, __i, (self)->msg.out); \
+		start_stalled(self, &__stall, &__call, __at, __size);	\
+		ASSERT_EQ(0, !(comes) ? umad_stall_fail(&__stall) :	\
+			  umad_stall_release(&__stall, (self)->msg.out + __at, \
+					     __size - __at));		\
+		ASSERT_TRUE(umad_call_returned(&__call, UMAD_SOON_MS));	\
+		umad_stall_free(&__stall);				\
+		EXPECT_EQ((comes) ? (long)__size : -1, __call.ret)	\
+			TH_LOG("page missing from %zu: %s", __at,	\
+			       strerror(__call.err));			\
+		if (comes) {						\
+			umad_long_read(&(self)->server, (self)->sid, &__head, \
+				       __len, __i, &(self)->msg);	\
+		} else {						\
+			EXPECT_EQ(EFAULT, __call.err);			\
+			expect_nothing_sent(self, &__head);		\
+		}							\
+	}								\
+	umad_expect_empty(&(self)->server);				\
+	umad_expect_empty(&(self)->client);				\
 } while (0)
 
 TEST_F(fault, late_page)
 {
-	const size_t len = 12 * SEG_DATA + 17;
-	struct umad_stall stall;
-	struct umad_call call;
-	size_t at[32], size, i, n;
-
-	n = positions(self->client.hlen,
-		      self->client.hlen + MAD_VENDOR_HDR + len, at);
-	for (i = 0; i < n; i++) {
-		struct umad_msg head = next_head(self);
-
-		size = umad_long_pack(&self->client, &head, len, i,
-				      self->msg.out);
-		start_stalled(self, &stall, &call, at[i], size);
-		ASSERT_EQ(0, umad_stall_release(&stall, self->msg.out + at[i],
-						size - at[i]));
-		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
-		EXPECT_EQ((long)size, call.ret)
-			TH_LOG("page missing from %zu: %s", at[i],
-			       strerror(call.err));
-		umad_stall_free(&stall);
-		umad_long_read(&self->server, self->sid, &head, len, i,
-			       &self->msg);
-	}
-	umad_expect_empty(&self->server);
-	umad_expect_empty(&self->client);
+	expect_missing_page(self, true);
 }
 
 TEST_F(fault, page_that_never_comes)
 {
-	const size_t len = 12 * SEG_DATA + 17;
-	struct umad_stall stall;
-	struct umad_call call;
-	struct umad_msg head;
-	size_t at[32], size, i, n;
-
-	n = positions(self->client.hlen,
-		      self->client.hlen + MAD_VENDOR_HDR + len, at);
-	for (i = 0; i < n; i++) {
-		head = next_head(self);
-		size = umad_long_pack(&self->client, &head, len, i,
-				      self->msg.out);
-		start_stalled(self, &stall, &call, at[i], size);
-		ASSERT_EQ(0, umad_stall_fail(&stall));
-		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
-		EXPECT_EQ(-1, call.ret);
-		EXPECT_EQ(EFAULT, call.err);
-		umad_stall_free(&stall);
-		expect_nothing_sent(self, &head);
-	}
-	umad_expect_empty(&self->client);
+	expect_missing_page(self, false);
 }
 
 /*
@@ -384,76 +362,6 @@ static void *race_thread(void *arg)
 	umad_expect_empty(&(self)->server);				\
 	umad_expect_empty(&(self)->client);				\
 } while (0)
-
-/* Two pages of which only one is there at a time */
-struct turns {
-	__u8 *base;
-	__u8 *content;
-	size_t page;
-	int uffd;
-	atomic_bool over;
-};
-
-static void *take_turns(void *arg)
-{
-	struct turns *turns = arg;
-	struct pollfd pfd = { .fd = turns->uffd, .events = POLLIN };
-	struct uffdio_copy copy = { .len = turns->page };
-	struct uffd_msg msg;
-	size_t at;
-
-	while (!turns->over) {
-		if (poll(&pfd, 1, 10) != 1 ||
-		    read(turns->uffd, &msg, sizeof(msg)) != sizeof(msg))
-			continue;
-		at = (msg.arg.pagefault.address - (uintptr_t)turns->base) /
-		     turns->page * turns->page;
-		madvise(turns->base + (at ? 0 : turns->page), turns->page,
-			MADV_DONTNEED);
-		copy.dst = (uintptr_t)turns->base + at;
-		copy.src = (uintptr_t)turns->content + at;
-		ioctl(turns->uffd, UFFDIO_COPY, &copy);
-	}
-	return NULL;
-}
-
-/* All of the message can be read, but never at the same time */
-TEST_F(fault, pages_that_take_turns)
-{
-	struct turns turns = { .page = sysconf(_SC_PAGESIZE) };
-	struct umad_msg head = next_head(self);
-	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	size_t before, size;
-	pthread_t thread;
-	__u8 *map;
-
-	size = umad_long_pack(&self->client, &head, 2 * turns.page, 5,
-			      self->msg.out);
-	before = size - 2 * turns.page;
-	map = mmap(NULL, 3 * turns.page, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, map);
-	turns.base = map + turns.page;
-	turns.content = self->msg.out + before;
-	memcpy(turns.base - before, self->msg.out, before);
-	turns.uffd = umad_uffd(turns.base, 2 * turns.page, false);
-	ASSERT_LE(0, turns.uffd);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, take_turns, &turns));
-
-	call.fd = self->client.fd;
-	call.buf = turns.base - before;
-	call.len = size;
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
-	EXPECT_EQ((long)size, call.ret);
-	umad_long_read(&self->server, self->sid, &head, 2 * turns.page, 5,
-		       &self->msg);
-
-	turns.over = true;
-	pthread_join(thread, NULL);
-	close(turns.uffd);
-	munmap(map, 3 * turns.page);
-}
 
 TEST_F_TIMEOUT(fault, race_with_drop, UMAD_HANGS)
 {

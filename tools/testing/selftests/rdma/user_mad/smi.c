@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * QP0, which Soft-RoCE has not: agents of the SMP classes, directed routes, and
- * notices, over a simulated fabric.
+ * QP0, which Soft-RoCE has not: agents of the SMP classes, and directed routes, over a
+ * simulated fabric.
  */
-
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
-
-/* How soon a notice comes again, and a little more */
-#define TRAP_INTERVAL_MS	1300
 
 /*
  * Three hosts and a switch. The first host's QP0 is also used by the descriptor
@@ -88,71 +84,43 @@ static struct umad_msg smi_msg(FIXTURE_DATA(smi) *self, const struct umad_path *
 	smi_answer(self, asked, got);					\
 } while (0)
 
-TEST_F(smi, own_node)
+/* By directed routes: what is there, and how it was reached */
+TEST_F(smi, directed_routes)
 {
-	struct umad_msg msg = smi_msg(self, &umad_here, 0, MAD_GET, SMP_NODE_INFO), got;
-	struct umad_smp *smp = umad_smp_of(&got);
+	static const struct {
+		struct umad_path path;
+		int host;	/* that is there, or -1 for the switch */
+	} row[] = {
+		{ { 0 }, 0 },
+		{ { 1, { 1 } }, -1 },
+		/* Out of the switch by the port it came in by */
+		{ { 2, { 1, 1 } }, 0 },
+		{ { 2, { 1, 2 } }, 1 },
+		{ { 2, { 1, 3 } }, 2 },
+	};
+	unsigned int i, hop;
 
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(LID_PERMISSIVE, be16toh(got.hdr.lid));
-	EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
-	EXPECT_EQ(0, smp->hop_cnt);
-	EXPECT_EQ(umad_node_guid(&self->fabric.host[0]), umad_info_guid(smp));
-	EXPECT_EQ(1, umad_info_port(smp));
-	umad_expect_empty(&self->file);
-}
-
-TEST_F(smi, one_hop)
-{
-	struct umad_msg msg = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO), got;
-	struct umad_smp *smp = umad_smp_of(&got);
-
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(LID_PERMISSIVE, be16toh(got.hdr.lid));
-	EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
-	EXPECT_EQ(0, smp->hop_ptr);
-	EXPECT_EQ(1, smp->hop_cnt);
-	EXPECT_EQ(1, smp->initial_path[1]);
-	EXPECT_EQ(1, smp->return_path[1]);
-	/* NodeType: a switch; asked by its port 1 */
-	EXPECT_EQ(2, smp->data[2]);
-	EXPECT_EQ(1, umad_info_port(smp));
-	umad_expect_empty(&self->file);
-}
-
-TEST_F(smi, through_a_switch)
-{
-	struct umad_path path = { 2, { 1 } };
-	int i;
-
-	for (i = 1; i < self->fabric.hosts; i++) {
-		struct umad_msg msg, got;
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
+		struct umad_msg msg = smi_msg(self, &row[i].path, 0, MAD_GET, SMP_NODE_INFO), got;
 		struct umad_smp *smp = umad_smp_of(&got);
 
-		path.port[1] = i + 1;
-		msg = smi_msg(self, &path, 0, MAD_GET, SMP_NODE_INFO);
 		smi_ask(self, &msg, &got);
 		EXPECT_EQ(LID_PERMISSIVE, be16toh(got.hdr.lid));
 		EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
-		EXPECT_EQ(0, smp->hop_ptr);
-		EXPECT_EQ(2, smp->hop_cnt);
+		if (row[i].path.hops)
+			EXPECT_EQ(0, smp->hop_ptr);
+		EXPECT_EQ(row[i].path.hops, smp->hop_cnt);
 		EXPECT_EQ(0, memcmp(smp->initial_path, umad_smp_of(&msg)->initial_path, 64));
 		/* In by port 1 of the switch, in by port 1 of the host */
-		EXPECT_EQ(1, smp->return_path[1]);
-		EXPECT_EQ(1, smp->return_path[2]);
-		EXPECT_EQ(umad_node_guid(&self->fabric.host[i]), umad_info_guid(smp));
+		for (hop = 1; hop <= row[i].path.hops && row[i].path.port[1] != 1; hop++)
+			EXPECT_EQ(1, smp->return_path[hop]);
+		EXPECT_EQ(1, umad_info_port(smp));
+		EXPECT_EQ(row[i].host < 0 ? 2 : 1, smp->data[2]);	/* NodeType */
+		if (row[i].host >= 0)
+			EXPECT_EQ(umad_node_guid(&self->fabric.host[row[i].host]),
+				  umad_info_guid(smp));
 	}
 	umad_expect_empty(&self->file);
-}
-
-/* Out of the switch by the port it came in by, and on to where it came from */
-TEST_F(smi, back_to_oneself)
-{
-	static const struct umad_path path = { 2, { 1, 1 } };
-	struct umad_msg msg = smi_msg(self, &path, 0, MAD_GET, SMP_NODE_INFO), got;
-
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(umad_node_guid(&self->fabric.host[0]), umad_info_guid(umad_smp_of(&got)));
 }
 
 TEST_F(smi, by_lid)
@@ -189,39 +157,6 @@ TEST_F(smi, combined_route)
 	EXPECT_EQ(self->fabric.sw.lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
 	EXPECT_EQ(umad_node_guid(&self->fabric.host[2]), umad_info_guid(smp));
-}
-
-/* Written by Set, read back by Get over the other kind of route */
-TEST_F(smi, set_is_seen_by_get)
-{
-	struct umad_msg msg = smi_msg(self, &umad_to_second, 0, MAD_SET, SMP_GUID_INFO), got;
-	__u8 block[64], own[8];
-
-	umad_smp_get(&self->sm, &umad_to_second, SMP_GUID_INFO, 0, memset(block, 0, 64));
-	memcpy(own, block, 8);
-	memset(block + 8, 0x42, 16);
-	/* The first GUID is the port's own and stays */
-	memset(block, 0x11, 8);
-	memcpy(umad_smp_of(&msg)->data, block, 64);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(SMP_D_BIT, be16toh(umad_smp_of(&got)->status));
-
-	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, SMP_GUID_INFO);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(0, memcmp(own, umad_smp_of(&got)->data, 8));
-	EXPECT_EQ(0, memcmp(block + 8, umad_smp_of(&got)->data + 8, 56));
-}
-
-TEST_F(smi, status_of_the_response)
-{
-	struct umad_msg msg = smi_msg(self, &umad_to_second, 0, MAD_GET, 0x7777), got;
-
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(SMP_D_BIT | STATUS_UNSUPPORTED, be16toh(umad_smp_of(&got)->status));
-
-	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, 0x7777);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(STATUS_UNSUPPORTED, be16toh(umad_smp_of(&got)->status));
 }
 
 /* Nobody at the end of the route: what was written comes back */
@@ -288,40 +223,12 @@ TEST_F(smi, served_by_nobody)
 	}
 	umad_expect_empty(&self->file);
 	EXPECT_FIXED(over, "a request that nobody serves here ends without a trace");
-}
 
-/* Nothing is expected to come of it, and nothing does */
-TEST_F(smi, served_by_nobody_without_timeout)
-{
-	struct umad_msg msg = smi_msg(self, &umad_here, 0, MAD_GET, SMP_SM_INFO);
-
+	/* Where nothing is expected to come of it, nothing does */
+	msg = smi_msg(self, &umad_here, 0, MAD_GET, SMP_SM_INFO);
 	msg.hdr.timeout_ms = 0;
 	umad_write(&self->file, &msg);
 	EXPECT_FALSE(umad_readable(&self->file, UMAD_QUIET_MS));
-}
-
-/* Routes that cannot begin are refused, and leave nothing outstanding */
-TEST_F(smi, refused_routes)
-{
-	struct umad_msg msg = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO), got;
-	struct umad_msg bad;
-
-	/* Not by the port of this device */
-	bad = msg;
-	umad_smp_of(&bad)->initial_path[1] = 2;
-	umad_err_write(EINVAL, &self->file, &bad);
-	/* More hops than a path has room for */
-	bad = msg;
-	umad_smp_of(&bad)->hop_cnt = 64;
-	umad_err_write(EINVAL, &self->file, &bad);
-	/* Beyond the end of its way */
-	bad = msg;
-	umad_smp_of(&bad)->hop_ptr = 3;
-	umad_err_write(EINVAL, &self->file, &bad);
-
-	umad_expect_empty(&self->file);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(2, umad_smp_of(&got)->data[2]);
 }
 
 /*
@@ -440,35 +347,6 @@ TEST_F(smi, what_can_be_registered)
 	umad_expect_no_agents(&self->file);
 }
 
-/* A method of an SMP class belongs to one agent of a port */
-TEST_F(smi, method_belongs_to_one_agent)
-{
-	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
-	__u32 id;
-
-	id = umad_register(&self->file, &reg);
-	umad_err_register(EINVAL, &self->file, &reg);
-	umad_open_abi(&self->fabric.host[0], &variant->abi, O_RDWR | O_NONBLOCK, &self->second);
-	reg.methods[0] |= 1ULL << MAD_GET;
-	umad_err_register(EINVAL, &self->second, &reg);
-
-	/* Another method, the other class, another version, another port */
-	reg.methods[0] = 1ULL << MAD_GET;
-	umad_register(&self->second, &reg);
-	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_DIRECTED, 1ULL << MAD_TRAP);
-	umad_register(&self->second, &reg);
-	reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
-	reg.class_version = 2;
-	umad_register(&self->second, &reg);
-	umad_close(&self->second);
-	reg.class_version = 1;
-	umad_open_agent(&self->fabric.host[1], &variant->abi, reg, &self->second);
-
-	/* Given back with the agent */
-	umad_unregister(&self->file, id);
-	EXPECT_EQ(id, umad_register(&self->file, &reg));
-}
-
 /* A request that the device leaves to software, answered by an agent or by none */
 TEST_F(smi, request_is_served_by_an_agent)
 {
@@ -545,124 +423,6 @@ TEST_F(smi, unsolicited_goes_to_its_agent)
 	umad_read(&self->second, &got);
 	EXPECT_EQ(1, umad_smp_of(&got)->data[0]);
 	umad_expect_empty(&self->second);
-}
-
-struct notice {
-	__u8	type;
-	__u8	producer[3];
-	__be16	number;
-	__be16	issuer_lid;
-	__be16	toggle;
-	__u8	details[54];
-};
-
-static int notice_number(struct umad_msg *msg)
-{
-	struct notice notice;
-
-	memcpy(&notice, umad_smp_of(msg)->data, sizeof(notice));
-	return be16toh(notice.number);
-}
-
-/*
- * Tells @lid that its notice has come, then takes away what had been sent
- * before that: the answer to a request comes after it.
- */
-#define smi_repress(self, lid, trap_number) do {			\
-	struct umad_msg __msg = smi_msg(self, NULL, lid, MAD_TRAP_REPRESS, SMP_NOTICE); \
-	struct notice __notice = { .number = htobe16(trap_number) };	\
-	struct umad_msg __got;						\
-									\
-	__msg.hdr.timeout_ms = 0;					\
-	memcpy(umad_smp_of(&__msg)->data, &__notice, sizeof(__notice));	\
-	umad_write(&(self)->file, &__msg);				\
-	__msg = smi_msg(self, NULL, lid, MAD_GET, SMP_NODE_DESC);	\
-	umad_write(&(self)->file, &__msg);				\
-	do {								\
-		umad_read(&(self)->file, &__got);			\
-	} while (umad_smp_of(&__got)->method == MAD_TRAP);		\
-	EXPECT_EQ(__msg.mad.attr_id, __got.mad.attr_id);		\
-	umad_expect_empty(&(self)->file);				\
-} while (0)
-
-/* A switch tells of a link, and again, until it is told that it was heard */
-TEST_F(smi, trap_128)
-{
-	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
-	__u16 sw_lid = self->fabric.sw.lid;
-	struct umad_msg first, again;
-	struct notice notice;
-	__u32 id;
-
-	id = umad_register(&self->file, &reg);
-	/* Its links came up when the fabric did */
-	smi_repress(self, sw_lid, 128);
-
-	umad_fabric_fault("h2 1 link down");
-	umad_read(&self->file, &first);
-	EXPECT_EQ(id, first.hdr.id);
-	EXPECT_EQ(0, first.hdr.qpn);
-	EXPECT_EQ(sw_lid, be16toh(first.hdr.lid));
-	EXPECT_EQ(MAD_TRAP, umad_smp_of(&first)->method);
-	EXPECT_EQ(SMP_NOTICE, be16toh(umad_smp_of(&first)->attr_id));
-	memcpy(&notice, umad_smp_of(&first)->data, sizeof(notice));
-	EXPECT_EQ(0x81, notice.type);
-	EXPECT_EQ(2, notice.producer[2]);
-	EXPECT_EQ(128, be16toh(notice.number));
-	EXPECT_EQ(sw_lid, be16toh(notice.issuer_lid));
-	EXPECT_EQ(sw_lid, notice.details[0] << 8 | notice.details[1]);
-
-	umad_read(&self->file, &again);
-	EXPECT_EQ(0, memcmp(&first.mad, &again.mad, MAD_SIZE));
-
-	smi_repress(self, sw_lid, 128);
-	EXPECT_FALSE(umad_readable(&self->file, TRAP_INTERVAL_MS));
-}
-
-/* A host tells of its IsSM bit, and of its description */
-TEST_F(smi, trap_144)
-{
-	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
-	__u16 lid = self->fabric.host[1].lid;
-	struct umad_msg got;
-	struct notice notice;
-	char dev[64], path[128];
-	int issm;
-
-	umad_register(&self->file, &reg);
-	smi_repress(self, self->fabric.sw.lid, 128);
-
-	umad_issm_dev(&self->fabric.host[1], dev);
-	issm = open(dev, O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, issm);
-	umad_read(&self->file, &got);
-	memcpy(&notice, umad_smp_of(&got)->data, sizeof(notice));
-	EXPECT_EQ(lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(144, notice_number(&got));
-	EXPECT_EQ(lid, be16toh(notice.issuer_lid));
-	EXPECT_EQ(lid, notice.details[2] << 8 | notice.details[3]);
-	/* NewCapabilityMask */
-	EXPECT_EQ(PORT_CAP_IS_SM, notice.details[9] & PORT_CAP_IS_SM);
-	/* LocalChanges, and which */
-	EXPECT_EQ(0, notice.details[5] | notice.details[11]);
-	smi_repress(self, lid, 144);
-
-	close(issm);
-	umad_read(&self->file, &got);
-	memcpy(&notice, umad_smp_of(&got)->data, sizeof(notice));
-	EXPECT_EQ(144, notice_number(&got));
-	EXPECT_EQ(0, notice.details[9] & PORT_CAP_IS_SM);
-	smi_repress(self, lid, 144);
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/node_desc",
-		 self->fabric.host[1].ibdev);
-	ASSERT_EQ(0, umad_sysfs_write(path, "another"));
-	umad_read(&self->file, &got);
-	memcpy(&notice, umad_smp_of(&got)->data, sizeof(notice));
-	EXPECT_EQ(144, notice_number(&got));
-	EXPECT_EQ(1, notice.details[5]);
-	EXPECT_EQ(1, notice.details[11]);
-	smi_repress(self, lid, 144);
 }
 
 TEST_HARNESS_MAIN

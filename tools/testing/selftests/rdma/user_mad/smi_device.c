@@ -3,7 +3,6 @@
  * Ports whose QP0 and QP1 belong to two RDMA devices, as those of the newest adapters
  * do: what each of them offers, and their coming and going.
  */
-
 #include <sys/stat.h>
 
 #include "kselftest_harness.h"
@@ -161,19 +160,15 @@ TEST_F(smi_device, is_sm)
 /* Requests to QP1 reach a server at the other device, whether there is one for QP0 or not */
 TEST_F(smi_device, gmps)
 {
-	struct umad_reg server_reg = umad_reg_vendor(1, umad_get_set_send);
-	struct umad_reg client_reg = umad_reg_send_only(1);
 	struct umad_file client, server;
 	struct umad_msg msg, got;
 	__u32 cid;
 	int i;
 
-	umad_open(&self->gsi, O_RDWR, &server);
-	umad_enable_pkey(&server);
-	umad_register(&server, &server_reg);
-	umad_open(&self->fabric.host[0], O_RDWR, &client);
-	umad_enable_pkey(&client);
-	cid = umad_register(&client, &client_reg);
+	umad_open_agent(&self->gsi, &umad_abi_new, umad_reg_vendor(1, umad_get_set_send),
+			&server);
+	cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new, umad_reg_send_only(1),
+			      &client);
 	for (i = 0; i < 3; i++) {
 		if (i == 1)
 			ASSERT_EQ(0, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI));

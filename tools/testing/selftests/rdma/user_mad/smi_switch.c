@@ -2,7 +2,6 @@
 /*
  * A switch that is an RDMA device: agents on its port 0, which has both QP0 and QP1.
  */
-
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
@@ -28,17 +27,6 @@ FIXTURE_TEARDOWN(port0)
 	umad_sm_close(&self->sw);
 	umad_sm_close(&self->sm);
 	umad_fabric_stop();
-}
-
-TEST_F(port0, one_pair_of_devices)
-{
-	char dev[64];
-	struct umad_port port;
-
-	EXPECT_EQ(0, self->fabric.sw.port);
-	umad_issm_dev(&self->fabric.sw, dev);
-	EXPECT_EQ(0, access(dev, F_OK));
-	EXPECT_EQ(-1, umad_find_port_of(self->fabric.sw.ibdev, 1, &port));
 }
 
 TEST_F(port0, port_0_takes_smps)
@@ -120,30 +108,6 @@ TEST_F(port0, permissive_lid)
 	}
 	umad_sleep_ms(UMAD_QUIET_MS);
 	umad_expect_empty(&self->file);
-}
-
-TEST_F(port0, port_0_sends_gmps)
-{
-	const struct umad_abi old = UMAD_ABI_v1_old;
-	struct umad_msg msg, got;
-	struct umad_file client;
-	__u32 cid;
-
-	umad_open_agent(&self->fabric.sw, &old, umad_reg_vendor(1, 1ULL << MAD_GET),
-			&self->file);
-	cid = umad_open_agent(&self->fabric.host[1], &old, umad_reg_send_only(1), &client);
-
-	msg = umad_msg(&self->fabric.sw, cid, MAD_GET, 5);
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	umad_write(&client, &msg);
-	umad_read(&self->file, &got);
-	EXPECT_EQ(self->fabric.host[1].lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
-	got.mad.method = MAD_GET_RESP;
-	umad_write(&self->file, &got);
-	umad_read(&client, &got);
-	EXPECT_EQ(self->fabric.sw.lid, be16toh(got.hdr.lid));
-	umad_close(&client);
 }
 
 TEST_HARNESS_MAIN

@@ -1,56 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * One who stalls must not stop the others: system calls that are caught in a
- * page fault, and reads that fail, next to the traffic of everybody else.
+ * page fault, and reads that fail, next to the calls and the traffic of everybody else.
+ * What is waited for is userfaultfd, or a FUSE server.
  */
+#define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
-#include "lib/stalled_pair.h"
+#include "lib/pair.h"
+#include "lib/stall.h"
 
+FIXTURE_VARIANT_ADD(pair, v2_new_fuse)
+{
+	.abi = UMAD_ABI_v2_new,
+	.fuse = true,
+};
+
+#define VICTIM_METHOD	0x20
+
+/* A descriptor, and the call on it that stalls */
 struct victim {
 	struct umad_file file;
 	__u32 id;
 	struct umad_stall stall;
 	struct umad_call call;
-	__u8 rest[UMAD_HDR_NEW + MAD_SIZE];	/* what the stall withholds */
-	size_t rest_len;
+	__u8 data[2048];	/* that the call is given */
+	size_t there;		/* so much of it before the missing page */
 };
 
-#define victim_open(self, variant, v) do {				\
+static int make_trap(bool fuse, struct umad_stall *stall)
+{
+	return fuse ? _umad_stall_fuse(stall) : _umad_stall(stall);
+}
+
+#define make_stall(variant, stall)					\
+	ASSERT_EQ(0, make_trap((variant)->fuse, stall))			\
+		TH_LOG("%s: %s", (variant)->fuse ? "FUSE" : "userfaultfd", \
+		       strerror(errno))
+
+#define victim_open(self, variant, v, rmpp) do {			\
+	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
+						1ULL << VICTIM_METHOD);	\
+									\
 	memset(v, 0, sizeof(*(v)));					\
-	(v)->id = umad_open_agent(&(self)->port, &(variant)->abi,	\
-				  umad_reg_vendor((variant)->abi.api,	\
-						  1ULL << VICTIM_METHOD), \
+	__reg.rmpp_version = rmpp;					\
+	(v)->id = umad_open_agent(&(self)->port, &(variant)->abi, __reg, \
 				  &(v)->file);				\
 	make_stall(variant, &(v)->stall);				\
+} while (0)
+
+#define victim_start(v, op_, there_, len_) do {				\
+	(v)->there = there_;						\
+	(v)->call = (struct umad_call){					\
+		.op = op_, .fd = (v)->file.fd, .len = len_,		\
+	};								\
+	umad_stall_call(&(v)->stall, &(v)->call, (v)->data, (v)->there); \
 } while (0)
 
 /*
  * A write() of the victim that stops after header and RMPP header: the second
  * thing copied is what some take a lock for.
  */
-#define victim_stall_write(self, v, xid) do {				\
+#define victim_write(self, v) do {					\
 	struct umad_msg __msg = umad_msg(&(self)->port, (v)->id,	\
-					 MAD_SEND, xid);		\
-	__u8 __buf[UMAD_HDR_NEW + MAD_SIZE];				\
-	size_t __len = umad_pack(&(v)->file, &__msg, MAD_SIZE, __buf);	\
-	size_t __there = (v)->file.hlen + MAD_RMPP_HDR;			\
+					 MAD_SEND, 0x77);		\
+	size_t __len = umad_pack(&(v)->file, &__msg, MAD_SIZE, (v)->data); \
 									\
-	memcpy(umad_stall_at(&(v)->stall, __there), __buf, __there);	\
-	(v)->rest_len = __len - __there;				\
-	memcpy((v)->rest, __buf + __there, (v)->rest_len);		\
-	(v)->call = (struct umad_call){					\
-		.op = UMAD_CALL_WRITE,					\
-		.fd = (v)->file.fd,					\
-		.buf = umad_stall_at(&(v)->stall, __there),		\
-		.len = __len,						\
-	};								\
-	umad_call_start(&(v)->call);					\
-	ASSERT_TRUE(umad_stall_caught(&(v)->stall));			\
+	victim_start(v, UMAD_CALL_WRITE, (v)->file.hlen + MAD_RMPP_HDR, __len); \
+} while (0)
+
+/* ... and one that is in the middle of a long message, to nobody */
+#define victim_write_long(self, v) do {					\
+	struct umad_msg __msg = umad_msg(&(self)->port, (v)->id,	\
+					 MAD_SEND, 0x77);		\
+	size_t __there = (v)->file.hlen + MAD_VENDOR_HDR + 300;		\
+									\
+	umad_make_active(&__msg);					\
+	__msg.hdr.timeout_ms = 10;					\
+	umad_msg_to_nobody(&__msg);					\
+	umad_pack(&(v)->file, &__msg, MAD_VENDOR_HDR, (v)->data);	\
+	victim_start(v, UMAD_CALL_WRITE, __there, __there + 1000);	\
 } while (0)
 
 #define victim_release(v) do {						\
-	ASSERT_EQ(0, umad_stall_release(&(v)->stall, (v)->rest,		\
-				       (v)->rest_len));			\
+	ASSERT_EQ(0, umad_stall_release(&(v)->stall, (v)->data + (v)->there, \
+					sizeof((v)->data) - (v)->there)); \
 	umad_call_end(&(v)->call);					\
 } while (0)
 
@@ -65,15 +98,15 @@ TEST_F(pair, write_completes_after_stall)
 	struct umad_msg got;
 	struct victim v;
 
-	victim_open(self, variant, &v);
-	victim_stall_write(self, &v, 0x77);
+	victim_open(self, variant, &v, 0);
+	victim_write(self, &v);
 	EXPECT_FALSE(umad_readable(&self->server, UMAD_QUIET_MS));
 	victim_release(&v);
 	EXPECT_EQ((ssize_t)v.call.len, v.call.ret);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(0x77, (__u32)be64toh(got.mad.tid));
-	EXPECT_EQ(0, memcmp((__u8 *)&got.mad + MAD_RMPP_HDR, v.rest,
-			    v.rest_len));
+	EXPECT_EQ(0, memcmp((__u8 *)&got.mad + MAD_RMPP_HDR, v.data + v.there,
+			    v.call.len - v.there));
 	victim_close(&v);
 }
 
@@ -82,8 +115,8 @@ TEST_F(pair, write_fails_after_stall)
 {
 	struct victim v;
 
-	victim_open(self, variant, &v);
-	victim_stall_write(self, &v, 0x77);
+	victim_open(self, variant, &v, 0);
+	victim_write(self, &v);
 	ASSERT_EQ(0, umad_stall_fail(&v.stall));
 	umad_call_end(&v.call);
 	EXPECT_EQ(-1, v.call.ret);
@@ -92,70 +125,68 @@ TEST_F(pair, write_fails_after_stall)
 	victim_close(&v);
 }
 
+/* A request for the victim, then a MAD and a timeout of its neighbours */
+#define expect_neighbours(self, v) do {					\
+	struct umad_msg __msg, __got;					\
+	bool __received, __timed_out;					\
+									\
+	__msg = umad_msg(&(self)->port, (self)->cid, VICTIM_METHOD, 1);	\
+	umad_write(&(self)->client, &__msg);				\
+	umad_sleep_ms(UMAD_QUIET_MS);					\
+	__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, 2);	\
+	umad_write(&(self)->client, &__msg);				\
+	__msg = umad_msg(&(self)->port, (self)->cid, MAD_GET, 3);	\
+	umad_msg_to_nobody(&__msg);					\
+	__msg.hdr.timeout_ms = 10;					\
+	umad_write(&(self)->client, &__msg);				\
+	__received = umad_readable(&(self)->server, umad_fixed_ms());	\
+	__timed_out = umad_readable(&(self)->client, umad_fixed_ms());	\
+									\
+	victim_release(v);						\
+	EXPECT_EQ((ssize_t)(v)->call.len, (v)->call.ret);		\
+	umad_read(&(self)->server, &__got);				\
+	umad_read_timeout(&(self)->client, &__got);			\
+	umad_read(&(v)->file, &__got);					\
+	EXPECT_EQ(VICTIM_METHOD, __got.mad.method);			\
+	victim_close(v);						\
+	EXPECT_FIXED(__received, "a stalled write stops all receives of the port"); \
+	EXPECT_FIXED(__timed_out, "a stalled write stops the timeouts of the port"); \
+} while (0)
+
 TEST_F(pair, stalled_write_stops_no_neighbour)
 {
-	struct umad_msg msg, got;
 	struct victim v;
-	bool passed;
 
-	victim_open(self, variant, &v);
-	victim_stall_write(self, &v, 0x77);
-
-	/* One request for the victim, then traffic of the neighbours */
-	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
-	umad_write(&self->client, &msg);
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
-	umad_write(&self->client, &msg);
-	passed = umad_readable(&self->server, umad_fixed_ms());
-
-	victim_release(&v);
-	umad_read(&self->server, &got);
-	umad_read(&v.file, &got);
-	EXPECT_EQ(VICTIM_METHOD, got.mad.method);
-	victim_close(&v);
-	EXPECT_FIXED(passed, "a stalled write stops all receives of the port");
+	victim_open(self, variant, &v, 0);
+	victim_write(self, &v);
+	expect_neighbours(self, &v);
 }
 
-TEST_F(pair, stalled_write_stops_no_timeout)
+TEST_F(pair, stalled_long_write_stops_no_neighbour)
 {
-	struct umad_msg msg, got;
 	struct victim v;
-	bool passed;
 
-	victim_open(self, variant, &v);
-	victim_stall_write(self, &v, 0x77);
-	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
-	umad_write(&self->client, &msg);
-	umad_sleep_ms(UMAD_QUIET_MS);
-	msg = umad_msg(&self->port, self->cid, MAD_GET, 2);
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 10;
-	umad_write(&self->client, &msg);
-	passed = umad_readable(&self->client, umad_fixed_ms());
-
-	victim_release(&v);
-	umad_read_timeout(&self->client, &got);
-	victim_close(&v);
-	EXPECT_FIXED(passed, "a stalled write stops the timeouts of the port");
+	victim_open(self, variant, &v, 1);
+	victim_write_long(self, &v);
+	expect_neighbours(self, &v);
 }
 
 /* The descriptor itself goes on as well */
 TEST_F(pair, stalled_write_stops_no_receive)
 {
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	struct umad_call rd = { .op = UMAD_CALL_READ, .buf = buf };
 	struct umad_msg msg, got;
 	struct victim v;
-	struct umad_call rd = { .op = UMAD_CALL_READ };
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 	bool passed;
 
-	victim_open(self, variant, &v);
-	ASSERT_EQ(0, fcntl(v.file.fd, F_SETFL, O_RDWR));
+	victim_open(self, variant, &v, 0);
+	umad_make_blocking(&v.file);
 	rd.fd = v.file.fd;
-	rd.buf = buf;
 	rd.len = v.file.hlen + MAD_SIZE;
 	umad_call_start(&rd);
 	umad_sleep_ms(UMAD_QUIET_MS);
-	victim_stall_write(self, &v, 0x77);
+	victim_write(self, &v);
 	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
 	umad_write(&self->client, &msg);
 	passed = umad_call_returned(&rd, umad_fixed_ms());
@@ -168,135 +199,76 @@ TEST_F(pair, stalled_write_stops_no_receive)
 	EXPECT_FIXED(passed, "a stalled write stops its descriptor's receives");
 }
 
-#define expect_returns(self, variant, c, why) do {			\
-	struct umad_msg __got;						\
-	struct victim __v;						\
-	bool __passed;							\
-									\
-	victim_open(self, variant, &__v);				\
-	victim_stall_write(self, &__v, 0x77);				\
-	(c)->fd = __v.file.fd;						\
-	umad_call_start(c);						\
-	__passed = umad_call_returned(c, umad_fixed_ms());		\
-	victim_release(&__v);						\
-	umad_call_end(c);						\
-	umad_read(&(self)->server, &__got);				\
-	victim_close(&__v);						\
-	EXPECT_FIXED(__passed, why);					\
-} while (0)
-
-TEST_F(pair, stalled_write_stops_no_poll)
-{
-	struct umad_call call = { .op = UMAD_CALL_POLL };
-
-	expect_returns(self, variant, &call, "poll() sleeps behind a write");
-	EXPECT_EQ(0, call.ret);
-}
-
-TEST_F(pair, stalled_write_stops_no_nonblocking_read)
-{
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_call call = {
-		.op = UMAD_CALL_READ, .buf = buf, .len = sizeof(buf),
-	};
-
-	expect_returns(self, variant, &call,
-		       "a non-blocking read sleeps behind a write");
-	EXPECT_EQ(-1, call.ret);
-	EXPECT_EQ(EAGAIN, call.err);
-}
-
-TEST_F(pair, stalled_write_stops_no_registration)
+/* What else there is to do with that descriptor */
+TEST_F(pair, stalled_write_stops_no_call)
 {
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	__u8 req[64];
-	struct umad_call call = {
-		.op = UMAD_CALL_IOCTL, .cmd = umad_reg_cmd(&reg), .buf = req,
+	struct umad_msg msg = umad_msg(&self->port, 0, MAD_SEND, 0x78), got;
+	__u8 req[64], in[UMAD_HDR_NEW + MAD_SIZE], out[UMAD_HDR_NEW + MAD_SIZE];
+	long len = umad_pack(&self->client, &msg, MAD_SIZE, out);
+	struct {
+		struct umad_call call;
+		long ret;
+		int err;
+		const char *why;
+	} row[] = {
+		{ { .op = UMAD_CALL_POLL }, 0, 0, "poll() sleeps behind a write" },
+		{ { .op = UMAD_CALL_READ, .buf = in, .len = sizeof(in) }, -1, EAGAIN,
+		  "a non-blocking read sleeps behind a write" },
+		{ { .op = UMAD_CALL_IOCTL, .cmd = umad_reg_cmd(&reg), .buf = req }, 0, 0,
+		  "register sleeps behind a write" },
+		{ { .op = UMAD_CALL_WRITE, .buf = out, .len = len }, len, 0,
+		  "one write sleeps behind another" },
 	};
+	struct victim v;
+	bool passed;
+	size_t i;
 
 	umad_reg_encode(&reg, req);
-	expect_returns(self, variant, &call, "register sleeps behind a write");
-	EXPECT_EQ(0, call.ret);
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
+		victim_open(self, variant, &v, 0);
+		victim_write(self, &v);
+		row[i].call.fd = v.file.fd;
+		umad_call_start(&row[i].call);
+		passed = umad_call_returned(&row[i].call, umad_fixed_ms());
+		victim_release(&v);
+		umad_call_end(&row[i].call);
+		EXPECT_EQ(row[i].ret, row[i].call.ret);
+		if (row[i].err)
+			EXPECT_EQ(row[i].err, row[i].call.err);
+		umad_read(&self->server, &got);
+		victim_close(&v);
+		EXPECT_FIXED(passed, row[i].why);
+	}
 }
 
-TEST_F(pair, stalled_write_stops_no_write)
-{
-	struct umad_msg msg = umad_msg(&self->port, 0, MAD_SEND, 0x78);
-	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_call call = {
-		.op = UMAD_CALL_WRITE, .buf = buf,
-		.len = umad_pack(&self->client, &msg, MAD_SIZE, buf),
-	};
-
-	expect_returns(self, variant, &call,
-		       "one write sleeps behind another");
-	EXPECT_EQ((ssize_t)call.len, call.ret);
-}
-
-/* A long message that stalls in the middle */
-TEST_F(pair, stalled_long_write_stops_no_neighbour)
-{
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api,
-					      1ULL << VICTIM_METHOD);
-	struct umad_file file;
-	struct umad_stall stall;
-	struct umad_call call = { .op = UMAD_CALL_WRITE };
-	struct umad_msg msg, got;
-	size_t there;
-	bool passed;
-
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &file);
-	reg.rmpp_version = 1;
-	umad_register(&file, &reg);
-	make_stall(variant, &stall);
-
-	there = file.hlen + MAD_VENDOR_HDR + 300;
-	msg = umad_msg(&self->port, reg.id, 0x30, 0x77);
-	umad_make_active(&msg);
-	msg.hdr.timeout_ms = 10;
-	umad_msg_to_nobody(&msg);
-	umad_pack(&file, &msg, MAD_VENDOR_HDR, umad_stall_at(&stall, there));
-	call.fd = file.fd;
-	call.buf = umad_stall_at(&stall, there);
-	call.len = there + 1000;
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
-	umad_write(&self->client, &msg);
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
-	umad_write(&self->client, &msg);
-	passed = umad_readable(&self->server, umad_fixed_ms());
-
-	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
-	umad_call_end(&call);
-	EXPECT_EQ((ssize_t)call.len, call.ret);
-	umad_read(&self->server, &got);
-	umad_stall_free(&stall);
-	umad_close(&file);
-	EXPECT_FIXED(passed, "a stalled long write stops all receives");
-}
+/* A read that stalls behind @there bytes of a MAD */
+#define read_stalled(self, variant, stall, call) do {			\
+	make_stall(variant, stall);					\
+	*(call) = (struct umad_call){					\
+		.op = UMAD_CALL_READ,					\
+		.fd = (self)->server.fd,				\
+		.buf = umad_stall_at(stall, 100),			\
+		.len = (self)->server.hlen + MAD_SIZE,			\
+	};								\
+	umad_call_start(call);						\
+	ASSERT_TRUE(umad_stall_caught(stall));				\
+} while (0)
 
 /* A read that stalls: nobody is known to mind */
 TEST_F(pair, stalled_read_stops_nobody)
 {
-	size_t size = self->server.hlen + MAD_SIZE;
-	struct umad_call call = { .op = UMAD_CALL_READ };
 	struct umad_msg msg, got;
 	struct umad_stall stall;
+	struct umad_call call;
 	int i;
 
-	make_stall(variant, &stall);
 	for (i = 0; i < 2; i++) {
 		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
 		umad_write(&self->client, &msg);
 	}
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	call.fd = self->server.fd;
-	call.buf = umad_stall_at(&stall, 100);
-	call.len = size;
-	umad_call_start(&call);
-	ASSERT_TRUE(umad_stall_caught(&stall));
+	read_stalled(self, variant, &stall, &call);
 
 	/* The other packet, and what comes later, go to the next reader */
 	umad_read(&self->server, &got);
@@ -307,7 +279,7 @@ TEST_F(pair, stalled_read_stops_nobody)
 
 	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
 	umad_call_end(&call);
-	EXPECT_EQ((ssize_t)size, call.ret);
+	EXPECT_EQ((ssize_t)call.len, call.ret);
 	umad_stall_free(&stall);
 }
 
@@ -315,94 +287,67 @@ TEST_F(pair, stalled_read_stops_nobody)
  * A read that has taken the only packet and then fails gives it back: somebody
  * who waits for one must learn of it.
  */
+#define expect_failed_read_wakes(self, variant, second, why) do {	\
+	struct umad_msg __msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, 1); \
+	struct umad_stall __stall;					\
+	struct umad_call __first;					\
+	bool __passed;							\
+									\
+	umad_make_blocking(&(self)->server);				\
+	umad_write(&(self)->client, &__msg);				\
+	read_stalled(self, variant, &__stall, &__first);		\
+	umad_call_start(second);					\
+	EXPECT_FALSE(umad_call_returned(second, UMAD_QUIET_MS));	\
+	ASSERT_EQ(0, umad_stall_fail(&__stall));			\
+	umad_call_end(&__first);					\
+	EXPECT_EQ(-1, __first.ret);					\
+	EXPECT_EQ(EFAULT, __first.err);					\
+	__passed = umad_call_returned(second, umad_fixed_ms());		\
+	/* Whoever still sleeps is woken by another packet */		\
+	if (!__passed) {						\
+		__msg.mad.tid = htobe64(2);				\
+		umad_write(&(self)->client, &__msg);			\
+		umad_call_end(second);					\
+	}								\
+	umad_stall_free(&__stall);					\
+	EXPECT_FIXED(__passed, why);					\
+} while (0)
+
 TEST_F(pair, failed_read_wakes_reader)
 {
-	size_t size = self->server.hlen + MAD_SIZE;
-	struct umad_call first = { .op = UMAD_CALL_READ };
-	struct umad_call second = { .op = UMAD_CALL_READ };
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_msg msg;
-	struct umad_stall stall;
-	bool passed;
+	struct umad_call second = {
+		.op = UMAD_CALL_READ,
+		.fd = self->server.fd,
+		.buf = buf,
+		.len = self->server.hlen + MAD_SIZE,
+	};
 
-	make_stall(variant, &stall);
-	ASSERT_EQ(0, fcntl(self->server.fd, F_SETFL, O_RDWR));
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	umad_write(&self->client, &msg);
-	first.fd = self->server.fd;
-	first.buf = umad_stall_at(&stall, 100);
-	first.len = size;
-	umad_call_start(&first);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	second.fd = self->server.fd;
-	second.buf = buf;
-	second.len = size;
-	umad_call_start(&second);
-	EXPECT_FALSE(umad_call_returned(&second, UMAD_QUIET_MS));
-
-	ASSERT_EQ(0, umad_stall_fail(&stall));
-	umad_call_end(&first);
-	EXPECT_EQ(-1, first.ret);
-	EXPECT_EQ(EFAULT, first.err);
-	passed = umad_call_returned(&second, umad_fixed_ms());
-
-	/* Whoever still sleeps is woken by another packet */
-	if (!passed) {
-		msg.mad.tid = htobe64(2);
-		umad_write(&self->client, &msg);
-		umad_call_end(&second);
-	}
-	EXPECT_EQ((ssize_t)size, second.ret);
+	expect_failed_read_wakes(self, variant, &second, "a failed read wakes no reader");
+	EXPECT_EQ((ssize_t)second.len, second.ret);
 	EXPECT_EQ(1, buf[self->server.hlen + 15]);	/* TID of the first */
-	umad_stall_free(&stall);
-	EXPECT_FIXED(passed, "a failed read wakes no reader");
 }
 
-static void *poll_long(void *arg)
+static long poll_long(struct umad_call *call)
 {
-	struct umad_call *call = arg;
 	struct pollfd pfd = { .fd = call->fd, .events = POLLIN };
 
-	call->ret = poll(&pfd, 1, -1);
-	return NULL;
+	return poll(&pfd, 1, -1);
 }
 
 TEST_F(pair, failed_read_wakes_poller)
 {
-	struct umad_call first = { .op = UMAD_CALL_READ };
-	struct umad_call second = { .op = UMAD_CALL_POLL };
-	struct umad_msg msg, got;
-	struct umad_stall stall;
-	bool passed;
+	struct umad_call second = {
+		.op = UMAD_CALL_FN,
+		.fn = poll_long,
+		.fd = self->server.fd,
+	};
+	struct umad_msg got;
 
-	make_stall(variant, &stall);
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	first.fd = self->server.fd;
-	first.buf = umad_stall_at(&stall, 100);
-	first.len = self->server.hlen + MAD_SIZE;
-	umad_call_start(&first);
-	ASSERT_TRUE(umad_stall_caught(&stall));
-
-	second.fd = self->server.fd;
-	ASSERT_EQ(0, pthread_create(&second.thread, NULL, poll_long, &second));
-	umad_sleep_ms(2 * UMAD_QUIET_MS);
-	ASSERT_EQ(0, umad_stall_fail(&stall));
-	umad_call_end(&first);
-	EXPECT_EQ(EFAULT, first.err);
-	passed = umad_call_returned(&second, umad_fixed_ms());
-	if (!passed) {
-		msg.mad.tid = htobe64(2);
-		umad_write(&self->client, &msg);
-		umad_call_end(&second);
-	}
+	expect_failed_read_wakes(self, variant, &second, "a failed read wakes no poller");
 	EXPECT_EQ(1, second.ret);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
-	umad_stall_free(&stall);
-	EXPECT_FIXED(passed, "a failed read wakes no poller");
 }
 
 /*
@@ -422,14 +367,14 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	if (variant->abi.api == 1)
 		SKIP(return, "there are no flags in REGISTER_AGENT");
 
-	victim_open(self, variant, &v);
+	victim_open(self, variant, &v, 0);
 	umad_unregister(&v.file, v.id);
 	reg.flags = IB_USER_MAD_USER_RMPP;
 	v.id = umad_register(&v.file, &reg);
 	reg.methods[0] = 1ULL << (VICTIM_METHOD + 1);
 	umad_open_agent(&self->port, &variant->abi, reg, &peer);
 
-	victim_stall_write(self, &v, 0x77);
+	victim_write(self, &v);
 	msg = umad_msg(&self->port, v.id, VICTIM_METHOD + 1, 0x88);
 	umad_make_active(&msg);
 	msg.mad.seg_num = htobe32(1);
@@ -453,86 +398,69 @@ TEST_F(pair, rmpp_header_is_copied_once)
 
 /* Killed, whoever is stuck dies at once, and who waits for nothing as well */
 
-static void die_stalled(pid_t parent, int ready, struct umad_call *call,
-			struct umad_stall *stall)
+/* Kills @pid; whether that ended it */
+static bool dies(pid_t pid, int ms)
 {
+	kill(pid, SIGKILL);
+	return umad_within(ms, waitpid(pid, NULL, WNOHANG) == pid);
+}
+
+/* In a child: a call that stalls behind the first @there bytes of @data */
+static void die_stalled(pid_t parent, int ready, bool fuse, struct umad_call *call,
+			const void *data, size_t there)
+{
+	struct umad_stall stall;
+
+	if (make_trap(fuse, &stall))
+		_exit(1);
+	call->buf = umad_stall_at(&stall, there);
+	if (data)
+		memcpy(call->buf, data, there);
 	if (pthread_create(&call->thread, NULL, umad_call_thread, call) ||
-	    !umad_stall_caught(stall) || write(ready, "", 1) != 1)
+	    !umad_stall_caught(&stall) || write(ready, "", 1) != 1)
 		_exit(1);
 	umad_wait_as_child(parent);
 }
 
-/* Kills @pid; whether that ended it */
-static bool dies(pid_t pid, int ms)
-{
-	long long end = umad_now_ms() + ms;
-
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, WNOHANG) != pid) {
-		if (umad_now_ms() > end)
-			return false;
-		umad_sleep_ms(5);
-	}
-	return true;
-}
-
-/* @msg is what a write begins with */
-#define expect_dies_stalled(stall, call, file, msg, fuse) do {		\
-	pid_t __parent = getpid(), __pid;				\
-	int __ready[2];							\
-	char __c;							\
-									\
-	ASSERT_EQ(0, pipe(__ready));					\
-	__pid = fork();							\
-	ASSERT_LE(0, __pid);						\
-	if (!__pid) {							\
-		if (make_trap(fuse, stall))				\
-			_exit(1);					\
-		(call)->buf = umad_stall_at(stall, (uintptr_t)(call)->buf); \
-		if ((call)->op == UMAD_CALL_WRITE)			\
-			umad_pack(file, msg, MAD_RMPP_HDR, (call)->buf); \
-		die_stalled(__parent, __ready[1], call, stall);		\
-	}								\
-	close(__ready[1]);						\
-	ASSERT_EQ(1, read(__ready[0], &__c, 1));			\
-	close(__ready[0]);						\
-	EXPECT_TRUE(dies(__pid, UMAD_SOON_MS));				\
-} while (0)
-
-/* .buf: how far in front of the missing page the buffer begins */
 TEST_F(pair, stalled_dies)
 {
-	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	struct umad_call calls[] = {
-		{
-			.op = UMAD_CALL_WRITE,
-			.buf = (void *)(self->client.hlen + MAD_RMPP_HDR),
-			.len = self->client.hlen + MAD_SIZE,
-		}, {
-			.op = UMAD_CALL_READ,
-			.buf = (void *)100,
-			.len = self->client.hlen + MAD_SIZE,
-		}, {
-			.op = UMAD_CALL_IOCTL,
-			.cmd = umad_reg_cmd(&reg),
-			.buf = (void *)8,
-		}, {
-			.op = UMAD_CALL_IOCTL,
-			.cmd = IB_USER_MAD_UNREGISTER_AGENT,
-			.buf = (void *)0,
-		},
-	};
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct umad_stall stall;
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	const size_t size = self->server.hlen + MAD_SIZE;
+	int fd = self->server.fd;
+	__u8 data[UMAD_HDR_NEW + MAD_SIZE];
+	struct {
+		struct umad_call call;
+		const void *data;
+		size_t there;
+	} row[] = {
+		{ { .op = UMAD_CALL_WRITE, .fd = fd, .len = size },
+		  data, self->server.hlen + MAD_RMPP_HDR },
+		{ { .op = UMAD_CALL_READ, .fd = fd, .len = size }, NULL, 100 },
+		{ { .op = UMAD_CALL_IOCTL, .fd = fd, .cmd = umad_reg_cmd(&reg) }, NULL, 8 },
+		{ { .op = UMAD_CALL_IOCTL, .fd = fd, .cmd = IB_USER_MAD_UNREGISTER_AGENT },
+		  NULL, 0 },
+	};
+	pid_t parent = getpid(), pid;
+	int ready[2];
 	size_t i;
+	char c;
 
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 	msg.hdr.id = self->sid;
-	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		calls[i].fd = self->server.fd;
-		expect_dies_stalled(&stall, &calls[i], &self->server, &msg,
-				    variant->fuse);
+	umad_pack(&self->server, &msg, MAD_SIZE, data);
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
+		ASSERT_EQ(0, pipe(ready));
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			die_stalled(parent, ready[1], variant->fuse, &row[i].call,
+				    row[i].data, row[i].there);
+		close(ready[1]);
+		ASSERT_EQ(1, read(ready[0], &c, 1));
+		close(ready[0]);
+		EXPECT_TRUE(dies(pid, UMAD_SOON_MS));
 	}
 	/* The read that died has given its packet back */
 	umad_read(&self->server, &msg);
@@ -547,8 +475,8 @@ TEST_F(pair, stalled_write_stops_no_death)
 	struct victim v;
 	bool passed;
 
-	victim_open(self, variant, &v);
-	victim_stall_write(self, &v, 0x77);
+	victim_open(self, variant, &v, 0);
+	victim_write(self, &v);
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
@@ -564,6 +492,117 @@ TEST_F(pair, stalled_write_stops_no_death)
 	umad_read(&self->server, &got);
 	victim_close(&v);
 	EXPECT_FIXED(passed, "who polls behind a stalled write cannot be killed");
+}
+
+/* Registrations, which are caught before all of the request was read */
+
+#define victim_register(self, variant, v) do {				\
+	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
+						1ULL << VICTIM_METHOD);	\
+									\
+	memset(v, 0, sizeof(*(v)));					\
+	umad_open_abi(&(self)->port, &(variant)->abi,			\
+		      O_RDWR | O_NONBLOCK, &(v)->file);			\
+	make_stall(variant, &(v)->stall);				\
+	umad_reg_encode(&__reg, (v)->data);				\
+	(v)->there = 8;							\
+	(v)->call = (struct umad_call){					\
+		.op = UMAD_CALL_IOCTL,					\
+		.fd = (v)->file.fd,					\
+		.cmd = umad_reg_cmd(&__reg),				\
+	};								\
+	umad_stall_call(&(v)->stall, &(v)->call, (v)->data, (v)->there); \
+} while (0)
+
+TEST_F(pair, stalled_register_stops_no_call)
+{
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
+	int fd = self->client.fd;
+	__u8 req[64];
+	struct {
+		struct umad_call call;
+		const char *why;
+	} row[] = {
+		{ { .op = UMAD_CALL_OPEN, .path = self->port.dev },
+		  "open sleeps behind a registration" },
+		{ { .op = UMAD_CALL_IOCTL, .fd = fd, .cmd = umad_reg_cmd(&reg), .buf = req },
+		  "register sleeps behind another" },
+		{ { .op = UMAD_CALL_IOCTL, .fd = fd, .cmd = IB_USER_MAD_UNREGISTER_AGENT,
+		    .buf = &self->cid }, "unregister sleeps behind a registration" },
+		{ { .op = UMAD_CALL_CLOSE, .fd = fd }, "close sleeps behind a registration" },
+	};
+	struct victim v;
+	bool passed;
+	size_t i;
+
+	umad_reg_encode(&reg, req);
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
+		victim_register(self, variant, &v);
+		umad_call_start(&row[i].call);
+		passed = umad_call_returned(&row[i].call, umad_fixed_ms());
+		victim_release(&v);
+		EXPECT_EQ(0, v.call.ret);
+		victim_close(&v);
+		umad_call_end(&row[i].call);
+		EXPECT_LE(0, row[i].call.ret);
+		EXPECT_FIXED(passed, row[i].why);
+	}
+	close(row[0].call.ret);
+}
+
+TEST_F(pair, stalled_register_stops_no_traffic)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1), got;
+	struct victim v;
+
+	victim_register(self, variant, &v);
+	pair_deliver(self, &msg, &got);
+	victim_release(&v);
+	victim_close(&v);
+}
+
+/*
+ * The first REGISTER_AGENT2 switches to the new layout. A MAD that comes while
+ * it is caught storing the id must have the length of the new layout, too.
+ */
+TEST_F(pair, layout_switch)
+{
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
+	struct umad_file file;
+	struct umad_stall stall;
+	struct umad_msg msg, got;
+	struct umad_call call;
+	bool passed = true;
+	int i;
+
+	if (variant->fuse)
+		SKIP(return, "FUSE cannot stop who writes to a page that is there");
+
+	umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
+	umad_stall_stored(&stall, &call, file.fd, &reg);
+
+	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
+	umad_write(&self->client, &msg);
+	umad_sleep_ms(2 * UMAD_QUIET_MS);
+	ASSERT_EQ(0, umad_stall_allow_write(&stall));
+	umad_call_end(&call);
+	ASSERT_EQ(0, call.ret);
+	umad_stall_free(&stall);
+	file.hlen = UMAD_HDR_NEW;
+
+	/* It may have come too early for the agent; the next one does not */
+	msg.mad.tid = htobe64(2);
+	umad_write(&self->client, &msg);
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(umad_readable(&file, UMAD_SOON_MS));
+		ASSERT_EQ((ssize_t)file.hlen + MAD_SIZE, _umad_read(&file, &got));
+		if (got.hdr.length != file.hlen + MAD_SIZE)
+			passed = false;
+		if (be64toh(got.mad.tid) << 32 >> 32 == 2)
+			break;
+	}
+	umad_close(&file);
+	EXPECT_FIXED(passed, "a length of the old layout in the new one");
 }
 
 TEST_HARNESS_MAIN

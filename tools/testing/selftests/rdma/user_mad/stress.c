@@ -207,9 +207,8 @@ TEST_F_TIMEOUT(stress, everything, 1200)
 	struct stress *stress = self->stress;
 	unsigned long sent = 0, answered = 0, timed_out = 0, lost = 0, done = 0;
 	struct umad_border border;
-	bool stuck = false, empty;
+	bool stuck = false;
 	unsigned int i;
-	long long end;
 	char said[64];
 
 	sigaction(SIGALRM, &act, NULL);
@@ -246,11 +245,9 @@ TEST_F_TIMEOUT(stress, everything, 1200)
 	}
 	for (i = 0; i < SLOTS; i++)
 		close(SLOT_BASE + i);
-	end = umad_now_ms() + UMAD_SOON_MS;
-	while (!(empty = port_is_empty(&stress->port, said, sizeof(said))) &&
-	       umad_now_ms() < end)
-		umad_sleep_ms(5);
-	EXPECT_TRUE(empty) TH_LOG("all is closed, and the port still has %s", said);
+	EXPECT_TRUE(umad_within(UMAD_SOON_MS,
+				port_is_empty(&stress->port, said, sizeof(said))))
+		TH_LOG("all is closed, and the port still has %s", said);
 	client_alone(_metadata, &stress->thread[0]);
 
 	/* Everything there was to do has been done, and not always in vain */

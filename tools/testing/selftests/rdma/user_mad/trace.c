@@ -5,6 +5,7 @@
  */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
+#include "lib/netlink.h"
 #include "lib/pair.h"
 #include "lib/trace.h"
 
@@ -29,16 +30,9 @@ static void expected_text(char *text, size_t size,
 		 be32toh(mad->attr_mod));
 }
 
-#define expect_event(tracing, self, name, hdr, mad) do {		\
-	char __text[1024], __want[1024], *__at;				\
-									\
-	ASSERT_EQ(1, umad_tracing_events(tracing, name, __text,		\
-				    sizeof(__text)));			\
-	expected_text(__want, sizeof(__want), hdr, mad, (self)->port.port); \
-	__at = strchr(__text, ':');					\
-	ASSERT_NE(NULL, __at);						\
-	EXPECT_STREQ(__want, __at);					\
-} while (0)
+static const char * const events[] = {
+	"ib_umad_write", "ib_umad_read_recv", "ib_umad_read_send",
+};
 
 #define expect_no_event(tracing, name) do {				\
 	char __text[1024];						\
@@ -48,31 +42,24 @@ static void expected_text(char *text, size_t size,
 		TH_LOG("%s", __text);					\
 } while (0)
 
-#define expect_event_index(tracing, self, name) do {			\
-	char __text[1024], __index[64];					\
+/* There is one event, of this kind only, with this text behind the device's number */
+#define expect_event(tracing, self, name, hdr, mad) do {		\
+	char __text[1024], __want[1024], *__at;				\
+	size_t __i;							\
+	__u32 __index;							\
 									\
+	for (__i = 0; __i < ARRAY_SIZE(events); __i++)			\
+		if (strcmp(name, events[__i]))				\
+			expect_no_event(tracing, events[__i]);		\
 	ASSERT_EQ(1, umad_tracing_events(tracing, name, __text,		\
 				    sizeof(__text)));			\
-	ASSERT_EQ(0, ibdev_index((self)->port.ibdev, __index,		\
-				 sizeof(__index)));			\
-	EXPECT_EQ(atoi(__index), atoi(__text));				\
+	expected_text(__want, sizeof(__want), hdr, mad, (self)->port.port); \
+	__at = strchr(__text, ':');					\
+	ASSERT_NE(NULL, __at);						\
+	EXPECT_STREQ(__want, __at);					\
+	ASSERT_EQ(0, nl_ibdev_index((self)->port.ibdev, &__index));	\
+	EXPECT_EQ(__index, (__u32)atoi(__text));			\
 } while (0)
-
-/* The number that RDMA netlink and the rdma command know the device by */
-static int ibdev_index(const char *ibdev, char *index, size_t size)
-{
-	char command[128];
-	FILE *pipe;
-	int ret;
-
-	snprintf(command, sizeof(command), "rdma dev show %s", ibdev);
-	pipe = popen(command, "r");
-	if (!pipe)
-		return -1;
-	ret = fgets(index, size, pipe) ? 0 : -1;
-	pclose(pipe);
-	return ret;
-}
 
 struct field {
 	const char *type;
@@ -124,9 +111,6 @@ static unsigned int align(unsigned int offset, const struct field *field)
 
 TEST(format_of_the_events)
 {
-	static const char * const events[] = {
-		"ib_umad_write", "ib_umad_read_recv", "ib_umad_read_send",
-	};
 	char path[256], line[2048], want[128];
 	unsigned int offset, size, end = 0;
 	struct umad_tracing tracing;
@@ -192,54 +176,43 @@ TEST_F(pair, write_event)
 	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	umad_write(&self->client, &msg);
 	expect_event(&tracing, self, "ib_umad_write", &msg.hdr, &msg.mad);
-	expect_event_index(&tracing, self, "ib_umad_write");
-	expect_no_event(&tracing, "ib_umad_read_recv");
-	expect_no_event(&tracing, "ib_umad_read_send");
 	umad_read(&self->server, &got);
 	umad_tracing_stop(&tracing);
 }
 
+/* A read that fails is none */
+#define expect_read_event(self, file, name, read) do {			\
+	struct umad_tracing __tracing;					\
+	struct umad_msg __got;						\
+									\
+	ASSERT_TRUE(umad_readable(file, UMAD_SOON_MS));			\
+	ASSERT_EQ(0, umad_tracing_start(&__tracing));			\
+	umad_err_read_len(EINVAL, file, 0);				\
+	expect_no_event(&__tracing, name);				\
+	read(file, &__got);						\
+	expect_event(&__tracing, self, name, &__got.hdr, &__got.mad);	\
+	umad_tracing_stop(&__tracing);					\
+} while (0)
+
 TEST_F(pair, read_recv_event)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x99);
-	struct umad_tracing tracing;
-	struct umad_msg got;
 
 	fill(&msg);
 	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	ASSERT_EQ(0, umad_tracing_start(&tracing));
-	umad_err_read_len(EINVAL, &self->server, 0);
-	expect_no_event(&tracing, "ib_umad_read_recv");
-	umad_read(&self->server, &got);
-	expect_event(&tracing, self, "ib_umad_read_recv", &got.hdr, &got.mad);
-	expect_event_index(&tracing, self, "ib_umad_read_recv");
-	expect_no_event(&tracing, "ib_umad_write");
-	expect_no_event(&tracing, "ib_umad_read_send");
-	umad_tracing_stop(&tracing);
+	expect_read_event(self, &self->server, "ib_umad_read_recv", umad_read);
 }
 
 TEST_F(pair, read_send_event)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 0x99);
-	struct umad_tracing tracing;
-	struct umad_msg got;
 
 	fill(&msg);
 	umad_msg_to_nobody(&msg);
 	msg.hdr.timeout_ms = 1;
 	msg.hdr.retries = 2;
 	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	ASSERT_EQ(0, umad_tracing_start(&tracing));
-	umad_err_read_len(EINVAL, &self->client, 0);
-	expect_no_event(&tracing, "ib_umad_read_send");
-	umad_read_timeout(&self->client, &got);
-	expect_event(&tracing, self, "ib_umad_read_send", &got.hdr, &got.mad);
-	expect_event_index(&tracing, self, "ib_umad_read_send");
-	expect_no_event(&tracing, "ib_umad_write");
-	expect_no_event(&tracing, "ib_umad_read_recv");
-	umad_tracing_stop(&tracing);
+	expect_read_event(self, &self->client, "ib_umad_read_send", umad_read_timeout);
 }
 
 /* What cannot be read from the user is not traced */

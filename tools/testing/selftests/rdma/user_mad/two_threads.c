@@ -108,18 +108,21 @@ static int do_read_short(struct race *race)
 	return errno == EINVAL ? 0 : -errno;
 }
 
-static int do_poll(struct race *race)
+static int poll_for(struct race *race, int ms)
 {
 	struct pollfd pfd = { .fd = race->file.fd, .events = POLLIN };
 
-	return poll(&pfd, 1, 0) < 0 ? -errno : pfd.revents & POLLERR ? -EIO : 0;
+	return poll(&pfd, 1, ms) < 0 ? -errno : pfd.revents & POLLERR ? -EIO : 0;
+}
+
+static int do_poll(struct race *race)
+{
+	return poll_for(race, 0);
 }
 
 static int do_wait(struct race *race)
 {
-	struct pollfd pfd = { .fd = race->file.fd, .events = POLLIN };
-
-	return poll(&pfd, 1, 1) < 0 ? -errno : pfd.revents & POLLERR ? -EIO : 0;
+	return poll_for(race, 1);
 }
 
 /* The agent that writers use, and at times another one */
@@ -176,52 +179,18 @@ enum {
 
 /* EINVAL for a write whose header the descriptor does not speak yet */
 static const struct op ops[] = {
-	[UNPLUG] = {
-		.name = "unplug", .run = do_unplug, .weight = 4,
-	},
-	[OPEN] = {
-		.name = "open", .run = do_open, .weight = 2,
-		.errors = { ENOENT, ENXIO, EPIPE, EINVAL },
-	},
-	[REGISTER] = {
-		.name = "register", .run = do_register, .weight = 2,
-		.errors = { EINVAL, EPIPE },
-	},
-	[WRITE] = {
-		.name = "write", .run = do_write, .weight = 4,
-		.errors = { EIO, EINVAL, ENOBUFS },
-	},
-	[READ] = {
-		.name = "read", .run = do_read, .weight = 1, .reads = true,
-		.errors = { EAGAIN, EIO },
-	},
-	[READ_SHORT] = {
-		.name = "read_short", .run = do_read_short, .weight = 1,
-		.errors = { EAGAIN, EIO }, .reads = true,
-	},
-	[POLL] = {
-		.name = "poll", .run = do_poll, .weight = 1,
-		.errors = { EIO },
-	},
-	[WAIT] = {
-		.name = "wait", .run = do_wait, .weight = 1,
-		.errors = { EIO },
-	},
-	[FDINFO] = {
-		.name = "fdinfo", .run = do_fdinfo, .weight = 1,
-	},
-	[SYSFS] = {
-		.name = "sysfs", .run = do_sysfs, .weight = 1,
-		.errors = { ENOENT, ENODEV },
-	},
-	[ISSM] = {
-		.name = "issm", .run = do_issm, .weight = 2,
-		.errors = { ENOENT, ENXIO },
-	},
-	[NETLINK] = {
-		.name = "netlink", .run = do_netlink, .weight = 1,
-		.errors = { ENODEV, ENOENT, EINVAL, EOPNOTSUPP },
-	},
+	[UNPLUG] = { "unplug", do_unplug, {}, .weight = 4 },
+	[OPEN] = { "open", do_open, { ENOENT, ENXIO, EPIPE, EINVAL }, .weight = 2 },
+	[REGISTER] = { "register", do_register, { EINVAL, EPIPE }, .weight = 2 },
+	[WRITE] = { "write", do_write, { EIO, EINVAL, ENOBUFS }, .weight = 4 },
+	[READ] = { "read", do_read, { EAGAIN, EIO }, .reads = true, .weight = 1 },
+	[READ_SHORT] = { "read_short", do_read_short, { EAGAIN, EIO }, .reads = true, .weight = 1 },
+	[POLL] = { "poll", do_poll, { EIO }, .weight = 1 },
+	[WAIT] = { "wait", do_wait, { EIO }, .weight = 1 },
+	[FDINFO] = { "fdinfo", do_fdinfo, {}, .weight = 1 },
+	[SYSFS] = { "sysfs", do_sysfs, { ENOENT, ENODEV }, .weight = 1 },
+	[ISSM] = { "issm", do_issm, { ENOENT, ENXIO }, .weight = 2 },
+	[NETLINK] = { "netlink", do_netlink, { ENODEV, ENOENT, EINVAL, EOPNOTSUPP }, .weight = 1 },
 };
 
 struct racer {

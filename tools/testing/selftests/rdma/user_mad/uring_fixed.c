@@ -30,8 +30,7 @@ FIXTURE_VARIANT(fixed)
 	struct umad_abi abi;
 };
 
-umad_device_variant(fixed, rxe_old, UMAD_RXE, .abi = UMAD_ABI_v1_old);
-umad_device_variant(fixed, rxe_new, UMAD_RXE, .abi = UMAD_ABI_v2_new);
+umad_device_variant(fixed, rxe, UMAD_RXE, .abi = UMAD_ABI_v1_old);
 umad_device_variant(fixed, madsim, UMAD_MADSIM, .abi = UMAD_ABI_v2_new);
 
 FIXTURE_SETUP(fixed)
@@ -158,56 +157,6 @@ TEST_F(fixed, mads)
 		expect_guards(self, places[i], len);
 	}
 	umad_expect_empty(&self->server);
-}
-
-/* It waits for a packet, and takes one */
-TEST_F(fixed, one_packet_a_request)
-{
-	size_t len = umad_mad_len(&self->server);
-	struct io_uring_sqe *sqe;
-	struct umad_msg msg;
-	int i;
-
-	umad_make_blocking(&self->server);
-	for (i = 0; i < 3; i++) {
-		sqe = io_uring_get_sqe(&self->ring);
-		io_uring_prep_read_fixed(sqe, self->server.fd, self->mem + i * 4 * len,
-					 4 * len, 0, 0);
-	}
-	umad_ring_submit(&self->ring, 3);
-	for (i = 0; i < 3; i++) {
-		msg = message(self, MAD_SEND, i);
-		umad_write(&self->client, &msg);
-	}
-	for (i = 0; i < 3; i++)
-		umad_ring_expect(&self->ring, (int)len, UMAD_SOON_MS);
-	for (i = 0; i < 3; i++)
-		EXPECT_EQ(GUARD, self->mem[i * 4 * len + len]);
-}
-
-TEST_F(fixed, timeout_record)
-{
-	size_t hlen = self->client.hlen, len = hlen + MAD_HDR;
-	struct umad_msg msg = message(self, MAD_GET, 9), got = {};
-	size_t at = self->page - hlen - 3;
-
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 20;
-	umad_pack(&self->client, &msg, MAD_SIZE, self->mem + at);
-	ASSERT_EQ((int)umad_mad_len(&self->client),
-		  write_fixed(self, &self->client, at, umad_mad_len(&self->client)));
-	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	memset(self->mem, GUARD, self->size);
-
-	EXPECT_EQ(-EINVAL, read_fixed(self, &self->client, at, len - 1));
-	expect_guards(self, 0, 0);
-	ASSERT_EQ((int)len, read_fixed(self, &self->client, at, len + 300));
-	memcpy(&got.hdr, self->mem + at, hlen);
-	memcpy(&got.mad, self->mem + at + hlen, MAD_HDR);
-	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
-	EXPECT_EQ(9, (__u32)be64toh(got.mad.tid));
-	expect_guards(self, at, len);
-	umad_expect_empty(&self->client);
 }
 
 /* The same errors as ever, and nothing is taken away or sent */

@@ -20,16 +20,11 @@ long umad_cgroup_charged(const struct umad_cgroup *group)
 /* How often the group was over its limit for good: "oom", or "oom_kill" */
 long umad_cgroup_events(const struct umad_cgroup *group, const char *name)
 {
-	size_t len = strlen(name);
-	char text[512], *line;
+	char path[128], line[32];
 
-	if (umad_sysfs_read(text, sizeof(text), "%s/memory.events",
-			    group->path))
-		return -1;
-	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (!strncmp(line, name, len) && line[len] == ' ')
-			return atol(line + len + 1);
-	return -1;
+	snprintf(path, sizeof(path), "%s/memory.events", group->path);
+	snprintf(line, sizeof(line), "%s ", name);
+	return umad_line_value(path, line);
 }
 
 /* The calling process joins it */
@@ -44,24 +39,12 @@ int umad_cgroup_leave(void)
 	return umad_sysfs_write(UMAD_CGROUP_ROOT "/cgroup.procs", "0");
 }
 
-static int __umad_cgroup_set(const struct umad_cgroup *group, const char *name,
-			     long bytes)
+int umad_cgroup_limit(const struct umad_cgroup *group, long bytes)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%ld", bytes);
-	return umad_cgroup_put(group->path, name, text);
-}
-
-int umad_cgroup_limit(const struct umad_cgroup *group, long bytes)
-{
-	return __umad_cgroup_set(group, "memory.max", bytes);
-}
-
-/* Beyond this, whoever asks for memory that the group pays is made to sleep */
-int umad_cgroup_throttle(const struct umad_cgroup *group, long bytes)
-{
-	return __umad_cgroup_set(group, "memory.high", bytes);
+	return umad_cgroup_put(group->path, "memory.max", text);
 }
 
 /* When all processes in it have been waited for */

@@ -22,7 +22,6 @@ long umad_cgroup_events(const struct umad_cgroup *group, const char *name);
 int umad_cgroup_join(const struct umad_cgroup *group);
 int umad_cgroup_leave(void);
 int umad_cgroup_limit(const struct umad_cgroup *group, long bytes);
-int umad_cgroup_throttle(const struct umad_cgroup *group, long bytes);
 
 #define UMAD_NO_CGROUP	"no memory controller in the cgroup2 hierarchy"
 

@@ -51,7 +51,6 @@ static int __umad_netdev_del(const char *name)
 /* A name can be used again a moment after its device has gone */
 static int __umad_rxe_add(const char *name)
 {
-	long long end = umad_now_ms() + UMAD_SOON_MS;
 	struct nl_request req;
 	int ret;
 
@@ -59,9 +58,8 @@ static int __umad_rxe_add(const char *name)
 	nl_put_string(&req, RDMA_NLDEV_ATTR_DEV_NAME, name);
 	nl_put_string(&req, RDMA_NLDEV_ATTR_LINK_TYPE, "rxe");
 	nl_put_string(&req, RDMA_NLDEV_ATTR_NDEV_NAME, name);
-	while ((ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) == -ENFILE &&
-	       umad_now_ms() < end)
-		umad_sleep_ms(2);
+	umad_within(UMAD_SOON_MS,
+		    (ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) != -ENFILE);
 	return ret;
 }
 
@@ -73,16 +71,10 @@ static int __umad_rxe_del(const char *name)
 /* The kernel takes an RDMA device away a moment after its interface */
 static int __umad_rxe_gone(const char *name)
 {
-	long long end = umad_now_ms() + 20 * UMAD_SOON_MS;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", name);
-	while (!access(path, F_OK)) {
-		if (umad_now_ms() > end)
-			return -ETIMEDOUT;
-		umad_sleep_ms(2);
-	}
-	return 0;
+	return umad_within(20 * UMAD_SOON_MS, access(path, F_OK)) ? 0 : -ETIMEDOUT;
 }
 
 /* A simulated cable with a host at each end */
@@ -108,19 +100,6 @@ static int __umad_madsim_load(const char *topology)
 static int __umad_madsim_unload(void)
 {
 	return syscall(SYS_delete_module, "ib_madsim", O_NONBLOCK) ? -errno : 0;
-}
-
-/* Network namespaces: the mode can be changed while there is only one */
-
-static int __umad_set_exclusive(bool exclusive)
-{
-	long long end = umad_now_ms() + 2 * UMAD_SOON_MS;
-	int ret;
-
-	while ((ret = nl_set_exclusive(exclusive)) == -EBUSY &&
-	       umad_now_ms() < end)
-		umad_sleep_ms(10);
-	return ret;
 }
 
 static int __umad_netns_leave(struct umad_device *device)
@@ -187,21 +166,12 @@ static int __umad_device_find(struct umad_device *device)
 
 static int __umad_device_await(struct umad_device *device)
 {
-	long long end = umad_now_ms() + UMAD_NETNS_MS;
-
 	/* sysfs knows of it before there is something to open */
-	while (__umad_device_find(device) || access(device->port.dev, F_OK)) {
-		if (umad_now_ms() > end)
-			return -ETIMEDOUT;
-		umad_sleep_ms(5);
-	}
-	return 0;
+	return umad_within(UMAD_NETNS_MS, !__umad_device_find(device) &&
+			   !access(device->port.dev, F_OK)) ? 0 : -ETIMEDOUT;
 }
 
-/**
- * umad_device_possible - whether there is what it takes
- * @kind: what kind of device
- */
+/* Whether there is what it takes */
 bool umad_device_possible(enum umad_device_kind kind)
 {
 	if (kind == UMAD_MADSIM_RMMOD &&
@@ -210,13 +180,7 @@ bool umad_device_possible(enum umad_device_kind kind)
 	return umad_device_is_rxe(kind) || umad_have_fabrics();
 }
 
-/**
- * umad_device_make - make a device
- * @device: result
- * @kind: what kind of device, and how it will go
- *
- * Return: 0 or a negative errno; to be undone by umad_device_free() either way.
- */
+/* 0 or a negative errno; to be undone by umad_device_free() either way */
 int umad_device_make(struct umad_device *device, enum umad_device_kind kind)
 {
 	int ret = 0;
@@ -233,7 +197,7 @@ int umad_device_make(struct umad_device *device, enum umad_device_kind kind)
 			ret = __umad_rxe_add(device->name);
 		break;
 	case UMAD_MADSIM_NETNS:
-		ret = __umad_set_exclusive(true);
+		ret = nl_set_exclusive(true);
 		device->exclusive = !ret;
 		if (!ret)
 			ret = __umad_madsim_add(device);
@@ -250,11 +214,9 @@ int umad_device_make(struct umad_device *device, enum umad_device_kind kind)
 	return ret ? ret : __umad_device_await(device);
 }
 
-/**
- * umad_device_up - as much of a subnet manager as a port needs to reach itself
- * @device: a device that is there
- *
- * Return: 0, or what went wrong; @device->port has a LID then if it is of InfiniBand.
+/*
+ * As much of a subnet manager as a port needs to reach itself. Returns 0, or what went
+ * wrong; @device->port has a LID then if it is of InfiniBand.
  */
 int umad_device_up(struct umad_device *device)
 {
@@ -279,12 +241,7 @@ int umad_device_up(struct umad_device *device)
 	return ret;
 }
 
-/**
- * umad_device_remove - take the device away
- * @device: a device that is there
- *
- * Return: 0 or a negative errno; the kernel is through with it.
- */
+/* Returns 0 or a negative errno; the kernel is through with it */
 int umad_device_remove(struct umad_device *device)
 {
 	int ret;
@@ -306,12 +263,9 @@ int umad_device_remove(struct umad_device *device)
 	return -EINVAL;
 }
 
-/**
- * umad_device_return - give it back
- * @device: a device that was taken away
- *
- * Return: 0 or a negative errno; it can be used again, by whatever name
- * @device->port has now.
+/*
+ * Gives back what was taken away. Returns 0 or a negative errno; it can be used again, by
+ * whatever name @device->port has now.
  */
 int umad_device_return(struct umad_device *device)
 {
@@ -340,10 +294,7 @@ int umad_device_return(struct umad_device *device)
 	return ret ? ret : __umad_device_await(device);
 }
 
-/**
- * umad_device_free - leave nothing behind
- * @device: the device, there or not
- */
+/* Leaves nothing behind, whether the device is there or not */
 void umad_device_free(struct umad_device *device)
 {
 	switch (device->kind) {
@@ -358,7 +309,7 @@ void umad_device_free(struct umad_device *device)
 		__umad_netns_return(device);
 		_umad_fabric_stop();
 		if (device->exclusive)
-			__umad_set_exclusive(false);
+			nl_set_exclusive(false);
 		break;
 	case UMAD_MADSIM_RMMOD:
 		__umad_madsim_unload();
@@ -367,12 +318,7 @@ void umad_device_free(struct umad_device *device)
 	}
 }
 
-/**
- * umad_unanswered - a request that stays outstanding until somebody ends it
- * @device: what it is sent by
- * @id: the agent
- * @tid: the transaction ID
- */
+/* A request that stays outstanding until somebody ends it */
 struct umad_msg umad_unanswered(const struct umad_device *device, __u32 id, __u64 tid)
 {
 	struct umad_msg msg = umad_msg(&device->port, id, MAD_GET, tid);
@@ -389,10 +335,7 @@ static long umad_removing(struct umad_call *call)
 	return umad_device_remove(call->arg);
 }
 
-/**
- * umad_call_remove - the removal of a device, to be done by a thread
- * @device: a device that is there
- */
+/* The removal of a device that is there, to be done by a thread */
 struct umad_call umad_call_remove(struct umad_device *device)
 {
 	return (struct umad_call){

@@ -157,10 +157,6 @@ int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
 
 int _umad_sm_repress(struct umad_sm *sm, __u16 lid, __u16 trap);
 
-#define umad_sm_repress(sm, lid, trap)					\
-	ASSERT_LT(0, _umad_sm_repress(sm, lid, trap))			\
-		TH_LOG("TrapRepress of %d: %s", trap, strerror(errno))
-
 #define umad_smp_get(sm, path, attr, mod, data)				\
 	ASSERT_EQ(0, umad_smp(sm, path, 0, MAD_GET, attr, mod, data))	\
 		TH_LOG("Get of attribute 0x%x: %s", attr, strerror(errno))

@@ -172,13 +172,19 @@ int nl_chardev(__u32 index, __u32 port, const char *client,
 	return nl_talk(NETLINK_RDMA, &req, nl_parse_chardev, res);
 }
 
-/* Whether RDMA devices belong to one network namespace each, or to all */
+/*
+ * Whether RDMA devices belong to one network namespace each, or to all. The mode can be
+ * changed only when the last other namespace has gone, in its time.
+ */
 int nl_set_exclusive(bool exclusive)
 {
 	struct nl_request req;
 	__u8 shared = !exclusive;
+	int ret;
 
 	nl_begin_rdma(&req, RDMA_NLDEV_CMD_SYS_SET, 0);
 	nl_put(&req, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, &shared, 1);
-	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+	umad_within(2 * UMAD_SOON_MS,
+		    (ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) != -EBUSY);
+	return ret;
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * RMPP in user space, for agents registered with IB_USER_MAD_USER_RMPP: as
- * much of it as it takes to talk to the kernel's on the other side. Every
- * packet is a MAD that is written or read.
- */
+/* Packets of RMPP, which agents with IB_USER_MAD_USER_RMPP write and read as MADs */
 #ifndef UMAD_RMPP_H
 #define UMAD_RMPP_H
 
@@ -17,33 +13,14 @@
 #define RMPP_FLAG_ACTIVE	1
 #define RMPP_FLAG_FIRST		2
 #define RMPP_FLAG_LAST		4
-#define RMPP_FLAGS		7	/* the rest is the response time */
 
 #define RMPP_STATUS_RESX	1	/* the only one of STOP */
 #define RMPP_STATUS_T2L		118	/* these are ABORT's */
-#define RMPP_STATUS_BAD_SEG	120
 #define RMPP_STATUS_BADT	121
 #define RMPP_STATUS_W2S		122
 #define RMPP_STATUS_S2B		123
 #define RMPP_STATUS_BAD_STATUS	124
-#define RMPP_STATUS_UNV		125
 #define RMPP_STATUS_UNSPEC	127
-
-/* How far the sender may go ahead of what was acknowledged */
-#define RMPP_WINDOW		16
-
-/* How long a sender waits for an acknowledgment before it sends again */
-#define RMPP_RESEND_MS		200
-
-struct umad_rmpp {
-	const struct umad_file *file;
-	struct umad_msg head;	/* what all packets of a sender have in common */
-	__u32 lose;		/* segment that is lost the first time, or 0 */
-
-	/* Counted: */
-	int sent, resent, acks, windows;
-	__u8 type, status;	/* of the packet that ended it */
-};
 
 ssize_t _umad_rmpp_packet(const struct umad_file *file,
 			  const struct umad_msg *msg, __u8 type, __u8 flags,
@@ -51,7 +28,5 @@ ssize_t _umad_rmpp_packet(const struct umad_file *file,
 ssize_t _umad_rmpp_answer(const struct umad_file *file,
 			  const struct umad_msg *got, __u8 type, __u8 status,
 			  __u32 seg, __u32 newwin);
-int _umad_rmpp_send(struct umad_rmpp *rmpp, const __u8 *data, size_t len);
-ssize_t _umad_rmpp_receive(struct umad_rmpp *rmpp, __u8 *data, size_t max);
 
 #endif /* UMAD_RMPP_H */

@@ -21,8 +21,6 @@ struct umad_stall {
 	struct umad_fuse fuse;
 };
 
-#define UMAD_NO_WRITE_PROTECT	"no write protection by userfaultfd here"
-
 int umad_uffd(void *start, size_t len, bool wp);
 int _umad_stall(struct umad_stall *stall);
 
@@ -71,6 +69,31 @@ void *umad_call_thread(void *arg);
 #define umad_call_start(call)						\
 	ASSERT_EQ(0, pthread_create(&(call)->thread, NULL,		\
 				    umad_call_thread, call))
+
+/* Starts a call, which is caught behind the first @there bytes of @data, its argument */
+#define umad_stall_call(stall, call, data, there) do {			\
+	(call)->buf = memcpy(umad_stall_at(stall, there), data, there);	\
+	umad_call_start(call);						\
+	ASSERT_TRUE(umad_stall_caught(stall));				\
+} while (0)
+
+/* ... and one that registers, which is caught storing the id */
+#define umad_stall_stored(stall, call, fd_, reg) do {			\
+	__u8 __req[64] = { 0 };						\
+									\
+	umad_stall(stall);						\
+	if (!(stall)->wp)						\
+		SKIP(return, "no write protection by userfaultfd here"); \
+	umad_reg_encode(reg, __req);					\
+	ASSERT_EQ(0, umad_stall_release(stall, __req, sizeof(__req)));	\
+	ASSERT_EQ(0, umad_stall_write_protect(stall));			\
+	*(call) = (struct umad_call){					\
+		.op = UMAD_CALL_IOCTL,					\
+		.fd = fd_,						\
+		.cmd = umad_reg_cmd(reg),				\
+	};								\
+	umad_stall_call(stall, call, __req, 0);				\
+} while (0)
 
 bool umad_call_returned(struct umad_call *call, int ms);
 void umad_call_end(struct umad_call *call);

@@ -29,13 +29,10 @@ bool umad_changed_by(struct umad_statistics *before, const struct umad_port *por
 
 /* Completions may come a moment later */
 #define umad_expect_changes_within(before, port, changes, ms) do {	\
-	long long __end = umad_now_ms() + (ms);				\
 	char __said[512];						\
 									\
-	while (!umad_changed_by(before, port, changes, __said,		\
-				sizeof(__said)) &&			\
-	       umad_now_ms() < __end)					\
-		umad_sleep_ms(1);					\
+	umad_within(ms, umad_changed_by(before, port, changes, __said,	\
+					sizeof(__said)));		\
 	EXPECT_STREQ(changes, __said);					\
 } while (0)
 

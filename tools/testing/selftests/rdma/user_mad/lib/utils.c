@@ -634,33 +634,18 @@ int _umad_make_blocking(const struct umad_file *file)
 /* What a descriptor says of itself; -1 if it says nothing of that */
 long umad_fdinfo(const struct umad_file *file, const char *name)
 {
-	char path[64], line[128];
-	size_t len = strlen(name);
-	long value = -1;
-	FILE *f;
+	char path[64], line[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file->fd);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, len) && line[len] == ':')
-			value = atol(line + len + 1);
-	if (f)
-		fclose(f);
-	return value;
+	snprintf(line, sizeof(line), "%s:", name);
+	return umad_line_value(path, line);
 }
 
 /* Whether such a value comes up to @least within @ms */
 bool umad_fdinfo_reaches(const struct umad_file *file, const char *name,
 			 long least, int ms)
 {
-	long long end = umad_now_ms() + ms;
-
-	while (umad_fdinfo(file, name) < least) {
-		if (umad_now_ms() > end)
-			return false;
-		umad_sleep_ms(1);
-	}
-	return true;
+	return umad_within(ms, umad_fdinfo(file, name) >= least);
 }
 
 int _umad_border(struct umad_border *border, int prot)

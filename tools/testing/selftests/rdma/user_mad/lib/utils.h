@@ -132,6 +132,17 @@ int umad_deafen(const struct umad_port *port);
 
 long long umad_now_ms(void);
 void umad_sleep_ms(int ms);
+
+/* Whether @cond comes true within so many milliseconds */
+#define umad_within(ms, cond) ({					\
+	long long __end_ms = umad_now_ms() + (ms);			\
+	bool __true;							\
+									\
+	while (!(__true = (cond)) && umad_now_ms() < __end_ms)		\
+		umad_sleep_ms(1);					\
+	__true;								\
+})
+
 void umad_wait_as_child(pid_t parent);
 int umad_many_sends(void);
 bool umad_any_reference(void);
