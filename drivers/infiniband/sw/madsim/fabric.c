@@ -317,7 +317,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	node->device_id = MADSIM_DEVICE_ID;
 	node->seed = get_random_u32();
 	node->smp_by_lid = true;
-	xa_init_flags(&node->refused, XA_FLAGS_LOCK_IRQ);
+	madsim_fault_init(node);
 
 	/* In a circle: a subnet manager takes no new node for one that is gone */
 	ret = xa_alloc_cyclic(&fabric->numbers, &node->number, node,

@@ -294,6 +294,20 @@ void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
 }
 
 /**
+ * madsim_fault_init - prepare a new node for faults
+ * @node: the node
+ *
+ * Not where the array of nodes is prepared: lockdep would take both locks for one, and
+ * this one is taken under fabric->lock.
+ *
+ * Context: process context.
+ */
+void madsim_fault_init(struct madsim_node *node)
+{
+	xa_init_flags(&node->refused, XA_FLAGS_LOCK_IRQ);
+}
+
+/**
  * madsim_fault_refuse - have the agent of a node refuse an attribute
  * @node: of the agent
  * @mgmt_class: the class that the agent is for

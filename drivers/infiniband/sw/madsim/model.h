@@ -720,6 +720,7 @@ bool madsim_speed_fdr10(struct madsim_port *port,
 			struct madsim_ext_port_info *epi, bool set);
 
 /* fault.c: fault injection */
+void madsim_fault_init(struct madsim_node *node);
 struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
 					 struct madsim_packet *pkt);
 bool madsim_fault_drops(struct madsim_port *port);
