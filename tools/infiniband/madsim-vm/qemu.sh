@@ -101,9 +101,7 @@ make_machine()
 	machine=("${emulator[@]}" -nodefaults -no-user-config -no-reboot -display none -nic none
 		-kernel "$kernel" -initrd "$run/initramfs")
 	if [ ${#cpu[@]} = 0 ]; then
-		# To emulate CMPXCHG16B, which kernels use for each allocation where there is
-		# one, QEMU of Debian stops all CPUs. Its flags have been seen wrong, too
-		cpu=(-accel tcg -cpu max,-cx16)
+		cpu=(-accel tcg -cpu max)
 		! kvm_runs || cpu=(-accel kvm -cpu host)
 		cpu+=(-smp "$cpus")
 	fi
