@@ -2,18 +2,11 @@
 /*
  * One who stalls must not stop the others: system calls that are caught in a
  * page fault, and reads that fail, next to the calls and the traffic of everybody else.
- * What is waited for is userfaultfd, or a FUSE server.
  */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 #include "lib/stall.h"
-
-FIXTURE_VARIANT_ADD(pair, v2_new_fuse)
-{
-	.abi = UMAD_ABI_v2_new,
-	.fuse = true,
-};
 
 #define VICTIM_METHOD	0x20
 
@@ -27,16 +20,6 @@ struct victim {
 	size_t there;		/* so much of it before the missing page */
 };
 
-static int make_trap(bool fuse, struct umad_stall *stall)
-{
-	return fuse ? _umad_stall_fuse(stall) : _umad_stall(stall);
-}
-
-#define make_stall(variant, stall)					\
-	ASSERT_EQ(0, make_trap((variant)->fuse, stall))			\
-		TH_LOG("%s: %s", (variant)->fuse ? "FUSE" : "userfaultfd", \
-		       strerror(errno))
-
 #define victim_open(self, variant, v, rmpp) do {			\
 	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
 						1ULL << VICTIM_METHOD);	\
@@ -45,7 +28,7 @@ static int make_trap(bool fuse, struct umad_stall *stall)
 	__reg.rmpp_version = rmpp;					\
 	(v)->id = umad_open_agent(&(self)->port, &(variant)->abi, __reg, \
 				  &(v)->file);				\
-	make_stall(variant, &(v)->stall);				\
+	umad_stall(&(v)->stall);					\
 } while (0)
 
 #define victim_start(v, op_, there_, len_) do {				\
@@ -243,8 +226,8 @@ TEST_F(pair, stalled_write_stops_no_call)
 }
 
 /* A read that stalls behind @there bytes of a MAD */
-#define read_stalled(self, variant, stall, call) do {			\
-	make_stall(variant, stall);					\
+#define read_stalled(self, stall, call) do {				\
+	umad_stall(stall);						\
 	*(call) = (struct umad_call){					\
 		.op = UMAD_CALL_READ,					\
 		.fd = (self)->server.fd,				\
@@ -268,7 +251,7 @@ TEST_F(pair, stalled_read_stops_nobody)
 		umad_write(&self->client, &msg);
 	}
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	read_stalled(self, variant, &stall, &call);
+	read_stalled(self, &stall, &call);
 
 	/* The other packet, and what comes later, go to the next reader */
 	umad_read(&self->server, &got);
@@ -287,7 +270,7 @@ TEST_F(pair, stalled_read_stops_nobody)
  * A read that has taken the only packet and then fails gives it back: somebody
  * who waits for one must learn of it.
  */
-#define expect_failed_read_wakes(self, variant, second, why) do {	\
+#define expect_failed_read_wakes(self, second, why) do {		\
 	struct umad_msg __msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, 1); \
 	struct umad_stall __stall;					\
 	struct umad_call __first;					\
@@ -295,7 +278,7 @@ TEST_F(pair, stalled_read_stops_nobody)
 									\
 	umad_make_blocking(&(self)->server);				\
 	umad_write(&(self)->client, &__msg);				\
-	read_stalled(self, variant, &__stall, &__first);		\
+	read_stalled(self, &__stall, &__first);				\
 	umad_call_start(second);					\
 	EXPECT_FALSE(umad_call_returned(second, UMAD_QUIET_MS));	\
 	ASSERT_EQ(0, umad_stall_fail(&__stall));			\
@@ -323,7 +306,7 @@ TEST_F(pair, failed_read_wakes_reader)
 		.len = self->server.hlen + MAD_SIZE,
 	};
 
-	expect_failed_read_wakes(self, variant, &second, "a failed read wakes no reader");
+	expect_failed_read_wakes(self, &second, "a failed read wakes no reader");
 	EXPECT_EQ((ssize_t)second.len, second.ret);
 	EXPECT_EQ(1, buf[self->server.hlen + 15]);	/* TID of the first */
 }
@@ -344,7 +327,7 @@ TEST_F(pair, failed_read_wakes_poller)
 	};
 	struct umad_msg got;
 
-	expect_failed_read_wakes(self, variant, &second, "a failed read wakes no poller");
+	expect_failed_read_wakes(self, &second, "a failed read wakes no poller");
 	EXPECT_EQ(1, second.ret);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
@@ -406,12 +389,12 @@ static bool dies(pid_t pid, int ms)
 }
 
 /* In a child: a call that stalls behind the first @there bytes of @data */
-static void die_stalled(pid_t parent, int ready, bool fuse, struct umad_call *call,
+static void die_stalled(pid_t parent, int ready, struct umad_call *call,
 			const void *data, size_t there)
 {
 	struct umad_stall stall;
 
-	if (make_trap(fuse, &stall))
+	if (_umad_stall(&stall))
 		_exit(1);
 	call->buf = umad_stall_at(&stall, there);
 	if (data)
@@ -455,8 +438,8 @@ TEST_F(pair, stalled_dies)
 		pid = fork();
 		ASSERT_LE(0, pid);
 		if (!pid)
-			die_stalled(parent, ready[1], variant->fuse, &row[i].call,
-				    row[i].data, row[i].there);
+			die_stalled(parent, ready[1], &row[i].call, row[i].data,
+				    row[i].there);
 		close(ready[1]);
 		ASSERT_EQ(1, read(ready[0], &c, 1));
 		close(ready[0]);
@@ -503,7 +486,7 @@ TEST_F(pair, stalled_write_stops_no_death)
 	memset(v, 0, sizeof(*(v)));					\
 	umad_open_abi(&(self)->port, &(variant)->abi,			\
 		      O_RDWR | O_NONBLOCK, &(v)->file);			\
-	make_stall(variant, &(v)->stall);				\
+	umad_stall(&(v)->stall);					\
 	umad_reg_encode(&__reg, (v)->data);				\
 	(v)->there = 8;							\
 	(v)->call = (struct umad_call){					\
@@ -574,9 +557,6 @@ TEST_F(pair, layout_switch)
 	struct umad_call call;
 	bool passed = true;
 	int i;
-
-	if (variant->fuse)
-		SKIP(return, "FUSE cannot stop who writes to a page that is there");
 
 	umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
 	umad_stall_stored(&stall, &call, file.fd, &reg);

@@ -9,7 +9,6 @@
 #ifndef UMAD_PAIR_H
 #define UMAD_PAIR_H
 
-#include "fuse.h"
 #include "utils.h"
 
 FIXTURE(pair)
@@ -24,7 +23,6 @@ FIXTURE(pair)
 FIXTURE_VARIANT(pair)
 {
 	struct umad_abi abi;
-	bool fuse;	/* for stall: what is waited for is a FUSE server */
 };
 
 #ifndef PAIR_ONE_VARIANT
@@ -40,8 +38,6 @@ umad_abi_variant(pair, v2_new);
 
 FIXTURE_SETUP(pair)
 {
-	if (variant->fuse && !umad_have_fuse())
-		SKIP(return, UMAD_NO_FUSE);
 	umad_port(&self->port);
 
 	self->cid = umad_open_agent(&self->port, &variant->abi,

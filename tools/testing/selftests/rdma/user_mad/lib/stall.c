@@ -40,32 +40,17 @@ static int __umad_stall_open(struct umad_stall *stall, bool wp)
 }
 
 /* The first page is there */
-static int __umad_stall_map(struct umad_stall *stall)
+int _umad_stall(struct umad_stall *stall)
 {
-	*stall = (struct umad_stall){ .page = sysconf(_SC_PAGESIZE), .uffd = -1 };
+	*stall = (struct umad_stall){ .page = sysconf(_SC_PAGESIZE) };
 	stall->base = mmap(NULL, 2 * stall->page, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (stall->base == MAP_FAILED)
 		return -1;
 	memset(stall->base, 0, stall->page);
-	return 0;
-}
-
-int _umad_stall(struct umad_stall *stall)
-{
-	if (__umad_stall_map(stall))
-		return -1;
 	/* Not every architecture knows write protection */
 	return __umad_stall_open(stall, true) && __umad_stall_open(stall, false) ?
 	       -1 : 0;
-}
-
-/* Ask umad_have_fuse() first */
-int _umad_stall_fuse(struct umad_stall *stall)
-{
-	return __umad_stall_map(stall) ||
-	       umad_fuse_start(&stall->fuse, stall->page) ||
-	       umad_fuse_map(&stall->fuse, stall->base + stall->page) ? -1 : 0;
 }
 
 /* @len bytes before the missing page */
@@ -77,17 +62,12 @@ void *umad_stall_at(const struct umad_stall *stall, size_t len)
 /* Waits until somebody is caught */
 bool umad_stall_caught(const struct umad_stall *stall)
 {
-	struct pollfd pfd = {
-		.fd = stall->uffd < 0 ? stall->fuse.caught : stall->uffd,
-		.events = POLLIN,
-	};
+	struct pollfd pfd = { .fd = stall->uffd, .events = POLLIN };
 	struct uffd_msg msg;
 
-	if (poll(&pfd, 1, UMAD_SOON_MS) != 1)
-		return false;
-	return stall->uffd < 0 ||
-	       (read(stall->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
-		msg.event == UFFD_EVENT_PAGEFAULT);
+	return poll(&pfd, 1, UMAD_SOON_MS) == 1 &&
+	       read(stall->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
+	       msg.event == UFFD_EVENT_PAGEFAULT;
 }
 
 /* Supplies the missing page with @data at its beginning */
@@ -106,8 +86,7 @@ int umad_stall_release(struct umad_stall *stall, const void *data, size_t len)
 	if (len)
 		memcpy(page, data, len);
 	copy.src = (uintptr_t)page;
-	ret = stall->uffd < 0 ? umad_fuse_release(&stall->fuse, page) :
-	      ioctl(stall->uffd, UFFDIO_COPY, &copy);
+	ret = ioctl(stall->uffd, UFFDIO_COPY, &copy);
 	free(page);
 	return ret;
 }
@@ -142,8 +121,6 @@ int umad_stall_fail(struct umad_stall *stall)
 		.len = stall->page,
 	};
 
-	if (stall->uffd < 0)
-		return umad_fuse_fail(&stall->fuse);
 	return mprotect(stall->base + stall->page, stall->page, PROT_NONE) ||
 	       ioctl(stall->uffd, UFFDIO_WAKE, &range);
 }
@@ -151,10 +128,7 @@ int umad_stall_fail(struct umad_stall *stall)
 void umad_stall_free(struct umad_stall *stall)
 {
 	munmap(stall->base, 2 * stall->page);
-	if (stall->uffd < 0)
-		umad_fuse_stop(&stall->fuse);
-	else
-		close(stall->uffd);
+	close(stall->uffd);
 }
 
 void *umad_call_thread(void *arg)

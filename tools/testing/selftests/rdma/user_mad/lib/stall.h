@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * A stall: memory whose second page is missing until the test supplies it, so
- * that a system call stops in the middle of a copy from or to the user. What it
- * waits for is userfaultfd, or the server of a FUSE file. And calls made by a
- * thread, so that one which never returns can be told.
+ * that a system call stops in the middle of a copy from or to the user, where it
+ * waits for userfaultfd. And calls made by a thread, so that one which never returns
+ * can be told.
  */
 #ifndef UMAD_STALL_H
 #define UMAD_STALL_H
 
 #include <pthread.h>
 
-#include "fuse.h"
 #include "utils.h"
 
 struct umad_stall {
 	__u8 *base;
 	size_t page;
-	int uffd;		/* -1: it is FUSE */
+	int uffd;
 	bool wp;		/* umad_stall_write_protect() works */
-	struct umad_fuse fuse;
 };
 
 int umad_uffd(void *start, size_t len, bool wp);
@@ -28,7 +26,6 @@ int _umad_stall(struct umad_stall *stall);
 	ASSERT_EQ(0, _umad_stall(stall))				\
 		TH_LOG("userfaultfd: %s", strerror(errno))
 
-int _umad_stall_fuse(struct umad_stall *stall);
 void *umad_stall_at(const struct umad_stall *stall, size_t len);
 bool umad_stall_caught(const struct umad_stall *stall);
 int umad_stall_release(struct umad_stall *stall, const void *data, size_t len);
