@@ -89,15 +89,7 @@ FIXTURE_TEARDOWN(fabric)
 	umad_fabric_stop();
 }
 
-static bool is_sm(const struct umad_port *port)
-{
-	char text[32];
-
-	return !umad_sysfs_read(text, sizeof(text),
-				"/sys/class/infiniband/%s/ports/1/cap_mask",
-				port->ibdev) &&
-	       strtoul(text, NULL, 16) & PORT_CAP_IS_SM;
-}
+#define is_sm(port)	(!!(umad_port_caps(port) & PORT_CAP_IS_SM))
 
 TEST_FAIL_NTH(fabric, issm, 3)
 {

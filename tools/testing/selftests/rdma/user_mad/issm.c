@@ -229,15 +229,7 @@ FIXTURE_TEARDOWN(removal)
 		umad_issm_free(&self->issm);
 }
 
-static bool port_is_sm(const struct umad_port *port)
-{
-	char text[32];
-
-	return !umad_sysfs_read(text, sizeof(text),
-				"/sys/class/infiniband/%s/ports/%d/cap_mask",
-				port->ibdev, port->port) &&
-	       strtoul(text, NULL, 16) & PORT_CAP_IS_SM;
-}
+#define port_is_sm(port)	(umad_port_caps(port) & PORT_CAP_IS_SM)
 
 #define remove_device(issm)						\
 	ASSERT_EQ(0, umad_device_remove(&(issm)->device))

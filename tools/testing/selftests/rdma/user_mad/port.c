@@ -203,10 +203,10 @@ TEST_F(port, issm)
 		SKIP(return, "somebody holds it");
 	ASSERT_LE(0, fd)
 		TH_LOG("%s: %s", path, strerror(errno));
-	EXPECT_EQ(PORT_CAP_IS_SM, attr(&self->port, "cap_mask") & PORT_CAP_IS_SM);
+	EXPECT_EQ(PORT_CAP_IS_SM, umad_port_caps(&self->port) & PORT_CAP_IS_SM);
 	umad_err(EAGAIN, open(path, O_RDWR | O_NONBLOCK));
 	close(fd);
-	EXPECT_EQ(0, attr(&self->port, "cap_mask") & PORT_CAP_IS_SM);
+	EXPECT_EQ(0, umad_port_caps(&self->port) & PORT_CAP_IS_SM);
 }
 
 /* The path from the port to itself, as the SA has it; tables come by RMPP */

@@ -71,16 +71,6 @@ static int smi_del(const char *name)
 	return nl_ibdev_command(name, NLDEV_CMD_DELDEV);
 }
 
-static __u32 port_caps(const char *ibdev)
-{
-	char text[32];
-
-	if (umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/ports/1/cap_mask",
-			    ibdev))
-		return ~0U;
-	return strtoul(text, NULL, 0);
-}
-
 /* NodeDescription of the node that @path leads to, or -1 */
 static int name_at(const struct umad_port *port, const struct umad_path *path, char name[64])
 {
@@ -105,7 +95,7 @@ TEST_F(smi_device, each_has_a_queue_pair)
 	char name[64], dev[64];
 
 	/* QP1 alone: no SMPs, no IsSM */
-	EXPECT_EQ(CAP_SM_DISABLED, port_caps(self->gsi.ibdev) & (CAP_SM | CAP_SM_DISABLED));
+	EXPECT_EQ(CAP_SM_DISABLED, umad_port_caps(&self->gsi) & (CAP_SM | CAP_SM_DISABLED));
 	umad_issm_dev(&self->gsi, dev);
 	EXPECT_EQ(-1, access(dev, F_OK));
 	umad_open(&self->gsi, O_RDWR, &file);
@@ -119,8 +109,8 @@ TEST_F(smi_device, each_has_a_queue_pair)
 	ASSERT_EQ(0, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI));
 	ASSERT_EQ(0, umad_find_port_of(SMI_DEVICE, 1, &smi));
 	EXPECT_EQ(0, memcmp(smi.gid, self->gsi.gid, sizeof(smi.gid)));
-	EXPECT_EQ(0, port_caps(SMI_DEVICE) & CAP_SM_DISABLED);
-	EXPECT_EQ(CAP_SM_DISABLED, port_caps(self->gsi.ibdev) & CAP_SM_DISABLED);
+	EXPECT_EQ(0, umad_port_caps(&smi) & CAP_SM_DISABLED);
+	EXPECT_EQ(CAP_SM_DISABLED, umad_port_caps(&self->gsi) & CAP_SM_DISABLED);
 	umad_issm_dev(&smi, dev);
 	EXPECT_EQ(0, access(dev, F_OK));
 	ASSERT_EQ(0, name_at(&smi, &umad_to_next, name));
@@ -147,14 +137,14 @@ TEST_F(smi_device, is_sm)
 	umad_issm_dev(&smi, dev);
 	issm = open(dev, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, issm);
-	EXPECT_EQ(CAP_SM, port_caps(SMI_DEVICE) & CAP_SM);
-	EXPECT_EQ(0, port_caps(self->gsi.ibdev) & CAP_SM);
+	EXPECT_EQ(CAP_SM, umad_port_caps(&smi) & CAP_SM);
+	EXPECT_EQ(0, umad_port_caps(&self->gsi) & CAP_SM);
 	umad_sm_open(&self->fabric.host[0], &sm);
 	umad_smp_get(&sm, &umad_to_second, SMP_PORT_INFO, 1, &info);
 	EXPECT_EQ(CAP_SM, be32toh(info.cap_mask) & (CAP_SM | CAP_SM_DISABLED));
 	umad_sm_close(&sm);
 	close(issm);
-	EXPECT_EQ(0, port_caps(SMI_DEVICE) & CAP_SM);
+	EXPECT_EQ(0, umad_port_caps(&smi) & CAP_SM);
 }
 
 /* Requests to QP1 reach a server at the other device, whether there is one for QP0 or not */

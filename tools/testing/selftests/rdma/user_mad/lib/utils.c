@@ -80,6 +80,15 @@ int umad_port_attr(const struct umad_port *port, const char *name, char *buf,
 			       port->ibdev, port->port, name);
 }
 
+/* The capability mask, or all bits if it cannot be read */
+__u32 umad_port_caps(const struct umad_port *port)
+{
+	char text[32];
+
+	return umad_port_attr(port, "cap_mask", text, sizeof(text)) ? ~0U :
+	       strtoul(text, NULL, 0);
+}
+
 /*
  * The port that run.sh -p names: one of the host, which others use as well. So
  * the tests send to this port alone, but for what port.c says, and change nothing.

@@ -114,6 +114,7 @@ int umad_read_gid(const struct umad_port *port, int index, __u8 gid[16]);
 int umad_read_port(int n, struct umad_port *port);
 int umad_port_attr(const struct umad_port *port, const char *name, char *buf,
 		   size_t size);
+__u32 umad_port_caps(const struct umad_port *port);
 const char *umad_shared_port(void);
 bool umad_shared_issm(void);
 bool umad_is_roce(const struct umad_port *port);
