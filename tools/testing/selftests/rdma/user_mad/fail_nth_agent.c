@@ -19,15 +19,6 @@ TEST_FAIL_NTH(pair, open, 3)
 	umad_close(&file);
 }
 
-TEST_FAIL_NTH(pair, enable_pkey, 0)
-{
-	struct umad_file file;
-
-	umad_open(&self->port, O_RDWR, &file);
-	EXPECT_EQ(0, fault_in(fault, _umad_enable_pkey(&file)));
-	umad_close(&file);
-}
-
 /* With agents, sends that are outstanding and MADs that were not read */
 TEST_FAIL_NTH(pair, close, 0)
 {

@@ -50,11 +50,6 @@ TEST_FAIL_NTH(pair, file_ibdev, 3)
 	nth_file(_metadata, fault, path);
 }
 
-TEST_FAIL_NTH(pair, file_abi_version, 3)
-{
-	nth_file(_metadata, fault, "/sys/class/infiniband_mad/abi_version");
-}
-
 TEST_FAIL_NTH(pair, netlink, 3)
 {
 	struct nl_chardev res;

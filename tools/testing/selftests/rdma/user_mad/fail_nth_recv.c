@@ -71,23 +71,6 @@ TEST_FAIL_NTH(pair, read_long, 2)
 	umad_expect_empty(&self->server);
 }
 
-TEST_FAIL_NTH(pair, poll, 1)
-{
-	struct umad_msg msg;
-	struct pollfd pfd;
-	int ret;
-
-	if (fault->nth == 1) {
-		msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-		umad_write(&self->client, &msg);
-		ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	}
-	pfd = (struct pollfd){ .fd = self->server.fd, .events = POLLIN };
-	ret = fault_in(fault, poll(&pfd, 1, -1));
-	fault_expect(fault, ret < 0 ? errno : 0, 0);
-	EXPECT_TRUE(umad_readable(&self->server, 0));
-}
-
 /*
  * A MAD, and a message of several segments. A MAD for which no memory can be charged
  * is counted: only when there is none for that either, it is dropped. A message is

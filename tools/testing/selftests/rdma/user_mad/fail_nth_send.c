@@ -66,11 +66,11 @@ TEST_FAIL_NTH(pair, response, 5)
  * own.
  */
 
-static void nth_long(struct __test_metadata *_metadata, FIXTURE_DATA(pair) *self,
-		     struct fault *fault, int api, size_t len)
+TEST_FAIL_NTH(pair, rmpp, 15)
 {
-	struct umad_reg reg = umad_reg_rmpp(api, 0);
+	struct umad_reg reg = umad_reg_rmpp(variant->abi.api, 0);
 	static struct umad_long msg;
+	const size_t len = 9000;
 	struct umad_msg head;
 	size_t size;
 	ssize_t ret;
@@ -99,16 +99,6 @@ static void nth_long(struct __test_metadata *_metadata, FIXTURE_DATA(pair) *self
 	umad_long_write(&self->client, &head, len, 2, &msg);
 	umad_long_read(&self->server, self->sid, &head, len, 2, &msg);
 	fault_settle(&self->client, &self->server);
-}
-
-TEST_FAIL_NTH(pair, rmpp_small, 15)
-{
-	nth_long(_metadata, self, fault, variant->abi.api, 600);
-}
-
-TEST_FAIL_NTH(pair, rmpp_large, 15)
-{
-	nth_long(_metadata, self, fault, variant->abi.api, 9000);
 }
 
 /* On InfiniBand: SMPs, and what needs no address to be resolved */
