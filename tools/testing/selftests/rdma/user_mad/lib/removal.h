@@ -8,30 +8,17 @@
 
 #include "device.h"
 
-#define VICTIM								\
-	struct umad_device device;					\
-	struct umad_file file;						\
-	__u32 id;							\
-	struct umad_call removal
-
 #define victim_open(self, abi)						\
 	((self)->id = umad_open_agent(&(self)->device.port, abi,	\
 				      umad_reg_vendor((abi)->api, umad_get_set_send), \
 				      &(self)->file))
 
-#define victim_setup(self, kind, abi) do {				\
-	umad_device(&(self)->device, kind);				\
-	victim_open(self, abi);						\
-} while (0)
-
-#define victim_teardown(self) do {					\
-	umad_close(&(self)->file);					\
-	umad_device_free(&(self)->device);				\
-} while (0)
-
 FIXTURE(removal)
 {
-	VICTIM;
+	struct umad_device device;
+	struct umad_file file;
+	__u32 id;
+	struct umad_call removal;
 };
 
 FIXTURE_VARIANT(removal)
@@ -47,12 +34,14 @@ umad_device_variant(removal, rmmod, UMAD_MADSIM_RMMOD, .abi = UMAD_ABI_v2_old);
 
 FIXTURE_SETUP(removal)
 {
-	victim_setup(self, variant->kind, &variant->abi);
+	umad_device(&self->device, variant->kind);
+	victim_open(self, &variant->abi);
 }
 
 FIXTURE_TEARDOWN(removal)
 {
-	victim_teardown(self);
+	umad_close(&self->file);
+	umad_device_free(&self->device);
 }
 
 #define unanswered(self, tid)						\

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <signal.h>
 #include <linux/userfaultfd.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 
 #include "stall.h"
@@ -161,6 +163,38 @@ void *umad_call_thread(void *arg)
 	}
 	call->err = errno;
 	return NULL;
+}
+
+/* Functions for calls that wait for events of call->fd */
+
+long umad_in_poll(struct umad_call *call)
+{
+	struct pollfd pfd = { .fd = call->fd, .events = POLLIN };
+
+	return poll(&pfd, 1, -1) == 1 ? pfd.revents : -1;
+}
+
+/* 1, in the place of events, which it does not tell */
+long umad_in_select(struct umad_call *call)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(call->fd, &set);
+	return select(call->fd + 1, &set, NULL, NULL, NULL);
+}
+
+/* call->len: the events to wait for */
+long umad_in_epoll(struct umad_call *call)
+{
+	struct epoll_event ev = { .events = call->len };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	int n = -1;
+
+	if (!epoll_ctl(fd, EPOLL_CTL_ADD, call->fd, &ev))
+		n = epoll_wait(fd, &ev, 1, -1);
+	close(fd);
+	return n == 1 ? (long)ev.events : -1;
 }
 
 /* Whether the call returned; if not, umad_call_end() must still be called */

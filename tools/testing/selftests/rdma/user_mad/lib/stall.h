@@ -92,6 +92,10 @@ void *umad_call_thread(void *arg);
 	umad_stall_call(stall, call, __req, 0);				\
 } while (0)
 
+long umad_in_poll(struct umad_call *call);
+long umad_in_select(struct umad_call *call);
+long umad_in_epoll(struct umad_call *call);
+
 bool umad_call_returned(struct umad_call *call, int ms);
 void umad_call_end(struct umad_call *call);
 void umad_call_interrupt(struct umad_call *call);
