@@ -302,7 +302,7 @@ TEST_F(pair, nowait_read_refused)
 	umad_expect_left(self, 0, 1);
 }
 
-/* Neither a position nor a pipe */
+/* Neither a position, nor a pipe, nor a thing to map */
 TEST_F(pair, positions_and_pipes)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 0);
@@ -310,6 +310,7 @@ TEST_F(pair, positions_and_pipes)
 
 	umad_queue_mads(self, 0, 1);
 	umad_vector_rooms(&vector, &self->server);
+	umad_err(ESPIPE, lseek(self->server.fd, 0, SEEK_CUR));
 	umad_err(ESPIPE, preadv(self->server.fd, vector.iov, 1, 0));
 	umad_vector_put(&vector, 0, &self->client, &msg);
 	umad_err(ESPIPE, pwritev(self->client.fd, vector.iov, 1, 0));
@@ -319,6 +320,9 @@ TEST_F(pair, positions_and_pipes)
 	umad_err(EINVAL, splice(pipes[0], NULL, self->client.fd, NULL, 1, 0));
 	close(pipes[0]);
 	close(pipes[1]);
+	errno = 0;
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->server.fd, 0));
+	EXPECT_EQ(ENODEV, errno);
 	umad_expect_left(self, 0, 1);
 	pair_expect_nothing_sent(self);
 }
@@ -464,24 +468,6 @@ TEST_F(removal, every_call)
 	umad_err(EIO, read_nowait(&self->file, 2));
 	umad_err(EIO, pwritev2(self->file.fd, vector.iov, 2, -1, RWF_NOWAIT));
 	umad_err(EIO, ioctl(self->file.fd, FIONREAD, &len));
-}
-
-TEST_F(removal, asleep_in_readv)
-{
-	struct umad_call call;
-	bool returned;
-
-	umad_make_blocking(&self->file);
-	umad_vector_rooms(&vector, &self->file);
-	start_readv(&call, &self->file, &vector, 4);
-	remove_device(self);
-	returned = umad_call_returned(&call, umad_fixed_ms());
-	EXPECT_FIXED(returned, "a reader asleep when the device goes sleeps on");
-	umad_call_interrupt(&call);
-	EXPECT_EQ(-1, call.ret);
-	if (returned)
-		EXPECT_EQ(EIO, call.err);
-	EXPECT_TRUE(umad_vector_untouched(&vector, 0, 0));
 }
 
 TEST_HARNESS_MAIN

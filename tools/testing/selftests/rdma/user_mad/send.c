@@ -24,56 +24,6 @@ TEST_F(pair, too_short_for_any_class)
 	pair_expect_nothing_sent(self);
 }
 
-TEST_F(pair, too_short_for_its_class)
-{
-	static const struct {
-		__u8 class;
-		size_t len;
-	} classes[] = {
-		{ MAD_CLASS_VENDOR2, MAD_VENDOR_HDR },
-		{ 0x30, MAD_VENDOR_HDR },
-		{ 0x4f, MAD_VENDOR_HDR },
-		{ MAD_CLASS_SA, MAD_SA_HDR },
-		{ MAD_CLASS_DEVMGT, MAD_DEVMGT_HDR },
-	};
-	struct umad_msg msg, got;
-	size_t i, len;
-
-	for (i = 0; i < ARRAY_SIZE(classes); i++) {
-		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
-		msg.mad.mgmt_class = classes[i].class;
-		for (len = MAD_RMPP_HDR; len < classes[i].len; len++)
-			umad_err_write_len(EINVAL, &self->client, &msg, len);
-	}
-
-	/* Exactly its header is enough; what is missing arrives as zero */
-	for (i = 0; i < ARRAY_SIZE(classes); i++) {
-		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
-		msg.mad.mgmt_class = classes[i].class;
-		umad_write_len(&self->client, &msg, classes[i].len);
-	}
-	umad_read(&self->server, &got);
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 0);
-	EXPECT_EQ(0, (__u32)be64toh(got.mad.tid));
-	EXPECT_EQ(0, memcmp(got.mad.oui, msg.mad.oui, 3));
-	for (i = 0; i < sizeof(got.mad.data); i++)
-		EXPECT_EQ(0, got.mad.data[i]);
-	umad_expect_empty(&self->server);
-}
-
-TEST_F(pair, partial_mad_is_padded)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct umad_msg got;
-
-	umad_write_len(&self->client, &msg, 100);
-	umad_read(&self->server, &got);
-	EXPECT_EQ(0, memcmp(&got.mad.attr_id, &msg.mad.attr_id,
-			    100 - offsetof(struct mad, attr_id)));
-	memset(&msg.mad, 0, sizeof(msg.mad));
-	EXPECT_EQ(0, memcmp((__u8 *)&got.mad + 100, &msg.mad, MAD_SIZE - 100));
-}
-
 TEST_F(pair, id_wrong)
 {
 	static const __u32 too_big[] = { 32, 33, 255, 256, 0x80000000, ~0U };
@@ -268,40 +218,6 @@ TEST_F(pair, tid_is_free_without_timeout)
 		umad_read(&self->server, &got);
 	}
 	umad_expect_empty(&self->client);
-}
-
-TEST_F(pair, tid_is_free_after_unregister)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 5);
-	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	struct umad_msg got;
-
-	msg.hdr.timeout_ms = LONG_MS;
-	pair_deliver(self, &msg, &got);
-	umad_unregister(&self->client, self->cid);
-	ASSERT_EQ(self->cid, umad_register(&self->client, &reg));
-	pair_deliver(self, &msg, &got);
-
-	/* What was given up is not reported */
-	umad_expect_empty(&self->client);
-}
-
-/* Out of very many outstanding transactions each is found */
-TEST_F(pair, duplicate_among_many)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0);
-	int i;
-
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = LONG_MS;
-	for (i = 0; i < umad_many_sends(); i++) {
-		msg.mad.tid = htobe64(i * 0x01010101U);
-		umad_write(&self->client, &msg);
-	}
-	for (i = 0; i < umad_many_sends(); i++) {
-		msg.mad.tid = htobe64(i * 0x01010101U);
-		umad_err_write(EINVAL, &self->client, &msg);
-	}
 }
 
 TEST_F(pair, tid_of_request)

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <sys/utsname.h>
-
 #include "utils.h"
 
 int umad_sysfs_read(char *buf, size_t size, const char *fmt, ...)
@@ -285,21 +283,6 @@ bool umad_slab_padded(void)
 		fclose(file);
 	}
 	return padded;
-}
-
-/*
- * How many sends that each need an address handle are many. Up to Linux 5.14 a
- * Soft-RoCE device has no more than 100 handles.
- */
-int umad_many_sends(void)
-{
-	struct utsname kernel;
-	int major, minor;
-
-	if (!uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
-	    (major < 5 || (major == 5 && minor < 15)))
-		return 64;
-	return 256;
 }
 
 int umad_fixed_ms(void)

@@ -145,7 +145,6 @@ void umad_sleep_ms(int ms);
 })
 
 void umad_wait_as_child(pid_t parent);
-int umad_many_sends(void);
 bool umad_any_reference(void);
 bool umad_reference(void);
 bool umad_slow_kernel(void);
