@@ -275,34 +275,6 @@ TEST_F(agent, method_mask_bits)
 	umad_register(&self->other, &one);
 }
 
-/* One method of each 32-bit word arrives, its neighbours do not */
-TEST_F(agent, method_mask_delivers)
-{
-	static const __u8 methods[] = { 3, 33, 65, 97 };
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 0);
-	struct umad_msg msg, got;
-	struct umad_reg client = umad_reg_send_only(variant->abi.api);
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(methods); i++)
-		reg.methods[methods[i] / 64] |= 1ULL << methods[i] % 64;
-	umad_register(&self->file, &reg);
-	umad_register(&self->other, &client);
-
-	for (i = 0; i < ARRAY_SIZE(methods); i++) {
-		msg = umad_msg(&self->port, client.id, methods[i] + 1,
-			       i + 100);
-		umad_write(&self->other, &msg);
-		msg = umad_msg(&self->port, client.id, methods[i], i);
-		umad_write(&self->other, &msg);
-		umad_read(&self->file, &got);
-		EXPECT_EQ(methods[i], got.mad.method);
-		EXPECT_EQ(i, (__u32)be64toh(got.mad.tid));
-		EXPECT_EQ(reg.id, got.hdr.id);
-	}
-	umad_expect_empty(&self->file);
-}
-
 TEST_F(agent, unregister_wrong_id)
 {
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
@@ -472,26 +444,6 @@ TEST_F(agent, close_gives_up_agents)
 	umad_err_register(EINVAL, &self->other, &again);
 
 	close(copy);
-	expect_free(self, &reg);
-}
-
-TEST_F(agent, fork_shares_agents)
-{
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
-	struct umad_reg again = reg;
-	int status;
-	pid_t pid;
-
-	/* Registered by a child, kept by the open file */
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(_umad_register(&self->file, &reg) || reg.id);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
-
-	umad_err_register(EINVAL, &self->other, &again);
-	umad_unregister(&self->file, 0);
 	expect_free(self, &reg);
 }
 

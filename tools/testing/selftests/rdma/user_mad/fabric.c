@@ -6,9 +6,6 @@
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 
-#include "kselftest_harness.h"
-#include "lib/subnet.h"
-
 #define MCAST_LID		0xc005
 #define MCAST_QPN		0xffffff
 #define MFT_LIDS		1024

@@ -71,21 +71,6 @@ static struct umad_msg long_head(FIXTURE_DATA(rmpp) *self, __u32 xid)
 		       &(self)->msg);					\
 } while (0)
 
-TEST_F(rmpp, long_message)
-{
-	static const size_t sizes[] = {
-		SEG_DATA + 1, 2 * SEG_DATA - 1, 2 * SEG_DATA, 2 * SEG_DATA + 1,
-		1000, 16 * SEG_DATA, 70 * SEG_DATA + 13,
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		send_long(self, i, sizes[i]);
-		read_long(self, i, sizes[i]);
-	}
-	umad_expect_empty(&self->server);
-}
-
 /* Too little room: the first segment tells how much is needed */
 TEST_F(rmpp, enospc_tells_the_length)
 {
@@ -155,21 +140,6 @@ TEST_F(rmpp, write_bad_pointer)
 	send_long(self, 4, len);
 	read_long(self, 4, len);
 	umad_expect_empty(&self->server);
-}
-
-/* A request to which nobody listens: it is reported as an ordinary timeout */
-TEST_F(rmpp, long_request_times_out)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 6);
-	struct umad_msg got;
-
-	umad_make_active(&msg);
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 500;
-	umad_long_write(&self->client, &msg, 3 * SEG_DATA, 6, &self->msg);
-	umad_err_write(EINVAL, &self->client, &msg);	/* outstanding */
-	umad_read_timeout(&self->client, &got);
-	EXPECT_EQ(6, (__u32)be64toh(got.mad.tid));
 }
 
 /*

@@ -123,27 +123,6 @@ TEST_F(smi, directed_routes)
 	umad_expect_empty(&self->file);
 }
 
-TEST_F(smi, by_lid)
-{
-	struct umad_msg msg, got;
-	struct umad_smp *smp = umad_smp_of(&got);
-	int i;
-
-	for (i = 0; i < self->fabric.hosts; i++) {
-		msg = smi_msg(self, NULL, self->fabric.host[i].lid, MAD_GET, SMP_NODE_INFO);
-		smi_ask(self, &msg, &got);
-		EXPECT_EQ(self->fabric.host[i].lid, be16toh(got.hdr.lid));
-		EXPECT_EQ(0, be16toh(smp->status));
-		EXPECT_EQ(umad_node_guid(&self->fabric.host[i]), umad_info_guid(smp));
-	}
-
-	msg = smi_msg(self, NULL, self->fabric.sw.lid, MAD_GET, SMP_NODE_INFO);
-	smi_ask(self, &msg, &got);
-	EXPECT_EQ(self->fabric.sw.lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(2, smp->data[2]);
-	umad_expect_empty(&self->file);
-}
-
 /* By LID to the switch, by a directed route from there */
 TEST_F(smi, combined_route)
 {
@@ -389,40 +368,6 @@ TEST_F(smi, request_is_served_by_an_agent)
 	}
 	umad_expect_empty(&self->second);
 	umad_expect_empty(&self->file);
-}
-
-/* What nobody asked for, from another program's QP0 */
-TEST_F(smi, unsolicited_goes_to_its_agent)
-{
-	struct umad_reg reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 1ULL << MAD_TRAP);
-	struct umad_msg msg, got;
-	__u32 id;
-
-	umad_open_abi(&self->fabric.host[1], &variant->abi, O_RDWR | O_NONBLOCK, &self->second);
-	id = umad_register(&self->second, &reg);
-
-	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_TRAP, SMP_NOTICE);
-	msg.hdr.timeout_ms = 0;
-	memset(umad_smp_of(&msg)->data, 0xa5, 64);
-	umad_write(&self->file, &msg);
-	umad_read(&self->second, &got);
-	EXPECT_EQ(id, got.hdr.id);
-	EXPECT_EQ(self->fabric.host[0].lid, be16toh(got.hdr.lid));
-	EXPECT_EQ(MAD_TRAP, umad_smp_of(&got)->method);
-	EXPECT_EQ(0, memcmp(umad_smp_of(&msg)->data, umad_smp_of(&got)->data, 64));
-	umad_expect_empty(&self->file);
-
-	/* To an agent that is for something else, it is not for anybody */
-	umad_smp_of(&msg)->method = MAD_TRAP_REPRESS;
-	msg.mad.tid = htobe64(0x1002);
-	umad_write(&self->file, &msg);
-	umad_smp_of(&msg)->method = MAD_TRAP;
-	msg.mad.tid = htobe64(0x1003);
-	umad_smp_of(&msg)->data[0] = 1;
-	umad_write(&self->file, &msg);
-	umad_read(&self->second, &got);
-	EXPECT_EQ(1, umad_smp_of(&got)->data[0]);
-	umad_expect_empty(&self->second);
 }
 
 TEST_HARNESS_MAIN
