@@ -4,32 +4,14 @@
  * run.sh leaves them out, and they are shown to it one by one, each on a kernel
  * that can be thrown away.
  */
-#include <sys/mount.h>
-
 #include "kselftest_harness.h"
 #include "lib/issm.h"
-
-#define TRACING		"/sys/kernel/tracing"
-#define WRITE_EVENT	TRACING "/events/ib_umad/ib_umad_write/enable"
-
-static int set_write_event(const char *value)
-{
-	int fd, ret;
-
-	if (access(TRACING "/events", F_OK) &&
-	    mount("tracefs", TRACING, "tracefs", 0, NULL))
-		return -1;
-	fd = open(WRITE_EVENT, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, value, 1) == 1 ? 0 : -1;
-	close(fd);
-	return ret;
-}
+#include "lib/trace.h"
 
 TEST(traced_write_without_device)
 {
 	struct umad_reg reg = umad_reg_send_only(2);
+	struct umad_tracing tracing;
 	struct umad_device device;
 	struct umad_file file;
 	struct umad_msg msg;
@@ -38,10 +20,10 @@ TEST(traced_write_without_device)
 	umad_open(&device.port, O_RDWR | O_NONBLOCK, &file);
 	umad_enable_pkey(&file);
 	msg = umad_msg(&device.port, umad_register(&file, &reg), MAD_GET, 1);
-	EXPECT_EQ(0, set_write_event("1"));
+	EXPECT_EQ(0, umad_tracing_start(&tracing));
 	EXPECT_EQ(0, umad_device_remove(&device));
 	umad_err_write(EIO, &file, &msg);
-	EXPECT_EQ(0, set_write_event("0"));
+	umad_tracing_stop(&tracing);
 	umad_close(&file);
 	umad_device_free(&device);
 }

@@ -15,9 +15,10 @@
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 #include "lib/statistics.h"
+#include "lib/vector.h"
 
 #define LIMIT		200000
-#define BATCH		64
+#define BATCH		UMAD_VECTOR
 #define PROBE		1024
 #define MUCH		24576
 #define MOST		(4 * MUCH)
@@ -26,26 +27,24 @@
 #define TOO_LONG_MS	12000
 #define FENCE_METHOD	0x20
 
+static struct umad_vector vector;
+
 /*
  * Sends a batch and one MAD more, to the client itself: when that has arrived
  * the others have too, and no receive buffer was missing.
  */
 static int send_batch(FIXTURE_DATA(pair) *self, __u32 tid)
 {
-	static __u8 buf[BATCH][UMAD_HDR_NEW + MAD_SIZE];
-	struct iovec iov[BATCH];
 	struct umad_msg msg;
 	ssize_t size = 0;
 	int i;
 
 	for (i = 0; i < BATCH; i++) {
 		msg = umad_msg(&self->port, self->cid, MAD_SEND, tid + i);
-		iov[i].iov_base = buf[i];
-		iov[i].iov_len = umad_pack(&self->client, &msg, MAD_SIZE,
-					   buf[i]);
-		size += iov[i].iov_len;
+		umad_vector_put(&vector, i, &self->client, &msg);
+		size += vector.iov[i].iov_len;
 	}
-	if (writev(self->client.fd, iov, BATCH) != size)
+	if (writev(self->client.fd, vector.iov, BATCH) != size)
 		return -1;
 	msg = umad_msg(&self->port, self->cid, FENCE_METHOD, ~tid);
 	if (_umad_write(&self->client, &msg) < 0 ||
@@ -103,15 +102,12 @@ static long close_beside_another(struct umad_file *file, long *ms)
 TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 {
 	size_t size = self->server.hlen + MAD_SIZE;
-	static __u8 buf[BATCH][UMAD_HDR_NEW + MAD_SIZE];
-	struct iovec iov[BATCH];
 	long long start, ms;
 	struct umad_reg fence = umad_reg_vendor(variant->abi.api,
 						1ULL << FENCE_METHOD);
 	struct umad_msg msg;
 	long n, received = 0, dropped = 0;
 	int i, timeouts = 0;
-	struct mad mad;
 	ssize_t ret;
 
 	umad_register(&self->client, &fence);
@@ -140,19 +136,15 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 	umad_write(&self->server, &msg);
 	umad_sleep_ms(5 * UMAD_QUIET_MS);
 
-	for (i = 0; i < BATCH; i++) {
-		iov[i].iov_base = buf[i];
-		iov[i].iov_len = size;
-	}
-	while ((ret = readv(self->server.fd, iov, BATCH)) > 0) {
+	umad_vector_rooms(&vector, &self->server);
+	while ((ret = readv(self->server.fd, vector.iov, BATCH)) > 0) {
 		/* A timeout record is short, and so ends the call */
 		if (ret % size) {
 			ret -= ret % size;
 			timeouts++;
 		}
 		for (i = 0; i < ret / (ssize_t)size; i++) {
-			memcpy(&mad, buf[i] + self->server.hlen, MAD_SIZE);
-			EXPECT_EQ(received, (__u32)be64toh(mad.tid));
+			EXPECT_EQ(received, (__u32)be64toh(umad_vector_mad(&vector, i).tid));
 			received++;
 		}
 	}
