@@ -86,12 +86,12 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	}
 	agent->file = file;
 	agent->ah = NULL;
-	agent->reg = *reg;
+	agent->req = reg->req;
 	agent->kernel_rmpp = reg->rmpp_version && !(reg->flags & IB_USER_MAD_USER_RMPP);
 	atomic_set(&agent->users, 1);
 	/* It receives nothing, so fdinfo shows no methods */
 	if (!reg->req.mgmt_class)
-		agent->reg.req = (struct ib_mad_reg_req) {};
+		agent->req = (struct ib_mad_reg_req) {};
 
 	ret = umad_id_reserve(file);
 	if (ret < 0)
@@ -108,7 +108,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 	ib_dev = READ_ONCE(file->port->ib_dev);
 	if (ib_dev)
 		mad_agent = ib_register_mad_agent(ib_dev, file->port->port_num, reg->qp_type,
-						  reg->req.mgmt_class ? &agent->reg.req : NULL,
+						  reg->req.mgmt_class ? &agent->req : NULL,
 						  reg->rmpp_version, send_handler,
 						  recv_handler, agent, reg->flags);
 	if (!IS_ERR(mad_agent) && !stored) {
@@ -224,7 +224,7 @@ int umad_agent_unregister(struct umad_file *file, u32 id)
  * Moves all agents of a descriptor to the list @agents, for the caller to destroy. Other
  * tasks may be unregistering agents of @file at the same time, and finish later.
  */
-void umad_agents_detach(struct umad_file *file, struct list_head *agents)
+void umad_agents_detach(struct umad_file *file, struct llist_head *agents)
 {
 	unsigned long ids = READ_ONCE(file->ids), id;
 	struct umad_agent *agent;
@@ -232,6 +232,6 @@ void umad_agents_detach(struct umad_file *file, struct list_head *agents)
 	for_each_set_bit(id, &ids, UMAD_MAX_AGENTS) {
 		agent = umad_agent_detach(file, id);
 		if (agent)
-			list_add_tail(&agent->list, agents);
+			llist_add(&agent->node, agents);
 	}
 }

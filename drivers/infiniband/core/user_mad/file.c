@@ -68,11 +68,11 @@ static int umad_open(struct inode *inode, struct file *filp)
 }
 
 /* Writers no longer find these agents, and those that have found one end in parallel */
-static void umad_agents_destroy(struct list_head *agents)
+static void umad_agents_destroy(struct llist_head *agents)
 {
 	struct umad_agent *agent, *next;
 
-	list_for_each_entry_safe(agent, next, agents, list) {
+	llist_for_each_entry_safe(agent, next, agents->first, node) {
 		struct umad_file *file = agent->file;
 
 		umad_agent_destroy(agent);
@@ -83,7 +83,7 @@ static void umad_agents_destroy(struct list_head *agents)
 static int umad_release(struct inode *inode, struct file *filp)
 {
 	struct umad_file *file = filp->private_data;
-	LIST_HEAD(agents);
+	LLIST_HEAD(agents);
 
 	mutex_lock(&file->port->lock);
 	list_del(&file->port_list);
@@ -104,7 +104,7 @@ static int umad_release(struct inode *inode, struct file *filp)
 void umad_files_disassociate(struct umad_port *port)
 {
 	struct umad_file *file;
-	LIST_HEAD(agents);
+	LLIST_HEAD(agents);
 
 	mutex_lock(&port->lock);
 	list_for_each_entry(file, &port->files, port_list) {
@@ -137,17 +137,18 @@ static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
 
 static void umad_show_agent(struct seq_file *m, const struct umad_agent *agent)
 {
-	const struct umad_reg *reg = &agent->reg;
+	const struct ib_mad_agent *mad_agent = agent->mad_agent;
+	const struct ib_mad_reg_req *req = &agent->req;
 	u32 methods[IB_MGMT_MAX_METHODS / 32];
 
-	bitmap_to_arr32(methods, reg->req.method_mask, IB_MGMT_MAX_METHODS);
+	bitmap_to_arr32(methods, req->method_mask, IB_MGMT_MAX_METHODS);
 	seq_printf(m, "umad-agent:\t%u qp %u class 0x%02x version %u",
-		   agent->id, reg->qp_type == IB_QPT_GSI, reg->req.mgmt_class,
-		   reg->req.mgmt_class_version);
+		   agent->id, mad_agent->qp->qp_type == IB_QPT_GSI, req->mgmt_class,
+		   req->mgmt_class_version);
 	seq_printf(m, " methods %08x%08x%08x%08x oui %*phN rmpp %u user-rmpp %u\n",
 		   methods[3], methods[2], methods[1], methods[0],
-		   (int)sizeof(reg->req.oui), reg->req.oui, reg->rmpp_version,
-		   !!(reg->flags & IB_USER_MAD_USER_RMPP));
+		   (int)sizeof(req->oui), req->oui, mad_agent->rmpp_version,
+		   !!(mad_agent->flags & IB_MAD_USER_RMPP));
 }
 
 static void umad_show_fdinfo(struct seq_file *m, struct file *filp)

@@ -24,6 +24,7 @@
 #include <linux/device.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/nsproxy.h>
@@ -263,24 +264,24 @@ struct umad_reg {
  * @mad_agent: the MAD layer's part; valid while the agent is in
  *	umad_file.agents or a reference from umad_agent_get() is held
  * @ah: address handle of the last send, taken and given by xchg(), or NULL
+ * @node: in a list of the task that destroys it
+ * @req: the requests that it receives, none if mgmt_class is 0; immutable
+ * @users: one for the table, one for each writer on its way to the MAD layer. The task
+ *	that destroys the agent waits until there are none
  * @id: the id user space knows it by; immutable
  * @hdr_len: header layout of received MADs; immutable
  * @kernel_rmpp: as ib_mad_kernel_rmpp_agent() says; immutable
- * @reg: the request; immutable
- * @users: one for the table, one for each writer on its way to the MAD layer. The task
- *	that destroys the agent waits until there are none
- * @list: in a list of the task that destroys it
  */
 struct umad_agent {
 	struct umad_file	*file;
 	struct ib_mad_agent	*mad_agent;
 	struct umad_ah		*ah;
-	u32			id;
+	struct llist_node	node;
+	struct ib_mad_reg_req	req;
+	atomic_t		users;
+	u8			id;
 	u8			hdr_len;
 	bool			kernel_rmpp;
-	struct umad_reg		reg;
-	atomic_t		users;
-	struct list_head	list;
 };
 
 /**
@@ -503,7 +504,7 @@ int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
 			ib_mad_send_handler send_handler,
 			ib_mad_recv_handler recv_handler, u32 __user *uid);
 int umad_agent_unregister(struct umad_file *file, u32 id);
-void umad_agents_detach(struct umad_file *file, struct list_head *agents);
+void umad_agents_detach(struct umad_file *file, struct llist_head *agents);
 void umad_agent_destroy(struct umad_agent *agent);
 struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
 void umad_agent_put(struct umad_agent *agent);
