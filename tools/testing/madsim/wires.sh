@@ -6,7 +6,12 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 11
+modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
+	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
+cases=$("$here/wires.py" 2>&1) ||
+	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
+
+plan $((11 + $(wc -l <<<"$cases")))
 
 load topology=none || bail "cannot load ib_madsim"
 cat >"$tmp/half" <<'FILE'
@@ -17,7 +22,7 @@ Switch 4 "leaf"
 Hca 1 "host"
 [1] "leaf"[1]
 FILE
-here=/dev/madsim/west.leaf.4 there=/dev/madsim/east.leaf.4
+west=/dev/madsim/west.leaf.4 east=/dev/madsim/east.leaf.4
 cable=
 
 # half NAME: a fabric of this half, with data, whose device is the next one
@@ -32,7 +37,7 @@ half()
 
 plug()
 {
-	socat -b 8192 "OPEN:$here" "OPEN:$there" &
+	socat -b 8192 "OPEN:$west" "OPEN:$east" &
 	cable=$!
 }
 
@@ -79,7 +84,7 @@ check "two fabrics" eval '
 	half west
 	half east'
 check "a file for each wire, and for root alone" eval '
-	[ "$(stat -c %a:%u $here $there | sort -u)" = 600:0 ]'
+	[ "$(stat -c %a:%u $west $east | sort -u)" = 600:0 ]'
 check "no carrier" at_leaf Down
 plug
 check "a cable: the link trains" until_true 10 at_leaf Initialize
@@ -97,6 +102,9 @@ pull
 check "the cable is pulled: the other half is gone" eval '
 	at_leaf Down
 	until_true 30 sees 2'
+while read -r case why; do
+	check "under way: $why" "$here/wires.py" madsim0 madsim1 $west $east "$case"
+done <<<"$cases"
 plug
 check "and comes back" eval '
 	until_true 30 sees 4
@@ -104,7 +112,7 @@ check "and comes back" eval '
 check "a fabric that is removed ends what reads its wire" eval '
 	"$madsim_load" -r east
 	until_true 10 eval "! kill -0 $cable 2>/dev/null"
-	[ ! -e $there ]
+	[ ! -e $east ]
 	until_true 10 at_leaf Down'
 cable=
 sm_end west

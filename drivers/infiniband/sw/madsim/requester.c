@@ -2,10 +2,12 @@
 /*
  * The requesters of connected queue pairs.
  *
- * One packet is under way. As it travels in no time, waiting for each costs nothing:
- * on an undisturbed fabric the response is there when the packet has been sent. A
- * timer is armed only if it is not. An RDMA READ goes as one request for each MTU, so
- * that each packet has one response.
+ * A packet travels in no time: on an undisturbed fabric the response is there when the
+ * packet has been sent, and so one packet is under way. A timer is armed only if the
+ * response is not there. Where responses come later, as behind a wire, several packets of
+ * a message are under way. When one is lost, all from there on go again.
+ *
+ * An RDMA READ goes as one request for each MTU, so that each packet has one response.
  *
  * Here packets are made, and responses taken in. engine.c sends.
  */
@@ -17,6 +19,9 @@
 
 /* RNR retries that never end */
 #define MADSIM_RNR_FOREVER	7
+
+/* Packets under way, where responses come late */
+#define MADSIM_WINDOW		64
 
 static void madsim_take_rdma(struct madsim_swqe *wqe,
 			     const struct ib_send_wr *wr)
@@ -88,11 +93,30 @@ static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
 	mod_delayed_work(madsim_send_wq(rc->qp), &rc->timer, delay);
 }
 
-/* Where in its message the packet is that is under way */
-static u64 madsim_rc_at(const struct madsim_rc *rc,
-			const struct madsim_swqe *wqe)
+/* Bytes of the packet behind so many bytes of its message */
+static u32 madsim_rc_piece(const struct madsim_rc *rc,
+			   const struct madsim_swqe *wqe, u64 sent)
 {
-	return wqe->backwards ? wqe->length - rc->sent - rc->piece : rc->sent;
+	return min_t(u64, wqe->length - sent, rc->mtu);
+}
+
+/* And where in its message these are */
+static u64 madsim_rc_at(const struct madsim_rc *rc,
+			const struct madsim_swqe *wqe, u64 sent)
+{
+	if (!wqe->backwards)
+		return sent;
+	return wqe->length - sent - madsim_rc_piece(rc, wqe, sent);
+}
+
+/* Whether a packet may follow those that are under way. Strict fabrics reorder them */
+static bool madsim_rc_open(const struct madsim_qp *qp)
+{
+	const struct madsim_rc *rc = qp->rc;
+
+	return rc->far && !rc->rnr && rc->ahead < MADSIM_WINDOW &&
+	       rc->sent + (u64)rc->ahead * rc->mtu < madsim_rc_head(rc)->length &&
+	       !madsim_is_strict(qp) && !madsim_rc_head(rc)->backwards;
 }
 
 /* The next packet of a send, which is at most one MTU of it */
@@ -102,18 +126,19 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_bth *bth = &pkt->bth;
-	u64 left = wqe->length - rc->sent;
+	u64 sent = rc->sent + (u64)rc->ahead * rc->mtu;
+	u32 piece = madsim_rc_piece(rc, wqe, sent);
+	u64 left = wqe->length - sent;
 	bool send, atomic;
 
-	rc->piece = min_t(u64, left, rc->mtu);
 	*bth = (struct madsim_bth) {
 		.op = madsim_ops[wqe->opcode].op,
 		.uc = madsim_is_uc(qp),
-		.first = !rc->sent,
-		.last = rc->piece == left,
-		.psn = rc->sq_psn,
+		.first = !sent,
+		.last = piece == left,
+		.psn = (rc->sq_psn + rc->ahead) & MADSIM_PSN_MASK,
 		.rkey = wqe->rkey,
-		.va = wqe->va + madsim_rc_at(rc, wqe),
+		.va = wqe->va + madsim_rc_at(rc, wqe, sent),
 		.dma_len = left,
 		.compare = wqe->compare,
 		.swap = wqe->swap,
@@ -126,7 +151,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	}
 	if (bth->op == MADSIM_OP_READ) {
 		bth->first = true;
-		bth->dma_len = rc->piece;
+		bth->dma_len = piece;
 	}
 	if (bth->last && wqe->opcode == IB_WR_SEND_WITH_INV) {
 		bth->with_inv = true;
@@ -135,7 +160,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	if (atomic && wqe->length != sizeof(u64))
 		return IB_WC_LOC_LEN_ERR;
 
-	pkt->len = send ? rc->piece : 0;
+	pkt->len = send ? piece : 0;
 	pkt->smi = false;
 	pkt->src_qpn = qp->ibqp.qp_num;
 	pkt->dst_qpn = rc->attr.dest_qp_num;
@@ -145,10 +170,10 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	pkt->imm = wqe->imm;
 	madsim_packet_path(qp->port, &rc->attr.ah_attr, qp->pkey_index, pkt);
 	if (wqe->flags & IB_SEND_INLINE) {
-		memcpy(pkt->data, (const void *)wqe->sge + rc->sent, pkt->len);
+		memcpy(pkt->data, (const void *)wqe->sge + sent, pkt->len);
 		return IB_WC_SUCCESS;
 	}
-	return madsim_copy_from(qp->ibqp.pd, wqe->sge, rc->sent, pkt->data,
+	return madsim_copy_from(qp->ibqp.pd, wqe->sge, sent, pkt->data,
 				pkt->len);
 }
 
@@ -166,15 +191,18 @@ static enum ib_wc_status madsim_rc_local(struct madsim_qp *qp,
 	return good ? IB_WC_SUCCESS : IB_WC_MW_BIND_ERR;
 }
 
-/* A packet has arrived, or, of UC, has left */
-static void madsim_rc_advance(struct madsim_qp *qp)
+/* The oldest packets under way have arrived, or, of UC, have left */
+static void madsim_rc_advance(struct madsim_qp *qp, u32 packets)
 {
 	struct madsim_rc *rc = qp->rc;
+	u64 length = madsim_rc_head(rc)->length;
 
-	rc->waiting = false;
-	rc->sq_psn = (rc->sq_psn + 1) & MADSIM_PSN_MASK;
-	rc->sent += rc->piece;
-	if (rc->sent < madsim_rc_head(rc)->length)
+	rc->gap = rc->gap && !packets;
+	rc->ahead -= packets;
+	rc->waiting = rc->ahead;
+	rc->sq_psn = (rc->sq_psn + packets) & MADSIM_PSN_MASK;
+	rc->sent = min(rc->sent + (u64)packets * rc->mtu, length);
+	if (rc->waiting || rc->sent < length)
 		return;
 	madsim_rc_complete(qp, IB_WC_SUCCESS);
 	madsim_rc_drained(qp);
@@ -207,7 +235,7 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
 	bool local;
 
 	*more = false;
-	if (!madsim_rc_may_send(qp) || rc->waiting || !wqe)
+	if (!wqe || !madsim_rc_may_send(qp) || (rc->waiting && !madsim_rc_open(qp)))
 		return false;
 
 	local = madsim_ops[wqe->opcode].op == MADSIM_OP_LOCAL;
@@ -226,6 +254,7 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
 
 	rc->begun = true;
 	rc->rnr = false;
+	rc->ahead++;
 	rc->waiting = !madsim_is_uc(qp);
 	rc->sending = true;
 	return true;
@@ -246,12 +275,19 @@ bool madsim_rc_sent(struct madsim_qp *qp)
 	if (madsim_is_uc(qp)) {
 		/* It may have come back to this one, and failed it */
 		if (madsim_rc_may_send(qp))
-			madsim_rc_advance(qp);
+			madsim_rc_advance(qp, 1);
 		return rc->count;
 	}
 	if (rc->waiting && !rc->rnr && rc->attr.timeout)
 		madsim_rc_arm(rc, nsecs_to_jiffies(4096ULL << rc->attr.timeout) + 1);
-	return !rc->waiting && rc->count;
+	return rc->count && (!rc->waiting || madsim_rc_open(qp));
+}
+
+/* Send all again that may not have arrived */
+static void madsim_rc_go_back(struct madsim_rc *rc)
+{
+	rc->ahead = 0;
+	rc->waiting = false;
 }
 
 /**
@@ -277,7 +313,8 @@ void madsim_rc_expired(struct madsim_qp *qp)
 	} else if (rc->waiting) {
 		if (!rc->rnr)
 			rc->retries--;
-		rc->waiting = false;
+		rc->gap = false;
+		madsim_rc_go_back(rc);
 	}
 }
 
@@ -312,23 +349,27 @@ void madsim_rc_refresh(struct madsim_rc *rc)
 
 /* The response to what was done, with what it brings */
 static void madsim_rc_acknowledged(struct madsim_qp *qp,
-				   const struct madsim_packet *pkt)
+				   const struct madsim_packet *pkt, u32 packets)
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_swqe *wqe = madsim_rc_head(rc);
+	enum madsim_op op = madsim_ops[wqe->opcode].op;
 	enum ib_wc_status status;
+	u32 brings = 0;
 
 	madsim_rc_refresh(rc);
-	if (pkt->len > rc->piece) {
+	if (op != MADSIM_OP_SEND && op != MADSIM_OP_WRITE)
+		brings = madsim_rc_piece(rc, wqe, rc->sent);
+	if (pkt->len != brings) {
 		madsim_rc_fail(qp, IB_WC_BAD_RESP_ERR);
 		return;
 	}
-	status = madsim_copy_to(qp->ibqp.pd, wqe->sge, madsim_rc_at(rc, wqe),
+	status = madsim_copy_to(qp->ibqp.pd, wqe->sge, madsim_rc_at(rc, wqe, rc->sent),
 				pkt->data, pkt->len);
 	if (status)
 		madsim_rc_fail(qp, status);
 	else
-		madsim_rc_advance(qp);
+		madsim_rc_advance(qp, packets);
 }
 
 /**
@@ -341,19 +382,35 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
+	u32 before = (pkt->bth.psn - rc->sq_psn) & MADSIM_PSN_MASK;
+	u8 syndrome = pkt->bth.syndrome;
 
 	/* A duplicate, or one that was not waited for any more */
-	if (!rc->waiting || pkt->bth.psn != rc->sq_psn)
+	if (!rc->waiting || before >= rc->ahead)
 		return;
 
-	switch (pkt->bth.syndrome) {
+	rc->far = !rc->sending;
+	/*
+	 * All before it have arrived, but of a READ a response is missing. Others that
+	 * follow it are under way still.
+	 */
+	if (before && madsim_rc_head(rc)->opcode == IB_WR_RDMA_READ) {
+		if (rc->gap)
+			return;
+		rc->gap = true;
+		syndrome = MADSIM_NAK_SEQUENCE;
+		before = 0;
+	}
+	switch (syndrome) {
 	case MADSIM_ACKNOWLEDGED:
-		madsim_rc_acknowledged(qp, pkt);
+		madsim_rc_acknowledged(qp, pkt, before + 1);
 		break;
 	case MADSIM_RNR ... MADSIM_NAK_SEQUENCE - 1:
 		/* It may come twice */
-		if (!rc->rnr)
-			madsim_rc_not_ready(qp, pkt->bth.syndrome);
+		if (rc->rnr)
+			return;
+		madsim_rc_advance(qp, before);
+		madsim_rc_not_ready(qp, syndrome);
 		return;
 	case MADSIM_NAK_SEQUENCE:
 		if (!rc->retries) {
@@ -361,7 +418,8 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 			break;
 		}
 		rc->retries--;
-		rc->waiting = false;
+		madsim_rc_advance(qp, before);
+		madsim_rc_go_back(rc);
 		break;
 	case MADSIM_NAK_INVALID:
 		madsim_rc_fail(qp, IB_WC_REM_INV_REQ_ERR);

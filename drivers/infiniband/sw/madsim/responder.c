@@ -300,6 +300,7 @@ static void madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome = madsim_rc_take(qp, pkt);
 
+	rc->refusing = syndrome >= MADSIM_RNR && syndrome < MADSIM_NAK_SEQUENCE;
 	if (syndrome == MADSIM_ACKNOWLEDGED) {
 		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
 		madsim_rc_taken(qp);
@@ -335,9 +336,17 @@ bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		madsim_rc_next(qp, pkt);
 		return true;
 	}
-	if (ahead < 0 && !madsim_rc_again(qp, pkt))
+	if (ahead < 0) {
+		if (!madsim_rc_again(qp, pkt))
+			return false;
+		madsim_rc_respond(qp, pkt, MADSIM_ACKNOWLEDGED);
+		return true;
+	}
+	/* One is missing before it: this is told once, with the number of that one */
+	if (rc->refusing)
 		return false;
-	madsim_rc_respond(qp, pkt, ahead > 0 ? MADSIM_NAK_SEQUENCE :
-					       MADSIM_ACKNOWLEDGED);
+	rc->refusing = true;
+	pkt->bth.psn = rc->rq_psn;
+	madsim_rc_respond(qp, pkt, MADSIM_NAK_SEQUENCE);
 	return true;
 }

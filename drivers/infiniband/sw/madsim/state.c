@@ -71,6 +71,7 @@ void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 	rc->count--;
 	qp->ended++;
 	rc->sent = 0;
+	rc->ahead = 0;
 	rc->begun = false;
 	rc->waiting = false;
 	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
@@ -127,8 +128,12 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->head = 0;
 	rc->count = 0;
 	rc->sent = 0;
+	rc->ahead = 0;
 	rc->begun = false;
 	rc->waiting = false;
+	rc->far = false;
+	rc->gap = false;
+	rc->refusing = false;
 	rc->has_buffer = false;
 	rc->receiving = MADSIM_OP_NONE;
 	rc->heard = false;

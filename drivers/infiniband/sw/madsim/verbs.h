@@ -249,17 +249,21 @@ struct madsim_late {
  * @size:	immutable
  * @swqe_size:	immutable; of an entry of @ring, in bytes
  * @ring:	the sends that were posted
- * @sq_psn:	number of the packet that is under way, or of the next one
- * @piece:	bytes of the message that this packet is for
+ * @sq_psn:	number of the oldest packet that is under way, or of the next one
+ * @ahead:	how many packets are under way, all of the oldest send
  * @sent:	how many bytes of the oldest send are done
  * @begun:	a packet of the oldest send has gone out: SQD waits for the last one
  * @notify:	the owner wants an event when SQD waits no more
  * @waiting:	there is no response yet
+ * @far:	the last response came after its packet's sender had gone on
+ * @gap:	the response to the oldest packet was missing, so all went again
  * @sending:	the packet is on its way, and its sender goes on after that
  * @rnr:	the responder has no buffer yet
  * @retries:	how often the packet will be sent again
  * @rnr_retries: and how often if there is no buffer
  * @rq_psn:	number of the next request
+ * @refusing:	the peer was told that a request came too early, or before a buffer. Later
+ *		ones are not answered until it comes again
  * @receiving:	the message of which some packets have come, if there is one
  * @has_buffer:	the queue pair's buffer was taken
  * @heard:	the peer has sent a request
@@ -285,16 +289,19 @@ struct madsim_rc {
 	u32 swqe_size;
 	void *ring;
 	u32 sq_psn;
-	u32 piece;
+	u32 ahead;
 	u64 sent;
 	bool begun;
 	bool notify;
 	bool waiting;
+	bool far;
+	bool gap;
 	bool sending;
 	bool rnr;
 	u8 retries;
 	u8 rnr_retries;
 	u32 rq_psn;
+	bool refusing;
 	enum madsim_op receiving;
 	bool has_buffer;
 	bool heard;

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Connected queue pairs with a wire between them, whose cable is this program
+
+wires.py DEVICE DEVICE WIRE WIRE CASE, for wires.sh. Without CASE, the names of all. The
+cable begins to lose packets, or to keep them for a while, when both ports are active.
+"""
+
+import collections
+import os
+import select
+import sys
+import time
+
+from verbs import e, pair
+
+MTU = 1024
+WINDOW = 64
+PACKETS = 150
+TEXT = os.urandom(PACKETS * MTU)
+RC_ACK, RC_READ_DATA = 0x11, 0x10
+NAK_SEQUENCE = 0x60
+# Longer than any pause of the cable
+PATIENT = 22
+PAUSE = 0.2
+
+Frame = collections.namedtuple("Frame", "response psn syndrome")
+
+
+def decode(frame):
+    """Of a packet of RC, else None"""
+    if frame[1] & 3 != 2 or frame[8] >= 0x20:
+        return None
+    response = frame[8] in (RC_ACK, RC_READ_DATA)
+    return Frame(response, int.from_bytes(frame[17:20], "big"), response and frame[20])
+
+
+def with_bytes(frame):
+    """An acknowledgment as a response to RDMA READ, of four bytes"""
+    frame = bytearray(frame)
+    frame[8] = RC_READ_DATA
+    frame[24:24] = b"lies"
+    frame[4:6] = (int.from_bytes(frame[4:6], "big") + 1).to_bytes(2, "big")
+    return bytes(frame)
+
+
+class Cable:
+    """Carries frames in a process of its own. rule() has each packet of RC, and returns what
+    becomes of it: it goes, is lost, is kept until nothing has come for a while, or gets bytes
+    that do not belong to it"""
+
+    GOES, LOST, KEPT, CHANGED = range(4)
+
+    def __init__(self, rule):
+        self.rule = rule
+        self.log, log = os.pipe()
+        if not os.fork():
+            try:
+                self.carry(log)
+            finally:
+                os._exit(1)
+        os.close(log)
+        for device in sys.argv[1:3]:
+            until_active(device)
+
+    def carry(self, log):
+        ends = [os.open(path, os.O_RDWR) for path in sys.argv[3:5]]
+        parent, kept = os.getppid(), []
+        while os.getppid() == parent:
+            ready = select.select(ends, [], [], PAUSE)[0]
+            go = [] if ready else kept
+            if not ready:
+                kept = []
+            for end in ready:
+                frame = os.read(end, 8192)
+                packet = decode(frame)
+                fate = self.rule(packet) if packet else self.GOES
+                if fate == self.CHANGED:
+                    frame = with_bytes(frame)
+                carried = (ends[end == ends[0]], frame, packet)
+                if fate == self.LOST:
+                    os.write(log, b"%d %d %d\n" % packet)
+                else:
+                    (kept if fate == self.KEPT else go).append(carried)
+            for to, frame, packet in go:
+                if packet:
+                    os.write(log, b"%d %d %d\n" % packet)
+                os.write(to, frame)
+
+    def seen(self):
+        """The packets up to now, in the order in which the cable let them go, or lost them"""
+        got = b""
+        while select.select([self.log], [], [], PAUSE)[0]:
+            got += os.read(self.log, 1 << 16)
+        return [Frame(*map(int, line.split())) for line in got.splitlines()]
+
+
+def until_active(device):
+    end = time.monotonic() + 60
+    while True:
+        with open(f"/sys/class/infiniband/{device}/ports/1/state", encoding="ascii") as file:
+            if "ACTIVE" in file.read():
+                return
+        assert time.monotonic() < end, f"{device} does not become active"
+        time.sleep(0.2)
+
+
+def sides():
+    a, b = pair(e.IBV_QPT_RC, size=len(TEXT), timeout=PATIENT)
+    a.mr.write(TEXT, len(TEXT))
+    return a, b
+
+
+def write(a, b, length=len(TEXT)):
+    a.send(a.sge(length), opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey, addr=b.mr.buf)
+
+
+def ends(side, status=e.IBV_WC_SUCCESS):
+    """The next completion, which the cable is given the time for"""
+    while not (done := side.cq.poll(1)[1]):
+        time.sleep(0.01)
+    assert done[0].status == status, done[0].status
+
+
+def numbers(packets):
+    """Of requests, from the first one on"""
+    requests = [packet.psn for packet in packets if not packet.response]
+    return [(psn - requests[0]) & 0xffffff for psn in requests]
+
+
+def once(number, response=False):
+    """A rule: that packet is lost, the first time"""
+    left = [number]
+
+    def rule(packet):
+        if packet.response == response:
+            left[0] -= 1
+            return Cable.LOST if left[0] == -1 else Cable.GOES
+        return Cable.GOES
+
+    return rule
+
+
+def several():
+    """so many packets of a message are under way, and no more"""
+    cable = Cable(lambda packet: Cable.KEPT if packet.response else Cable.GOES)
+    a, b = sides()
+    write(a, b)
+    ends(a)
+    assert b.mr.read(len(TEXT), 0) == TEXT
+    ahead, most = 0, 0
+    for packet in cable.seen():
+        ahead = 0 if packet.response else ahead + 1
+        most = max(most, ahead)
+    assert most == WINDOW, most
+
+
+def request_lost():
+    """all from the lost packet on go again, after one word from the other end"""
+    cable = Cable(once(20))
+    a, b = sides()
+    write(a, b)
+    ends(a)
+    assert b.mr.read(len(TEXT), 0) == TEXT
+    packets = cable.seen()
+    naks = [packet for packet in packets if packet.syndrome == NAK_SEQUENCE]
+    assert len(naks) == 1, naks
+    sent = numbers(packets)
+    back = next(i for i, number in enumerate(sent[1:], 1) if number <= sent[i - 1])
+    assert sent[back] == 20, sent
+
+
+def responses_lost():
+    """a response answers for those before it"""
+    count = [0]
+
+    def rule(packet):
+        count[0] += packet.response
+        return Cable.LOST if packet.response and 1 < count[0] < 60 else Cable.GOES
+
+    cable = Cable(rule)
+    a, b = sides()
+    write(a, b, 60 * MTU)
+    ends(a)
+    assert numbers(cable.seen()) == list(range(60))
+
+
+def read_lost():
+    """the bytes of a READ come with its own response, and so go again from there on"""
+    cable = Cable(once(20, True))
+    a, b = sides()
+    b.send(b.sge(len(TEXT)), opcode=e.IBV_WR_RDMA_READ, rkey=a.mr.rkey, addr=a.mr.buf)
+    ends(b)
+    assert b.mr.read(len(TEXT), 0) == TEXT
+    sent = numbers(cable.seen())
+    assert sorted(set(sent)) == list(range(PACKETS)), sent
+    assert sent.count(19) == 1 and sent.count(20) == 2, sent
+
+
+def no_buffer():
+    """a message without a buffer is refused once, however many packets have come"""
+    cable = Cable(lambda packet: Cable.GOES)
+    a, b = sides()
+    write(a, b, 2 * MTU)
+    ends(a)
+    cable.seen()
+    b.attr.min_rnr_timer = 1
+    a.send(a.sge(len(TEXT)))
+    time.sleep(PAUSE)
+    b.receive(b.sge(len(TEXT)))
+    ends(a)
+    ends(b)
+    assert b.mr.read(len(TEXT), 0) == TEXT
+    assert not [packet for packet in cable.seen() if packet.syndrome == NAK_SEQUENCE]
+
+
+def foreign_bytes():
+    """no response brings bytes that the request did not ask for"""
+    cable = Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES)
+    a, b = sides()
+    write(a, b, 100)
+    ends(a, e.IBV_WC_BAD_RESP_ERR)
+    assert a.mr.read(len(TEXT), 0) == TEXT
+    cable.seen()
+
+
+CASES = [several, request_lost, responses_lost, read_lost, no_buffer, foreign_bytes]
+
+if len(sys.argv) < 6:
+    print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
+else:
+    next(case for case in CASES if case.__name__ == sys.argv[5])()
