@@ -100,7 +100,7 @@ west()
 	manager 9
 	check "its manager is the master of both trees" until_true 200 sees $((2 * nodes))
 	check "the port is active" until_true 100 active 1
-	check "data by RC" try ibv_rc_pingpong -d madsim0 -n 50 -s 20000 -c "$there"
+	check "data by RC" try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$there"
 	ip address add 10.0.0.1/24 dev ib0
 	ip link set ib0 up
 	check "IPoIB" until_true 60 busybox ping -q -c 1 -W 1 10.0.0.2
@@ -111,7 +111,7 @@ west()
 		until_true 60 sees '"$nodes"
 	plug
 	check "and comes back" until_true 200 sees $((2 * nodes))
-	check "data goes again" try ibv_rc_pingpong -d madsim0 -n 50 -s 20000 -c "$there"
+	check "data goes again" try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$there"
 	finish
 }
 
@@ -124,11 +124,11 @@ east()
 	check "the manager over there brings up the port" until_true 200 active 1
 	manager 1
 	check "this manager stands by" until_true 60 grep -q "Entering STANDBY" "$tmp/east.log"
-	check "data by RC" served ibv_rc_pingpong -d madsim0 -n 50 -s 20000 -c
+	check "data by RC" served ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
 	ip address add 10.0.0.2/24 dev ib0
 	ip link set ib0 up
 	check "rping" served rping -s -a 10.0.0.2 -C 20 -V -S 1000
-	check "data goes again" served ibv_rc_pingpong -d madsim0 -n 50 -s 20000 -c
+	check "data goes again" served ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
 	check "the other kernel has ended: the link is down" until_true 200 at_wire Down
 	check "this manager takes over" until_true 200 master_is 1
 	check "what is left is whole" eval '
