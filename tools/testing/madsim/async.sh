@@ -6,9 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
-	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
-command -v ibv_asyncwatch >/dev/null || { echo "1..0 # SKIP there is no ibv_asyncwatch"; exit 0; }
+kernel_has ib_uverbs class/infiniband_verbs
+have ibv_asyncwatch
 
 plan 10
 
@@ -44,10 +43,8 @@ check "a P_Key" until_true 20 told PKEY_CHANGE
 sm_end second
 
 seen
-put "$configfs/preset/faults" "H2 1 link down"
+put $faults "H2 1 link down"
 check "a link goes down" until_true 10 told PORT_ERR
 kill $watch
 wait $watch 2>/dev/null
-check "unload" unload
-
-finish
+the_end

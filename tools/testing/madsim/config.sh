@@ -222,6 +222,4 @@ come_and_go()
 	rmdir $fabric/stays $fabric
 }
 check "nodes come and go while it comes to life and ends" come_and_go
-check "unload" unload
-
-finish
+the_end

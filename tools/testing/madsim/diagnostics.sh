@@ -69,18 +69,14 @@ check "ibtracert: host, switch, host" all_say ibtracert $on "$l0" "$l1" -- \
 	"^From ca .* lid $l0-$l0 \"H1\"" "^\[1\] -> switch port .*\[1\] lid $sw" \
 	"^\[2\] -> ca port .* lid $l1-$l1 \"H2\""
 
-xmit_packets()
-{
-	perfquery $on -x "$1" 1 | sed -n 's/^PortXmitPkts:\.*//p'
-}
 counts()
 {
 	local before after i
-	before=$(xmit_packets "$l1")
+	before=$(counter "$l1" 1 PortXmitPkts)
 	for i in 1 2 3 4 5; do
 		smpquery $on nodedesc "$l1"
 	done
-	after=$(xmit_packets "$l1")
+	after=$(counter "$l1" 1 PortXmitPkts)
 	# A NodeInfo and a NodeDescription each, and what perfquery itself asks for
 	echo "$before $after"
 	[ $((after - before)) -ge 10 ] && [ $((after - before)) -le 16 ]
@@ -91,11 +87,11 @@ resets()
 	local data total
 	perfquery $on -R "$l1" 1
 	says "PortXmitPkts:\.*[0-9]$" perfquery $on "$l1" 1
-	total=$(perfquery $on -x "$l1" 1 | sed -n 's/^PortXmitData:\.*//p')
+	total=$(counter "$l1" 1 PortXmitData)
 	data=$(perfquery $on "$l1" 1 | sed -n 's/^PortXmitData:\.*//p')
 	echo "$data since then, $total in all"
 	[ "$data" -lt "$total" ]
-	[ "$(xmit_packets "$l1")" -gt 10 ]
+	[ "$(counter "$l1" 1 PortXmitPkts)" -gt 10 ]
 }
 check "perfquery -R: resets the 32-bit counters alone" resets
 check "perfquery: all ports of a switch" says "PortSelect:\.*255" perfquery $on -a "$sw"

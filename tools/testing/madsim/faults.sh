@@ -9,7 +9,6 @@
 plan 27
 
 load topology=star || bail "cannot load ib_madsim"
-faults=$configfs/preset/faults
 
 # ask COUNT: so many requests from H1 to H2, and how many were answered
 ask()
@@ -191,6 +190,4 @@ long_list()
 check "a list that is too long ends with a line that says so" eval '
 	load topology=star:150
 	long_list'
-check "unload the large star" unload
-
-finish
+the_end

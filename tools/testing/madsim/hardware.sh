@@ -87,6 +87,4 @@ check "opensm finds out" timeout 60 \
 	grep -qm 1 "Found duplicated node GUID" "$tmp/twins.log"
 sm_end twins
 check "the end of that" "$madsim_load" -r lab
-check "unload" unload
-
-finish
+the_end

@@ -6,12 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-modprobe -q ib_ipoib || [ -d /sys/module/ib_ipoib ] ||
-	{ echo "1..0 # SKIP this kernel has no ib_ipoib"; exit 0; }
-for program in rdma busybox; do
-	command -v $program >/dev/null ||
-		{ echo "1..0 # SKIP there is no $program"; exit 0; }
-done
+kernel_has ib_ipoib module/ib_ipoib
+have rdma busybox
 
 plan 18
 
@@ -167,6 +163,4 @@ check "or with its module" eval '
 	"$madsim_load" -r lab
 	refuses "there is no fabric lab" "$madsim_load" -r lab
 	until_true 20 clean'
-check "unload" unload
-
-finish
+the_end

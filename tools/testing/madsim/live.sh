@@ -240,6 +240,4 @@ check "a preset grows and shrinks, too" eval '
 	device late
 	rmdir $configfs/preset/late
 	fails device late'
-check "unload" unload
-
-finish
+the_end

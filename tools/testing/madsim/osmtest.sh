@@ -33,7 +33,4 @@ check "and finds out one that lies" lies
 check "services" flow s
 check "events" flow e
 check "multicast" flow m
-sm_end sm
-check "unload" unload
-
-finish
+the_end sm

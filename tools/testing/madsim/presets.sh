@@ -7,14 +7,6 @@
 
 plan 31
 
-# sees DEVICE CAS SWITCHES: that is what ibnetdiscover finds from there
-sees()
-{
-	ibnetdiscover -C "$1" -P 1 >"$tmp/net" || return 1
-	cat "$tmp/net"
-	[ "$(grep -c ^Ca "$tmp/net")" = "$2" ] && [ "$(grep -c ^Switch "$tmp/net")" = "$3" ]
-}
-
 count_devices()
 {
 	devices

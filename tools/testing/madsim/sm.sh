@@ -7,7 +7,6 @@
 
 plan 20
 
-faults=$configfs/preset/faults
 hosts()
 {
 	[ "$(saquery -C madsim0 -P 1 NR | grep -c 'NodeDescription.*H')" = "$1" ]
@@ -46,6 +45,4 @@ check "the second takes over" until_true 30 says "sm lid $(lid $d1) .*SMINFO_MAS
 	sminfo -C $d3 -P 1
 sm_end second
 check "nobody has the bit" eval "fails is_sm $d0; fails is_sm $d1"
-check "unload" unload
-
-finish
+the_end

@@ -9,17 +9,12 @@
 
 . "$(dirname "$0")/lib.sh"
 
-modprobe -qa ib_ipoib nvmet-rdma nvme-rdma loop ext4 ||
-	{ echo "1..0 # SKIP this kernel has no NVMe over Fabrics"; exit 0; }
-for program in mkfs.ext4 mkswap losetup busybox; do
-	command -v $program >/dev/null ||
-		{ echo "1..0 # SKIP there is no $program"; exit 0; }
-done
+kernel_has "ib_ipoib nvmet-rdma nvme-rdma loop ext4"
+have mkfs.ext4 mkswap losetup busybox
 
-plan 13
+plan 11
 
 target=/sys/kernel/config/nvmet
-faults=$configfs/preset/faults
 loop=
 
 leave()
@@ -63,11 +58,6 @@ serve()
 disk()
 {
 	ls -d /sys/class/nvme/nvme*/nvme*n${1-1} 2>/dev/null | sed 's|.*/|/dev/|; s/c[0-9]*n/n/'
-}
-
-mount_disk()
-{
-	mount "$(disk)" "$tmp/disk"
 }
 
 # An emulated CPU that is short of memory may not answer for longer than 5 seconds
@@ -150,34 +140,13 @@ end_swap()
 	rmdir /sys/fs/cgroup/small
 }
 
-load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
-sm_start first madsim0
-check "a subnet manager" until_true 30 active 2
-check "addresses" two_ends
+check "two hosts" hosts
 check "a target" serve
 check "connect" connect
-check "make a file system" eval '
-	mkfs.ext4 -q "$(disk)"
-	mkdir "$tmp/disk"
-	mount_disk'
-before=$(sent)
-check "what is written can be read" same 12M
-check "the fabric has carried it" eval '
-	echo "$before words, then $(sent)"
-	[ $(($(sent) - before)) -gt $((12 * 1024 * 1024 / 4)) ]'
-check "with lost packets, too" eval '
-	put $faults "H1 1 drop nth 300"
-	put $faults "H2 1 duplicate nth 50"
-	same 3M
-	says "^H1 1 drop nth 300 injected [1-9]" cat $faults
-	put $faults "H1 1 clear"
-	put $faults "H2 1 clear"'
-check "a link is down for a while" eval '
-	put $faults "H2 1 link down"
-	sleep 2
-	put $faults "H2 1 link up"
-	until_true 30 active 2
-	same 3M'
+check "make a file system" file_system
+check "what is written can be read" carried
+check "with lost packets, too" with_losses
+check "a link is down for a while" with_link_down
 umount "$tmp/disk"
 check "a small group writes, and swaps, to it" eval '
 	swap_there

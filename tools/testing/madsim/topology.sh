@@ -475,6 +475,4 @@ check "nothing at all" refuses "^-:0: no node in it" "$madsim_load" --strict - <
 check "nothing of them has been made" eval '[ -z "$(ls $configfs)" ]'
 check "no node, without --strict" refuses "no node in it" "$madsim_load" - <<<hello
 check "no such file" refuses "cannot read" "$madsim_load" /no/such/file
-check "unload" unload
-
-finish
+the_end

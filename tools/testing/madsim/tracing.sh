@@ -8,7 +8,6 @@
 
 guide=$here/../../../Documentation/infiniband/user_mad.rst
 events=/sys/kernel/tracing/events/ib_umad
-faults=$configfs/preset/faults
 data=/tmp/umad.dat
 
 plan 6
@@ -87,6 +86,4 @@ by_program()
 example "who writes how many MADs" bpftrace by_program \
 	"bpftrace -e 'tracepoint:ib_umad:ib_umad_write { @[comm] = count(); }' -c /usr/sbin/ibnetdiscover"
 
-sm_end sm
-check "unload" unload
-finish
+the_end sm

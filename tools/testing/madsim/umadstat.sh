@@ -5,11 +5,9 @@
 # what sysfs and /proc say. What it makes of less, and what it refuses, is in fixture.py
 # of tools/testing/umadstat.
 
-if ! command -v python3 >/dev/null; then
-	echo "1..0 # SKIP umadstat is a Python program, and there is no python3"
-	exit
-fi
 . "$(dirname "$0")/lib.sh"
+
+have python3
 
 umadstat=$here/../../infiniband/umadstat/umadstat
 mad=/sys/class/infiniband_mad
@@ -140,7 +138,7 @@ check "rates" rates
 kill $discovery
 wait $discovery 2>/dev/null
 
-put "$configfs/preset/faults" "H2 unplug"
+put $faults "H2 unplug"
 gone()
 {
 	says "^$asked, which is gone: ibping\[$server\] fd [0-9]" "$umadstat"

@@ -20,7 +20,6 @@ if switch=$(switches); then
 fi
 # shellcheck disable=SC2086	# may be nothing
 load topology=star devices=$count $switch || bail "cannot load ib_madsim"
-faults=$configfs/preset/faults
 # A switch that has lost its tables does not know whom to tell
 SM_SWEEP=1 sm_start sm "$(device H1)"
 check "the subnet comes up" until_true 30 active $count

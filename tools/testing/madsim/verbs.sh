@@ -6,15 +6,9 @@
 
 . "$(dirname "$0")/lib.sh"
 
-modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
-	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
-for program in rdma ibv_devinfo ibv_srq_pingpong ib_write_bw ib_atomic_bw; do
-	command -v $program >/dev/null ||
-		{ echo "1..0 # SKIP there is no $program"; exit 0; }
-done
-here=$(dirname "$0")
-cases=$("$here/verbs.py" 2>&1) ||
-	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
+kernel_has ib_uverbs class/infiniband_verbs
+have rdma ibv_devinfo ibv_srq_pingpong ib_write_bw ib_atomic_bw
+cases=$("$here/verbs.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 
 # With the clock of a user-mode Linux perftest spins for ten seconds before it begins
 perftests=()
@@ -27,33 +21,6 @@ plan $((28 + ${#perftests[@]} + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 faults=$configfs/test/faults
-
-# both COMMAND ARGUMENT ...: as a server on one host, and as a client on the other
-both()
-{
-	local server status=0
-	timeout 300 "$1" -d madsim1 "${@:2}" >"$tmp/server" 2>&1 &
-	server=$!
-	until_true 20 listens
-	timeout 300 "$1" -d madsim0 "${@:2}" localhost >"$tmp/client" 2>&1 || status=1
-	wait $server || status=1
-	! cannot_report || status=0
-	[ $status = 0 ] || tail -n 5 "$tmp/server" "$tmp/client"
-	return $status
-}
-
-# What perftest says when it has sent all, where the clock of the CPU is too uneven for it,
-# as on busy machines. Then the other end is left waiting.
-cannot_report()
-{
-	grep -q "^Can't produce a report" "$tmp/client" "$tmp/server"
-}
-
-# Somebody waits for a connection
-listens()
-{
-	grep -q " 0A " /proc/net/tcp /proc/net/tcp6
-}
 
 # pingpong TYPE ARGUMENT ...: messages that are compared at the other end
 pingpong()

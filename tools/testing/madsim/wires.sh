@@ -22,7 +22,7 @@ Switch 4 "leaf"
 Hca 1 "host"
 [1] "leaf"[1]
 FILE
-west=/dev/madsim/west.leaf.4 east=/dev/madsim/east.leaf.4
+near=/dev/madsim/west.leaf.4 far=/dev/madsim/east.leaf.4
 cable=
 
 # half NAME: a fabric of this half, with data, whose device is the next one
@@ -37,7 +37,7 @@ half()
 
 plug()
 {
-	socat -b 8192 "OPEN:$west" "OPEN:$east" &
+	socat -b 8192 "OPEN:$near" "OPEN:$far" &
 	cable=$!
 }
 
@@ -54,25 +54,6 @@ at_leaf()
 	says "^LinkState:\.*$1$" smpquery -C madsim0 -D portinfo 0,1 4
 }
 
-# sees COUNT: so many nodes are there for the first host
-sees()
-{
-	ibnetdiscover -C madsim0 >"$tmp/net"
-	[ "$(grep -cE '^(Switch|Ca)' "$tmp/net")" = "$1" ] || { cat "$tmp/net"; return 1; }
-}
-
-pingpong()
-{
-	local server status=0
-	timeout 300 ibv_rc_pingpong -d madsim1 -c "$@" >"$tmp/server" 2>&1 &
-	server=$!
-	until_true 20 grep -q " 0A " /proc/net/tcp /proc/net/tcp6
-	timeout 300 ibv_rc_pingpong -d madsim0 -c "$@" localhost >"$tmp/client" 2>&1 || status=1
-	wait $server || status=1
-	[ $status = 0 ] || cat "$tmp/server" "$tmp/client"
-	return $status
-}
-
 leave()
 {
 	[ -z "$cable" ] || kill "$cable"
@@ -84,7 +65,7 @@ check "two fabrics" eval '
 	half west
 	half east'
 check "a file for each wire, and for root alone" eval '
-	[ "$(stat -c %a:%u $west $east | sort -u)" = 600:0 ]'
+	[ "$(stat -c %a:%u $near $far | sort -u)" = 600:0 ]'
 check "no carrier" at_leaf Down
 plug
 check "a cable: the link trains" until_true 10 at_leaf Initialize
@@ -93,26 +74,26 @@ check "at the speed that both ends have" eval '
 SM_SWEEP=1 sm_start west madsim0
 check "one opensm manages both" eval '
 	until_true 30 active 2
-	sees 4'
+	sees madsim0 2 2'
 check "data goes across, and nothing of it is lost" eval '
-	pingpong -n 50 -s 20000
+	both ibv_rc_pingpong -c -n 50 -s 20000
 	says "^PortRcvErrors:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4
 	says "^PortXmitDiscards:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4'
 pull
 check "the cable is pulled: the other half is gone" eval '
 	at_leaf Down
-	until_true 30 sees 2'
+	until_true 30 sees madsim0 1 1'
 while read -r case why; do
-	check "under way: $why" "$here/wires.py" madsim0 madsim1 $west $east "$case"
+	check "under way: $why" "$here/wires.py" madsim0 madsim1 $near $far "$case"
 done <<<"$cases"
 plug
 check "and comes back" eval '
-	until_true 30 sees 4
+	until_true 30 sees madsim0 2 2
 	until_true 30 active 2'
 check "a fabric that is removed ends what reads its wire" eval '
 	"$madsim_load" -r east
 	until_true 10 eval "! kill -0 $cable 2>/dev/null"
-	[ ! -e $east ]
+	[ ! -e $far ]
 	until_true 10 at_leaf Down'
 cable=
 sm_end west

@@ -78,7 +78,4 @@ check "rdma-core: umad_sa_mcm_rereg_test, registers again" eval '
 check "rdma-core: umad_sa_mcm_rereg_test, leaves" eval '
 	umad_sa_mcm_rereg_test -C madsim0 -F "$tmp/guids" -l
 	members 0'
-sm_end sm
-check "unload" unload
-
-finish
+the_end sm

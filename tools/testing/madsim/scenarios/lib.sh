@@ -10,7 +10,7 @@
 # fault WORDS: of the preset
 fault()
 {
-	put $configfs/preset/faults "$*"
+	put $faults "$*"
 }
 
 # tables DEVICE: what all switches have, to be walked
@@ -42,8 +42,7 @@ whole()
 # with_ipoib: to be called first. At the end of the test, it holds the devices.
 with_ipoib()
 {
-	modprobe -q ib_ipoib || [ -d /sys/module/ib_ipoib ] ||
-		{ echo "1..0 # SKIP this kernel has no ib_ipoib"; exit 0; }
+	kernel_has ib_ipoib module/ib_ipoib
 	trap 'at_end; modprobe -qr ib_ipoib' EXIT
 	declare -gA netdev=() member=()
 }

@@ -97,7 +97,4 @@ sm_end other
 sm_start single madsim0
 check "without LMC" until_true 60 whole madsim0 36
 check "the log has no error" sm_log_clean single
-sm_end single
-check "unload" unload
-
-finish
+the_end single

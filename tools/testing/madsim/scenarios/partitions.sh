@@ -89,7 +89,4 @@ check "another configuration takes their place" eval '
 	paths >"$tmp/paths"
 	grep -qx "H4 H5" "$tmp/paths"
 	fails grep "H3 H4" "$tmp/paths"'
-sm_end sm
-check "unload" unload
-
-finish
+the_end sm

@@ -6,8 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-modprobe -q ib_uverbs || [ -d /sys/module/ib_uverbs ] ||
-	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
+kernel_has ib_uverbs class/infiniband_verbs
 
 plan 10
 
@@ -64,11 +63,6 @@ send()
 	wait $server
 	return $status
 }
-# 18515
-listens()
-{
-	grep -q ":4853 " /proc/net/tcp /proc/net/tcp6
-}
 # packets: that the host has put on its link
 packets()
 {
@@ -96,7 +90,4 @@ check "data of SL 6 does, and is dropped by the switch" eval '
 	lost 6
 	[ "$(packets)" -gt "$before" ]
 	[ "$(dropped)" -gt "$drops" ]'
-sm_end sm
-check "unload" unload
-
-finish
+the_end sm

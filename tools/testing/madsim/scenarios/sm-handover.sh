@@ -83,7 +83,4 @@ wait "${askers[@]}"
 echo "# $(answered) answers"
 check "nobody's LID has changed" same_lids
 check "every way is still there" until_true 30 whole madsim2 36
-sm_end low
-check "unload" unload
-
-finish
+the_end low

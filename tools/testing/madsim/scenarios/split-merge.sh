@@ -80,6 +80,4 @@ sm_end a
 sm_end b
 check "nobody has the IsSM bit any more" eval 'fails is_sm "$a"; fails is_sm "$b"'
 "$madsim_load" -r preset
-check "unload" unload
-
-finish
+the_end

@@ -5,7 +5,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-have "ib_ipoib ib_uverbs rdma_ucm" ucmatose cmtime rstream riostream udpong ibv_xsrq_pingpong \
+kernel_has "ib_ipoib ib_uverbs rdma_ucm"
+have ucmatose cmtime rstream riostream udpong ibv_xsrq_pingpong \
 	python3 ibacm ib_acme ucx_perftest iperf3 fio qperf ssh ssh-keygen /usr/sbin/sshd
 
 plan 19
@@ -143,7 +144,4 @@ check "iperf3" sends 500000 ends "iperf3 -s -1 -B 10.0.0.2" \
 check "ssh" sends 250000 secure
 check "ibacm" acm
 kill "$(cat "$tmp/acm")"
-sm_end first
-check "unload" until_true 20 unload
-
-finish
+hosts_end

@@ -5,7 +5,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-have "ib_ipoib ib_srpt ib_srp target_core_file sd_mod ext4" srp_daemon ibsrpdm mkfs.ext4
+kernel_has "ib_ipoib ib_srpt ib_srp target_core_file sd_mod ext4"
+have srp_daemon ibsrpdm mkfs.ext4
 
 plan 11
 
@@ -15,13 +16,6 @@ gid()
 	echo "0x$(tr -d : <"/sys/class/infiniband/$1/ports/1/gids/0")"
 }
 
-leave()
-{
-	umount "$tmp/disk" 2>/dev/null
-	disconnect 2>/dev/null
-	end_target 2>/dev/null
-	at_end
-}
 trap leave EXIT
 
 serve()
@@ -95,15 +89,4 @@ check "ibsrpdm finds the target of each" eval '
 	says "dgid=$(gid madsim1 | cut -c3-)," ibsrpdm -c -d /dev/infiniband/umad0
 	says "ID: *Linux SRP target" ibsrpdm -d /dev/infiniband/umad0'
 check "a target" serve
-check "it refuses who is not on its list" refused
-check "srp_daemon connects who is" eval 'admit; connect'
-check "make a file system" file_system
-check "what is written can be read" carried
-check "with lost packets, too" with_losses
-check "a link is down for a while" with_link_down
-check "disconnect" eval 'umount "$tmp/disk"; disconnect; end_target'
-modprobe -r ib_srp ib_srpt
-sm_end first
-check "unload" until_true 20 unload
-
-finish
+disk_checks ib_srp ib_srpt
