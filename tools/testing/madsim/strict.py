@@ -4,15 +4,15 @@
 
 strict.py DEVICE DEVICE CASE [well]. Each fails, or ends well, as on an adapter that is
 fast. With well it makes no mistake. Without CASE, the names of all, behind what they show:
-a mistake that is told, or "fails". With - instead of CASE it reads cases, as verbs.py does.
+a mistake that is told, or "fails". NAME.TYPE is a case of this type of queue pairs. With -
+instead of CASE it reads cases, as verbs.py does.
 """
 
 import sys
 import time
 
-from verbs import GRH, Side, e, pair, serve
+from verbs import ADD, GRH, RC, READ, SEND, UC, UD, WRITE, WRITE_IMM, Side, e, pair, serve
 
-RC, UC, UD = e.IBV_QPT_RC, e.IBV_QPT_UC, e.IBV_QPT_UD
 LONG = b"y" * 3000
 
 
@@ -23,107 +23,62 @@ def in_order(steps, well):
         step()
 
 
-def changed_send(well):
-    """the buffer of a send is used again before that has completed"""
-    a, b = pair(RC)
-    b.receive(b.sge(64))
-    a.mr.write(b"old", 3)
-    in_order((lambda: a.send(a.sge(3)), lambda: a.mr.write(b"new", 3),
-              lambda: a.completes(0)), well)
-    b.completes(0)
-    assert b.mr.read(3, 0) == b"old"
-
-
-def changed_datagram(well):
-    """the same of a datagram, of which a part changes"""
-    a, b = pair(UD)
+def changed(well, qp_type):
+    """a part of the buffer of a send is used again before that has completed"""
+    a, b = pair(qp_type)
     b.receive(b.sge(2048))
     a.mr.write(LONG, 2000)
     in_order((lambda: a.send(a.sge(1000), a.sge(1000, 1000), to=b),
               lambda: a.mr.write(b"n", 1, 1999), lambda: a.completes(0)), well)
     b.completes(0)
-    assert b.mr.read(2000, GRH) == LONG[:2000]
+    assert b.mr.read(2000, GRH if qp_type == UD else 0) == LONG[:2000]
 
 
-def deregistered_send(well):
+def deregistered(well, qp_type):
     """a region goes before the send that names it has completed"""
-    a, b = pair(RC)
-    b.receive(b.sge(64))
-    in_order((lambda: a.send(a.sge(64)), a.mr.close, lambda: a.completes(0)), well)
-    b.completes(0)
-
-
-def deregistered_datagram(well):
-    """the same of a datagram"""
-    a, b = pair(UD)
+    a, b = pair(qp_type)
     b.receive(b.sge(2048))
     in_order((lambda: a.send(a.sge(64), to=b), a.mr.close, lambda: a.completes(0)), well)
     b.completes(0)
 
 
-def never_asks(a, well, **what):
+def full(well, qp_type):
+    """sends for which no completion is ever asked: WRITEs, or datagrams"""
+    a, b = pair(qp_type, sig_all=0, depth=9 if well else 8)
+    what = {"to": b, "opcode": SEND if qp_type == UD else WRITE}
     for _ in range(8):
         a.send(a.sge(8), flags=0, **what)
     if well:
-        return
-    time.sleep(1)
+        a.sends(a.sge(8), **what)
+    else:
+        time.sleep(1)
     a.send(a.sge(8), flags=0, **what)
 
 
-def full_writes(well):
-    """sends for which no completion is ever asked"""
-    a, b = pair(RC, sig_all=0, depth=9 if well else 8)
-    what = {"opcode": e.IBV_WR_RDMA_WRITE, "rkey": b.mr.rkey, "addr": b.mr.buf}
-    never_asks(a, well, **what)
-    if well:
-        a.send(a.sge(8), **what)
-        a.completes(0)
-        a.send(a.sge(8), flags=0, **what)
-
-
-def full_datagrams(well):
-    """the same of datagrams"""
-    a, b = pair(UD, sig_all=0, depth=9 if well else 8)
-    never_asks(a, well, to=b)
-    if well:
-        a.send(a.sge(8), to=b)
-        a.completes(0)
-        a.send(a.sge(8), flags=0, to=b)
-
-
-def without_buffer(well, **what):
+def no_buffer_send(well, opcode=SEND):
+    """a send comes before its buffer, and lives by RNR retries"""
     a, b = pair(RC)
-    if "opcode" in what:
-        what.update(rkey=b.mr.rkey, addr=b.mr.buf + 4096)
-    in_order((lambda: a.send(a.sge(64), **what), lambda: (time.sleep(1), b.receive(b.sge(64)))),
-             well)
+    in_order((lambda: a.send(a.sge(64), opcode=opcode, to=b, at=4096),
+              lambda: (time.sleep(1), b.receive(b.sge(64)))), well)
     a.completes(0)
     b.completes(0)
 
 
-def no_buffer_send(well):
-    """a send comes before its buffer, and lives by RNR retries"""
-    without_buffer(well)
-
-
 def no_buffer_imm(well):
     """the same of a WRITE with immediate data, whose buffer takes no data"""
-    without_buffer(well, opcode=e.IBV_WR_RDMA_WRITE_WITH_IMM)
+    no_buffer_send(well, WRITE_IMM)
 
 
 def rd_atomic_read(well):
     """a READ without resources for it at the requester"""
     a, b = pair(RC, max_rd_atomic=int(well))
-    a.send(a.sge(64), opcode=e.IBV_WR_RDMA_READ, rkey=b.mr.rkey, addr=b.mr.buf)
-    a.completes(0)
+    a.sends(a.sge(64), opcode=READ, to=b)
 
 
 def rd_atomic_add(well):
     """an atomic operation without resources for it at the responder"""
     a, b = pair(RC, max_dest_rd_atomic=int(well))
-    a.send(a.sge(8), opcode=e.IBV_WR_ATOMIC_FETCH_AND_ADD, rkey=b.mr.rkey, addr=b.mr.buf,
-           atomic=(1, 0))
-    a.completes(0)
+    a.sends(a.sge(8), opcode=ADD, to=b, atomic=(1, 0))
 
 
 def short_cq_one(well):
@@ -141,8 +96,7 @@ def unread_recv(well):
     """a queue pair that is destroyed with a completion of it unread"""
     a, b = pair(RC)
     b.receive(b.sge(64))
-    a.send(a.sge(64))
-    a.completes(0)
+    a.sends(a.sge(64))
     if well:
         b.completes(0)
     b.qp.close()
@@ -159,14 +113,14 @@ def unread_send(well):
     a.qp.close()
 
 
-def lands(well, qp_type):
+def last_byte(well, qp_type):
+    """a WRITE is taken to be complete when its last byte is there. A sender of UC knows as
+    little as one of RC"""
     a, b = pair(qp_type)
     a.mr.write(LONG, 3000)
-    opcode = e.IBV_WR_RDMA_WRITE
     if well:
-        opcode = e.IBV_WR_RDMA_WRITE_WITH_IMM
         b.receive(b.sge(64, 4096))
-    a.send(a.sge(3000), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf)
+    a.send(a.sge(3000), opcode=WRITE_IMM if well else WRITE, to=b)
     if well:
         b.completes(0)
         a.completes(0)
@@ -175,23 +129,12 @@ def lands(well, qp_type):
     assert b.mr.read(3000, 0) == LONG
 
 
-def last_byte_rc(well):
-    """a WRITE is taken to be complete when its last byte is there"""
-    lands(well, RC)
-
-
-def last_byte_uc(well):
-    """the same of UC, whose sender knows as little"""
-    lands(well, UC)
-
-
 def reads(well, *pieces):
     a, b = pair(RC, size=1 << 16, path_mtu=e.IBV_MTU_256)
     end = sum(pieces)
     b.mr.write(b"y" * end, end)
     ends = [sum(pieces[:i]) for i in range(len(pieces))]
-    a.send(*map(a.sge, pieces, ends), opcode=e.IBV_WR_RDMA_READ, rkey=b.mr.rkey,
-           addr=b.mr.buf)
+    a.send(*map(a.sge, pieces, ends), opcode=READ, to=b)
     if well:
         a.completes(0)
     while a.mr.read(1, end - 1) != b"y":
@@ -214,8 +157,7 @@ def early_read(well):
     a, b = pair(RC)
     b.mr.write(b"x" * 64, 64)
     b.receive(b.sge(64))
-    a.send(a.sge(64 if well else 32))
-    a.completes(0)
+    a.sends(a.sge(64 if well else 32))
     b.completes(0)
     assert b.mr.read(32, 32) == (b"\0" if well else b"x") * 32
 
@@ -225,13 +167,13 @@ def early_grh(well):
     a, b = pair(UD)
     b.mr.write(b"x" * GRH, GRH)
     b.receive(b.sge(2048))
-    a.send(a.sge(32), to=b)
-    a.completes(0)
+    a.sends(a.sge(32), to=b)
     b.completes(0)
     assert well or b.mr.read(GRH, 0) == b"x" * GRH
 
 
-def arrives(well, qp_type):
+def at_once(well, qp_type):
+    """a message is taken to have come when it was posted"""
     a, b = pair(qp_type)
     b.receive(b.sge(2048))
     a.mr.write(b"z", 1)
@@ -242,19 +184,10 @@ def arrives(well, qp_type):
     assert b.mr.read(1, GRH if qp_type == UD else 0) == b"z"
 
 
-def at_once_rc(well):
-    """a message is taken to have come when it was posted"""
-    arrives(well, RC)
-
-
-def at_once_ud(well):
-    """the same of a datagram"""
-    arrives(well, UD)
-
-
-def asks_once(well, qp_type):
-    """Several times: a program may have to wait for its turn long enough"""
+def once(well, qp_type):
+    """a completion is taken to be there when the data is"""
     a, b = pair(qp_type)
+    # Several times: a program may have to wait for its turn long enough
     for number in range(1, 21):
         b.receive(b.sge(2048))
         a.mr.write(bytes([number]), 1)
@@ -268,31 +201,20 @@ def asks_once(well, qp_type):
         a.completes(0)
 
 
-def once_rc(well):
-    """a completion is taken to be there when the data is"""
-    asks_once(well, RC)
-
-
-def once_ud(well):
-    """the same of a datagram"""
-    asks_once(well, UD)
-
-
 def good(_):
     """a program without mistakes, which waits for events: each comes with a completion"""
     a, b = pair(RC, path_mtu=e.IBV_MTU_256, events=True)
     text = bytes(range(250)) * 10
     a.mr.write(text, 2500)
-    for opcode, at in (e.IBV_WR_SEND, 4096), (e.IBV_WR_RDMA_WRITE_WITH_IMM, 0):
+    for opcode, at in (SEND, 4096), (WRITE_IMM, 0):
         b.receive(b.sge(4096, 4096))
         b.cq.req_notify()
-        a.send(a.sge(2500), opcode=opcode, rkey=b.mr.rkey, addr=b.mr.buf)
+        a.send(a.sge(2500), opcode=opcode, to=b)
         assert b.told(10)
         assert [wc.status for wc in b.cq.poll(2)[1]] == [0]
         a.completes(0)
         assert b.mr.read(2500, at) == text
-    a.send(a.sge(2500, 4096), opcode=e.IBV_WR_RDMA_READ, rkey=b.mr.rkey, addr=b.mr.buf)
-    a.completes(0)
+    a.sends(a.sge(2500, 4096), opcode=READ, to=b)
     assert a.mr.read(2500, 4096) == text
 
 
@@ -436,26 +358,27 @@ def several(_):
 
 
 CASES = {
-    "changed": (changed_send, changed_datagram),
-    "deregistered": (deregistered_send, deregistered_datagram),
-    "full": (full_writes, full_datagrams),
-    "no_buffer": (no_buffer_send, no_buffer_imm),
-    "rd_atomic": (rd_atomic_read, rd_atomic_add),
-    "short_cq": (short_cq_one, short_cq_two),
-    "unread": (unread_recv, unread_send),
-    "fails": (last_byte_rc, last_byte_uc, last_byte_read, last_piece_read, early_read,
-              early_grh, at_once_rc, at_once_ud, once_rc, once_ud),
+    "changed": "changed.RC changed.UD",
+    "deregistered": "deregistered.RC deregistered.UD",
+    "full": "full.RC full.UD",
+    "no_buffer": "no_buffer_send no_buffer_imm",
+    "rd_atomic": "rd_atomic_read rd_atomic_add",
+    "short_cq": "short_cq_one short_cq_two",
+    "unread": "unread_recv unread_send",
+    "fails": "last_byte.RC last_byte.UC last_byte_read last_piece_read early_read early_grh "
+             "at_once.RC at_once.UD once.RC once.UD",
 }
 
 
 def run(case, well=""):
     """One case, here"""
-    globals()[case](bool(well))
+    name, *qp_type = case.split(".")
+    globals()[name](bool(well), *map(globals().get, qp_type))
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:
-        print(*(f"{kind} {case.__name__}" for kind in CASES for case in CASES[kind]), sep="\n")
+        print(*(f"{kind} {case}" for kind in CASES for case in CASES[kind].split()), sep="\n")
     elif sys.argv[3] == "-":
         serve(run)
     else:

@@ -6,10 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
-	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
-cases=$("$here/strict.py" 2>&1) ||
-	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
+kernel_has ib_uverbs class/infiniband_verbs
+cases=$("$here/strict.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 
 plan $((14 + 2 * $(wc -l <<<"$cases")))
 
@@ -104,7 +102,7 @@ while read -r kind name; do
 	esac
 	check "$name, done well" clean "$name" well
 done <<<"$cases"
-check "changed, so that the program fails" broken changed_send
+check "changed, so that the program fails" broken changed.RC
 put $strict 1
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 if [ -d $events ]; then
