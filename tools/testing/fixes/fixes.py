@@ -2,32 +2,26 @@
 """What the reproducers share: MADs by /dev/infiniband/umadN, slow verbs, and
 what the kernel says meanwhile."""
 
-import fcntl
 import glob
 import os
 import re
-import select
-import socket
-import struct
 import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, f"{HERE}/../madsim")
+import fabric                                   # pylint: disable=wrong-import-position
+from fabric import GET, LOST, SEND, read        # pylint: disable=wrong-import-position,unused-import
 
 # How long something is waited for that comes if the kernel is right. There may
 # be sanitizers in it.
 PATIENCE = 30
 
-GET, SEND = 0x01, 0x03
 RESPONSE = 0x80
 QP1_QKEY = 0x80010000
-SMP_DIRECTED_ROUTE = 0x81
 # One of those that applications define; the kernel answers for it
 UNSERVED_CLASS = 0x0f
-
-REGISTER_AGENT = 0xc01c1b01
-ENABLE_PKEY = 0x1b03
 
 REPORT = re.compile(r"BUG: |WARNING: |UBSAN: |Oops|general protection fault")
 
@@ -45,11 +39,6 @@ def run(*command):
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise CannotRun(f"{' '.join(command)}: {done.stdout.strip()}")
-
-
-def read(path):
-    with open(path) as file:
-        return file.read().strip()
 
 
 def write(path, value):
@@ -84,79 +73,46 @@ class KernelLog:
                 raise BugSeen(line)
 
 
-class Message:
-    """A MAD, and whom it is from or to: struct ib_user_mad and its data."""
+class Umad(fabric.File):
+    """A descriptor of a device's port 1, with one agent"""
 
-    HEADER = struct.Struct("=IIIIIIIHBBBBBB16sIHxxxxxx")
-
-    def __init__(self, mad, gid=bytes(16), gid_index=0, agent=0, timeout_ms=0,
-                 retries=0, qpn=1):
-        self.mad = bytearray(mad)
-        self.gid, self.gid_index, self.qpn = gid, gid_index, qpn
-        self.agent, self.status = agent, 0
-        self.timeout_ms, self.retries = timeout_ms, retries
-
-    def pack(self):
-        return self.HEADER.pack(self.agent, 0, self.timeout_ms, self.retries, 0,
-                                socket.htonl(self.qpn), socket.htonl(QP1_QKEY),
-                                0 if self.qpn else 0xffff, 0, 0, self.qpn,
-                                self.gid_index, 64, 0, self.gid, 0,
-                                0) + bytes(self.mad)
-
-    @classmethod
-    def unpack(cls, data):
-        fields = cls.HEADER.unpack_from(data)
-        message = cls(data[cls.HEADER.size:], fields[14], fields[11], fields[0])
-        message.status = fields[1]
-        return message
-
-
-def new_mad(mgmt_class, method, size=256):
-    mad = bytearray(size)
-    mad[0:4] = bytes([1, mgmt_class, 1, method])
-    return mad
-
-
-class Umad:
-    """A descriptor of a device's port 1, with one agent."""
-
-    def __init__(self, device, mgmt_class=0, methods=(), oui=bytes(3), rmpp=0, qpn=1):
+    def __init__(self, device, mgmt_class=0, methods=0, oui=bytes(3), rmpp=0, qpn=1):
         for folder in glob.glob("/sys/class/infiniband_mad/umad*"):
             if read(folder + "/ibdev") == device and read(folder + "/port") == "1":
                 break
         else:
             raise CannotRun(f"{device} has no umad device; is ib_umad loaded?")
-        self.fd = os.open("/dev/infiniband/" + os.path.basename(folder), os.O_RDWR)
-        fcntl.ioctl(self.fd, ENABLE_PKEY)
+        super().__init__("/dev/infiniband/" + os.path.basename(folder))
         # No class: an agent that sends, and receives nothing but responses
-        mask = sum(1 << method for method in methods)
-        request = struct.pack("=I16sBBB3sBx", 0, mask.to_bytes(16, sys.byteorder),
-                              qpn, mgmt_class, 1, oui, rmpp)
-        request = fcntl.ioctl(self.fd, REGISTER_AGENT, request)
-        self.agent = struct.unpack_from("=I", request)[0]
+        self.agent = self.register(qpn, mgmt_class, methods, oui, rmpp)
 
-    def close(self):
-        os.close(self.fd)
+    def packet(self, mgmt_class, method, to=None, timeout=0, size=256, retries=0):
+        """To a GID, by the one of its index, or without hops on a directed route"""
+        packet = fabric.Packet(self.agent, timeout, bytes(36), bytes(size), retries)
+        packet.mad.change(base_version=1, mgmt_class=mgmt_class, class_version=1, method=method)
+        if to:
+            packet.to.change(qpn=1, qkey=QP1_QKEY, grh_present=1, gid_index=to[0], hop_limit=64,
+                             gid=to[1])
+        else:
+            packet.to.lid = packet.mad.dr_slid = packet.mad.dr_dlid = fabric.PERMISSIVE
+        return packet
 
-    def send(self, message):
-        message.agent = self.agent
-        os.write(self.fd, message.pack())
+    def answer(self, got):
+        """Back to where it came from"""
+        got.agent, got.to.qkey = self.agent, QP1_QKEY
+        got.mad.method |= RESPONSE
+        self.send(got)
 
     def receive(self, patience=PATIENCE):
-        """The next MAD or record of a send that has ended; None for silence."""
-        if not select.select([self.fd], [], [], patience)[0]:
-            return None
-        return Message.unpack(os.read(self.fd, 64 + 65536))
+        """The next MAD, LOST for a send without an answer, or None for silence"""
+        return super().receive() if self.readable(patience * 1000) else None
 
 
 def gids(device):
-    """Index and bytes of the GIDs of port 1 that are in use."""
-    port = f"/sys/class/infiniband/{device}/ports/1"
-    found = {}
-    for path in glob.glob(port + "/gids/*"):
-        gid = bytes.fromhex(read(path).replace(":", ""))
-        if any(gid):
-            found[int(os.path.basename(path))] = gid
+    """Indexes and GIDs of port 1 that are in use"""
+    found = [(int(os.path.basename(path)), int(read(path).replace(":", ""), 16))
+             for path in glob.glob(f"/sys/class/infiniband/{device}/ports/1/gids/*")]
+    found = sorted((index, gid) for index, gid in found if gid)
     if not found:
         raise CannotRun(f"{device} has no GID; are its network card and IPv6 up?")
     return found
@@ -171,10 +127,9 @@ def slow_verbs(device, verb, seconds=1):
 
 def respond_while_going(device, verb):
     """Have the MAD layer answer a request, slowly, while its device is removed."""
-    index, gid = sorted(gids(device).items())[0]
     umad = Umad(device)
     entered = slow_verbs(device, verb)
-    umad.send(Message(new_mad(UNSERVED_CLASS, GET), gid, index, timeout_ms=1000))
+    umad.send(umad.packet(UNSERVED_CLASS, GET, gids(device)[0], timeout=1000))
     wait_until(f"the MAD layer to call {verb}", entered)
     run("rdma", "link", "delete", device)
     run("rmmod", "slow_verbs")

@@ -152,31 +152,27 @@ PORT_COUNTERS_EXT = Attribute(PERF, 0x1d, """
 class Packet:
     """An agent's number, the address of the other end, and a MAD"""
 
-    def __init__(self, agent, timeout, to, mad):
+    def __init__(self, agent, timeout, to, mad, retries=0):
         self.agent = agent
         self.timeout = timeout
+        self.retries = retries
         self.to = Data(ADDRESS, to)
         self.mad = Data(MAD, mad)
 
 
-class Port:
-    """A umad device with agents that ask, or that are told"""
+class File:
+    """A umad device that is open"""
 
-    def __init__(self, device, methods=0):
+    def __init__(self, device):
         self.fd = os.open(device, os.O_RDWR | os.O_NONBLOCK)
         fcntl.ioctl(self.fd, ENABLE_PKEY)
-        self.agents = {SM: self.register(0, SM, methods),
-                       DIRECTED: self.register(0, DIRECTED), PERF: self.register(1, 0)}
-        self.tid = 0
 
-    def register(self, qpn, mgmt_class, methods=0):
-        request = struct.pack("=IQQBBBxxxxx", 0, methods, 0, qpn, mgmt_class, 1)
+    def register(self, qpn, mgmt_class, methods=0, oui=bytes(3), rmpp=0):
+        request = struct.pack("=IQQBBB3sBx", 0, methods, 0, qpn, mgmt_class, 1, oui, rmpp)
         return struct.unpack_from("=I", fcntl.ioctl(self.fd, REGISTER_AGENT, request))[0]
 
     def send(self, packet):
-        self.tid += 1
-        packet.mad.tid = self.tid
-        head = struct.pack("=5I", packet.agent, 0, packet.timeout, 0, 0)
+        head = struct.pack("=5I", packet.agent, 0, packet.timeout, packet.retries, 0)
         os.write(self.fd, head + packet.to + bytes(8) + packet.mad)
 
     def readable(self, timeout=2 * SOON):
@@ -193,6 +189,21 @@ class Port:
     def exchange(self, packet):
         self.send(packet)
         return self.receive()
+
+
+class Port(File):
+    """... with agents that ask, or that are told"""
+
+    def __init__(self, device, methods=0):
+        super().__init__(device)
+        self.agents = {SM: self.register(0, SM, methods),
+                       DIRECTED: self.register(0, DIRECTED), PERF: self.register(1, 0)}
+        self.tid = 0
+
+    def send(self, packet):
+        self.tid += 1
+        packet.mad.tid = self.tid
+        super().send(packet)
 
 
 def put(path, text):
@@ -377,14 +388,8 @@ def checks():
                     yield full, kind(method)
 
 
-def main():
-    subprocess.run(["modprobe", "-qa", "configfs", "ib_uverbs"], check=False)
-    file = os.environ.get("MADSIM_MODULE")
-    subprocess.run([*(["insmod", file] if file else ["modprobe", "ib_madsim"]),
-                    "topology=none"], check=True)
-    if not os.path.ismount(ROOT):
-        subprocess.run(["mount", "-t", "configfs", "none", ROOT], check=True)
-    tests = list(checks())
+def tap(tests):
+    """Runs tests, each of which has a name, and tells what came of it. Whether one failed"""
     print(f"TAP version 13\n1..{len(tests)}", flush=True)
     failed = not tests
     for number, (name, test) in enumerate(tests, 1):
@@ -394,5 +399,16 @@ def main():
         for _, why in result.failures + result.errors:
             print("".join(f"# {line}\n" for line in why.splitlines()), end="", flush=True)
             failed = True
+    return failed
+
+
+def main():
+    subprocess.run(["modprobe", "-qa", "configfs", "ib_uverbs"], check=False)
+    file = os.environ.get("MADSIM_MODULE")
+    subprocess.run([*(["insmod", file] if file else ["modprobe", "ib_madsim"]),
+                    "topology=none"], check=True)
+    if not os.path.ismount(ROOT):
+        subprocess.run(["mount", "-t", "configfs", "none", ROOT], check=True)
+    failed = tap(list(checks()))
     subprocess.run(["rmmod", "ib_madsim"], check=True)
     sys.exit(failed)

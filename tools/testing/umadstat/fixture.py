@@ -7,6 +7,7 @@ of files that may not be read. Prints TAP. See umadstat.sh of
 tools/testing/madsim for the same with real modules.
 """
 
+import functools
 import glob
 import json
 import os
@@ -16,8 +17,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(HERE, "../madsim"))
+import fabric   # pylint: disable=wrong-import-position
+
 PROGRAM = os.path.join(HERE, "../../infiniband/umadstat/umadstat")
 NOBODY = 65534
 
@@ -110,10 +116,6 @@ def other_module(root):
                                      ("/dev/infiniband/issm0", "")])
 
 
-class Failed(Exception):
-    pass
-
-
 def umadstat(root, *args, status=0, user=None):
     """What it says, to stdout or, if it is to fail, to stderr"""
     # A checkout may be for its owner alone
@@ -122,8 +124,8 @@ def umadstat(root, *args, status=0, user=None):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True,
                           timeout=60, user=user)
-    if done.returncode != status or bool(done.stderr) != bool(status):
-        raise Failed(f"status {done.returncode}\n{done.stdout}{done.stderr}")
+    assert done.returncode == status and bool(done.stderr) == bool(status), \
+        f"status {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stderr if status else done.stdout
 
 
@@ -131,19 +133,16 @@ def rows(text):
     """The lines below the headings"""
     lines = text.splitlines()
     at = [i for i, line in enumerate(lines) if line.startswith("PORT, PROCESS")]
-    if len(at) != 1:
-        raise Failed(f"{len(at)} lines of headings\n{text}")
+    assert len(at) == 1, f"{len(at)} lines of headings\n{text}"
     return lines[at[0] + 1:]
 
 
 def expect(found, wanted):
-    if found != wanted:
-        raise Failed(f"wanted {wanted!r}\nfound  {found!r}")
+    assert found == wanted, f"wanted {wanted!r}\nfound  {found!r}"
 
 
 def expect_in(part, text):
-    if part not in text:
-        raise Failed(f"no {part!r} in:\n{text}")
+    assert part in text, f"no {part!r} in:\n{text}"
 
 
 def table_has_it_all(root):
@@ -174,8 +173,8 @@ def columns_are_columns(root):
              if not line.startswith("  dropped: ")]
     end = lines[0].index("DROPPED") + len("DROPPED")
     for line in lines[1:]:
-        if line[end - 1] not in "-0123456789" or line[end] != " ":
-            raise Failed(f"column 1 does not end at {end}: {line!r}")
+        assert line[end - 1] in "-0123456789" and line[end] == " ", \
+            f"column 1 does not end at {end}: {line!r}"
 
 
 def json_has_it_all(root):
@@ -290,8 +289,7 @@ def rates(root):
     expect(len(data), 2)
     first, second = [{port["name"]: port["rates"] for port in at["ports"]}
                      for at in data]
-    if not 1.9 < data[0]["interval"] < 60:
-        raise Failed(f"an interval of {data[0]['interval']} s")
+    assert 1.9 < data[0]["interval"] < 60, f"an interval of {data[0]['interval']} s"
     expect(round(first["umad2"]["sent"] * data[0]["interval"]), 100000)
     expect(round(first["umad2"]["dropped_memory"] * data[0]["interval"]), 1)
     expect((first["umad2"]["timeouts"], first["umad0"]), (0, None))
@@ -413,25 +411,14 @@ TESTS = {test.__name__.replace("_", " "): (test,) for test in (
 TESTS.update({name: (says, *row) for name, row in SAYS.items()})
 
 
-def main():
-    if os.getuid() != 0:
-        print("Bail out! this needs root, to be somebody else for some tests")
-        sys.exit(1)
-    print(f"TAP version 13\n1..{len(TESTS)}", flush=True)
-    failed = False
-    for number, (name, (test, *args)) in enumerate(TESTS.items(), 1):
-        with tempfile.TemporaryDirectory() as root:
-            os.chmod(root, 0o755)
-            try:
-                test(root, *args)
-                result = "ok"
-            except (Failed, LookupError, ValueError,
-                    subprocess.TimeoutExpired) as error:
-                result, failed = "not ok", True
-                for line in f"{type(error).__name__}: {error}".splitlines():
-                    print(f"# {line}")
-        print(f"{result} {number} {name}", flush=True)
-    sys.exit(failed)
+def in_folder(test, *args):
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        test(root, *args)
 
 
-main()
+if os.getuid() != 0:
+    print("Bail out! this needs root, to be somebody else for some tests")
+    sys.exit(1)
+sys.exit(fabric.tap([(name, unittest.FunctionTestCase(functools.partial(in_folder, *test)))
+                     for name, test in TESTS.items()]))
