@@ -193,13 +193,13 @@ static void do_open(const uint32_t *arg)
 		add_file(fd, sizeof(struct ib_user_mad_hdr_old), false);
 }
 
-static void do_close(int f)
+static void do_close(int f, const uint32_t *arg)
 {
 	close(files[f].fd);
 	files[f] = files[--nfiles];
 }
 
-static void do_dup(int f)
+static void do_dup(int f, const uint32_t *arg)
 {
 	int fd = dup(files[f].fd);
 
@@ -207,7 +207,7 @@ static void do_dup(int f)
 		add_file(fd, files[f].hlen, files[f].used);
 }
 
-static void do_pkey(int f)
+static void do_pkey(int f, const uint32_t *arg)
 {
 	int ret = ioctl(files[f].fd, IB_USER_MAD_ENABLE_PKEY, 0);
 
@@ -384,7 +384,7 @@ static void do_poll(int f, const uint32_t *arg)
 	judge("poll", ret, ret >= 0, false, (const int[]){ 0 });
 }
 
-static void do_fdinfo(int f)
+static void do_fdinfo(int f, const uint32_t *arg)
 {
 	char path[64], text[1024];
 	int fd;
@@ -411,73 +411,32 @@ static void plug(bool in)
 
 static void run_op(const struct op *op)
 {
-	int f;
+	static void (*const how[OP_WHATS])(int f, const uint32_t *arg) = {
+		[OP_CLOSE] = do_close,
+		[OP_DUP] = do_dup,
+		[OP_PKEY] = do_pkey,
+		[OP_REG1] = do_reg1,
+		[OP_REG2] = do_reg2,
+		[OP_UNREG] = do_unreg,
+		[OP_IOCTL] = do_ioctl,
+		[OP_WRITE] = do_write,
+		[OP_SMP] = do_smp,
+		[OP_READ] = do_read,
+		[OP_POLL] = do_poll,
+		[OP_FDINFO] = do_fdinfo,
+	};
 
-	switch (op->what) {
-	case OP_OPEN:
+	if (op->what == OP_OPEN)
 		do_open(op->arg);
-		return;
-	case OP_WAIT:
+	else if (op->what == OP_WAIT)
 		usleep(op->arg[0] % 32 * 1000);
-		return;
-	case OP_UNPLUG:
-		plug(false);
-		return;
-	case OP_PLUG:
-		plug(true);
-		return;
-	default:
-		break;
-	}
-	if (op->what >= OP_VOPEN) {
+	else if (op->what == OP_UNPLUG || op->what == OP_PLUG)
+		plug(op->what == OP_PLUG);
+	else if (op->what >= OP_VOPEN)
 		verbs_op(target, op);
-		return;
-	}
-
 	/* All else needs a descriptor, which is the first argument */
-	if (!nfiles)
-		return;
-	f = op->arg[0] % nfiles;
-	switch (op->what) {
-	case OP_CLOSE:
-		do_close(f);
-		break;
-	case OP_DUP:
-		do_dup(f);
-		break;
-	case OP_PKEY:
-		do_pkey(f);
-		break;
-	case OP_REG1:
-		do_reg1(f, op->arg + 1);
-		break;
-	case OP_REG2:
-		do_reg2(f, op->arg + 1);
-		break;
-	case OP_UNREG:
-		do_unreg(f, op->arg + 1);
-		break;
-	case OP_IOCTL:
-		do_ioctl(f, op->arg + 1);
-		break;
-	case OP_WRITE:
-		do_write(f, op->arg + 1);
-		break;
-	case OP_SMP:
-		do_smp(f, op->arg + 1);
-		break;
-	case OP_READ:
-		do_read(f, op->arg + 1);
-		break;
-	case OP_POLL:
-		do_poll(f, op->arg + 1);
-		break;
-	case OP_FDINFO:
-		do_fdinfo(f);
-		break;
-	default:
-		break;
-	}
+	else if (nfiles)
+		how[op->what](op->arg[0] % nfiles, op->arg + 1);
 }
 
 /* Runs a program, and leaves nothing open. NULL, or what went wrong */
@@ -487,7 +446,7 @@ const char *execute(const struct program *p)
 	for (int i = 0; i < p->len && !why[0]; i++)
 		run_op(&p->op[i]);
 	while (nfiles)
-		do_close(0);
+		do_close(0, NULL);
 	verbs_end();
 	plug(true);
 	return why[0] ? why : NULL;

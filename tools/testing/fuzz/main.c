@@ -45,7 +45,6 @@ static void *watch(void *unused)
 {
 	long last = -1;
 
-	(void)unused;
 	while (!finished) {
 		if (executions == last) {
 			printf("not ok 2 - all calls end\n# no end for %d s of:\n",

@@ -105,14 +105,14 @@ static void do_open(const struct target *target, const uint32_t *arg)
 	nfiles++;
 }
 
-static void do_close(struct file *file)
+static void do_close(struct file *file, const uint32_t *arg)
 {
 	close(file->async);
 	close(file->fd);
 	*file = files[--nfiles];
 }
 
-static void do_pd(struct file *file)
+static void do_pd(struct file *file, const uint32_t *arg)
 {
 	struct ib_uverbs_alloc_pd cmd = { 0 };
 	struct ib_uverbs_alloc_pd_resp resp;
@@ -406,6 +406,8 @@ static void do_destroy(struct file *file, const uint32_t *arg)
 void verbs_op(const struct target *target, const struct op *op)
 {
 	static void (*const how[OP_WHATS])(struct file *file, const uint32_t *arg) = {
+		[OP_VCLOSE] = do_close,
+		[OP_PD] = do_pd,
 		[OP_MR] = do_mr,
 		[OP_CQ] = do_cq,
 		[OP_SRQ] = do_srq,
@@ -421,23 +423,15 @@ void verbs_op(const struct target *target, const struct op *op)
 		[OP_GROUP] = do_group,
 		[OP_DESTROY] = do_destroy,
 	};
-	struct file *file;
 
 	if (op->what == OP_VOPEN)
 		do_open(target, op->arg);
-	if (op->what == OP_VOPEN || !nfiles)
-		return;
-	file = &files[op->arg[0] % nfiles];
-	if (op->what == OP_VCLOSE)
-		do_close(file);
-	else if (op->what == OP_PD)
-		do_pd(file);
-	else
-		how[op->what](file, op->arg + 1);
+	else if (nfiles)
+		how[op->what](&files[op->arg[0] % nfiles], op->arg + 1);
 }
 
 void verbs_end(void)
 {
 	while (nfiles)
-		do_close(&files[0]);
+		do_close(&files[0], NULL);
 }
