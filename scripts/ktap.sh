@@ -63,3 +63,35 @@ ktap_nested()
 		sed -u "s/^/  /") || status=$?
 	ktap_result $status "$name"
 }
+
+# ends STATUS MESSAGE COMMAND ...: with this status, saying this among others. said has it all
+ends()
+{
+	local want=$1 message=$2 status=0
+	shift 2
+	said=$("$@" 2>&1 </dev/null) || status=$?
+	echo "status $status: $said"
+	[ $status = "$want" ] && grep -Eq "$message" <<<"$said"
+}
+
+# at_terminal PATTERN ANSWER COMMAND ...: the command has a terminal, which `script` has.
+# To each line like this it gets the answer. said has all of them
+at_terminal()
+{
+	local pattern=$1 answer=$2 line pid from to status=0
+	shift 2
+
+	said=
+	coproc script -qec "$*" /dev/null 2>&1
+	pid=$COPROC_PID
+	exec {from}<&"${COPROC[0]}" {to}>&"${COPROC[1]}"
+	while read -r line <&$from; do
+		said+=$line$'\n'
+		# shellcheck disable=SC2053	# a pattern
+		[[ $line != $pattern ]] || echo "$answer" >&$to
+	done
+	wait $pid || status=$?
+	exec {from}<&- {to}>&-
+	echo "status $status: $said"
+	return $status
+}

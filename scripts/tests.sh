@@ -84,3 +84,18 @@ test_single()
 		die "$program runs as a whole only, not $1"
 	fi
 }
+
+# test_selftests TEST ...: those of them that are selftests, in mine. What is named of the
+# others is there
+test_selftests()
+{
+	local test
+
+	mine=()
+	for test; do
+		case $(test_kind "$test") in
+		madsim|kunit)	test_single "$test" ;;
+		*)		mine+=("$test") ;;
+		esac
+	done
+}
