@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 15
+plan 13
 
 load topology=none || bail "cannot load ib_madsim"
 lab=$configfs/lab
@@ -30,12 +30,8 @@ cc_ca_cong_setting_ccti_timer 3 150
 cc_ca_cong_setting_ccti_min 3 7
 cc_cct 0:1,1:2,2:3" sm_start sm "$dev"
 check "opensm: all ports become active" until_true 30 active 1
-lids()
-{
-	sw=$(lid_at "$dev" 0,1 0)
-	bob=$(lid_at "$dev" 0,1,2 1)
-}
-lids
+sw=$(lid_at "$dev" 0,1 0)
+bob=$(lid_at "$dev" 0,1,2 1)
 alice=$(lid "$dev")
 
 check "opensm: SwitchCongestionSetting" until_true 10 all_say \
@@ -60,9 +56,6 @@ check "opensm: CACongestionSetting and CongestionControlTable of both hosts" \
 	until_true 10 settings
 check "opensm's log has no error" sm_log_clean sm
 
-check "ibccquery: CongestionInfo" eval '
-	says "^0x0000 2$" values CongestionInfo $bob
-	says "^0x0000 0$" values CongestionInfo $sw'
 check "ibccquery: logs of either kind, and nothing is in them" eval '
 	all_say ibccquery $on CongestionLog $sw -- "^LogType:\.*1$" "^LogEventsCounter:\.*0$"
 	all_say ibccquery $on CongestionLog $bob -- "^LogType:\.*2$" \
@@ -81,9 +74,6 @@ time_goes_on()
 	[ "$before" != "$after" ]
 }
 check "ibccquery: time goes on" time_goes_on
-check "a host has no SwitchCongestionSetting, a switch no CACongestionSetting" eval '
-	refuses "operation SwitchCongestionSetting" ibccquery $on SwitchCongestionSetting $bob
-	refuses "operation CACongestionSetting" ibccquery $on CACongestionSetting $sw'
 
 # ibccconfig reads 32 ports at a time and writes 48: of port 1 both are the same
 check "ibccconfig: SwitchPortCongestionSetting" eval '

@@ -117,8 +117,7 @@ check "create_ah fails once" eval '
 	says "^1$" ask 1
 	injected "H1 fail create_ah 0"'
 check "modify_port fails once" eval '
-	issm=$(grep -l madsim0 /sys/class/infiniband_mad/issm*/ibdev | head -n 1)
-	issm=/dev/infiniband/$(basename $(dirname $issm))
+	issm=/dev/infiniband/$(grep -lx madsim0 /sys/class/infiniband_mad/issm*/ibdev | cut -d/ -f5)
 	put $faults "H1 fail modify_port 16"
 	refuses "busy" dd if=$issm count=0
 	dd if=$issm count=0

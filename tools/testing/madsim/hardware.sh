@@ -14,15 +14,6 @@ make_lab()
 {
 	make_star $lab 4 alice+ bob carol
 }
-lids()
-{
-	local dev
-	dev=$(device alice)
-	on="-C $dev -P 1"
-	sw=$(lid_at "$dev" 0,1 0)
-	bob=$(lid_at "$dev" 0,1,2 1)
-	carol=$(lid_at "$dev" 0,1,3 1)
-}
 check "make a fabric" make_lab
 refused()
 {
@@ -46,7 +37,10 @@ check "no change while it does" eval '
 dev=$(device alice)
 sm_start sm "$dev"
 check "opensm brings it up" until_true 30 active 1
-lids
+on="-C $dev -P 1"
+sw=$(lid_at "$dev" 0,1 0)
+bob=$(lid_at "$dev" 0,1,2 1)
+carol=$(lid_at "$dev" 0,1,3 1)
 check "smpquery: IsSMdisabled of bob, not of carol" eval '
 	says "IsSMdisabled" smpquery $on portinfo $bob 1
 	fails says "IsSMdisabled" smpquery $on portinfo $carol 1'
