@@ -6,10 +6,9 @@
 
 . "$(dirname "$0")/lib.sh"
 
-modprobe -q ib_uverbs || [ -d /sys/class/infiniband_verbs ] ||
-	{ echo "1..0 # SKIP this kernel has no ib_uverbs"; exit 0; }
-cases=$("$here/wires.py" 2>&1) ||
-	{ echo "1..0 # SKIP no pyverbs: ${cases##*$'\n'}"; exit 0; }
+kernel_has ib_uverbs class/infiniband_verbs
+have socat ibv_rc_pingpong
+cases=$("$here/wires.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 
 plan $((11 + $(wc -l <<<"$cases")))
 
