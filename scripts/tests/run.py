@@ -27,8 +27,8 @@ single result. XFAIL is a known failure of the reference: it must be seen to
 fail, and counts as passed in that suite only. XPASS fails everywhere.
 
 --record writes what ran into tools/testing/RESULTS.md, a row for each suite that ran
-as a whole. Rows of other suites stay while there is such a suite. The seconds that
-suites and programs took last are in build/tests/times.
+as a whole, and for the part of test-all. Rows of other suites stay while there is such a
+suite. The seconds that suites and programs took last are in build/tests/times.
 """
 
 import argparse
@@ -304,12 +304,19 @@ def commit():
     return "unknown" if not said else said.split()[0] + "-dirty" * (len(said.split()) > 1)
 
 
-def record(runs, done, start, tested):
-    """Put what ran as a whole into RESULTS. Which kernels a suite has booted, their own
-    logs tell: those since the start."""
-    there = suites()
+def record(runs, done, start, tested, part):
+    """Put what ran as a whole into RESULTS, and the part of test-all, if it is one. Which
+    kernels a suite has booted, their own logs tell: those since the start."""
+    there = {*suites(), "shard"}
     rows = {name: row for name, row in recorded_rows()[0].items()
             if name.partition(":")[0] in there}
+    if part:
+        readers = done.values()
+        rows[f"shard:{part}"] = [
+            f"shard:{part}", "-", time.strftime("%Y-%m-%d"),
+            *(str(sum(count)) for count in zip(*((
+                passed(reader), len(reader.of("fail")), len(reader.of("skip")))
+                for reader in readers))), f"{time.time() - start:.0f}", tested]
     for run in runs:
         reader, kernels = done[run.name], set()
         if run.tests or "/" in run.name or not passed(reader) + len(reader.of("fail")):
@@ -373,7 +380,7 @@ def main():
     runner.all()
     keep_seconds(runner.done, times)
     if args.record:
-        record(runs, runner.done, start, tested)
+        record(runs, runner.done, start, tested, args.shard)
     good = summary({run.name: runner.done[run.name] for run in runs}, untested, start)
     if held:
         held.close()
