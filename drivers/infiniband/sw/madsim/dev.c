@@ -57,7 +57,9 @@ static int madsim_query_device(struct ib_device *ibdev,
 		attr->max_total_mcast_qp_attach = MADSIM_MAX_MEMBERS;
 		attr->device_cap_flags |= IB_DEVICE_RC_RNR_NAK_GEN |
 					  IB_DEVICE_SRQ_RESIZE |
-					  IB_DEVICE_MEM_MGT_EXTENSIONS;
+					  IB_DEVICE_MEM_MGT_EXTENSIONS |
+					  IB_DEVICE_UD_IP_CSUM;
+		attr->kernel_cap_flags |= IBK_UD_TSO;
 		attr->atomic_cap = IB_ATOMIC_HCA;
 		attr->max_qp_rd_atom = MADSIM_MAX_RD_ATOMIC;
 		attr->max_qp_init_rd_atom = MADSIM_MAX_RD_ATOMIC;

@@ -484,11 +484,60 @@ void madsim_refuse(struct madsim_port *in)
 	madsim_lose(in, NULL, MADSIM_LOST_MALFORMED);
 }
 
+static void madsim_send_from(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	/* The adapter itself replicates to its own members */
+	if (madsim_is_data(pkt) && madsim_lid_is_multicast(pkt->dlid))
+		madsim_ud_receive(qp->port, pkt);
+	madsim_send(qp->port, pkt);
+}
+
+/* Have the next segments go the way of @pkt, if it was taken. Returns how many these are */
+static u32 madsim_send_burst(const struct madsim_qp *qp, const struct ib_send_wr *wr,
+			     u32 at, struct madsim_packet *pkt)
+{
+	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
+	u32 i, packets;
+
+	if (!way->taker || way->count == MADSIM_WAY || madsim_is_strict(qp))
+		return 0;
+	packets = madsim_ud_burst(qp, ud_wr(wr), at, way->taker, pkt);
+	for (i = 0; i < way->count; i++)
+		madsim_count_burst(way->out[i], pkt->words, packets);
+	return packets;
+}
+
+/* Send the segments of a message, but for the last one, which is in @pkt then */
+static enum ib_wc_status madsim_send_segments(struct madsim_qp *qp,
+					      const struct ib_send_wr *wr,
+					      struct madsim_packet *pkt)
+{
+	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
+	u64 len = madsim_sge_length(wr->sg_list, wr->num_sge);
+	u32 mss = ud_wr(wr)->mss;
+	enum ib_wc_status status;
+	u32 at = 0;
+
+	while (true) {
+		status = madsim_ud_build(qp, wr, NULL, at, pkt);
+		if (status || len - at <= mss)
+			return status;
+		way->count = 0;
+		way->taker = NULL;
+		madsim_send_from(qp, pkt);
+		at += mss;
+		at += mss * madsim_send_burst(qp, wr, at, pkt);
+	}
+}
+
 /**
  * madsim_send_datagram - send a datagram that was posted
  * @qp: the queue pair
  * @wr: what to send
  * @data: that, if it is with @wr itself
+ *
+ * Its buffer belongs to its owner again when it completes, so all of it is in packets by
+ * then.
  *
  * Context: any; fabric->lock is held.
  * Return: 0: it has ended, as its completion tells; or what madsim_mad_build() said.
@@ -500,13 +549,15 @@ int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	struct ib_wc wc = {
 		.wr_id = wr->wr_id,
 		.qp = madsim_wc_qp(qp),
-		.opcode = IB_WC_SEND,
+		.opcode = wr->opcode == IB_WR_LSO ? IB_WC_LSO : IB_WC_SEND,
 		.port_num = qp->port->num,
 	};
 	int ret = 0;
 
-	if (madsim_is_client(qp))
-		wc.status = madsim_ud_build(qp, wr, data, pkt);
+	if (wr->opcode == IB_WR_LSO)
+		wc.status = madsim_send_segments(qp, wr, pkt);
+	else if (madsim_is_client(qp))
+		wc.status = madsim_ud_build(qp, wr, data, 0, pkt);
 	else
 		ret = madsim_mad_build(qp, wr, pkt);
 	if (ret)
@@ -524,10 +575,7 @@ int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		return 0;
 	}
 
-	/* The adapter itself replicates to its own members */
-	if (madsim_is_data(pkt) && madsim_lid_is_multicast(pkt->dlid))
-		madsim_ud_receive(qp->port, pkt);
-	madsim_send(qp->port, pkt);
+	madsim_send_from(qp, pkt);
 	return 0;
 }
 

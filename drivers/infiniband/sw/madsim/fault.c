@@ -240,6 +240,7 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 			  (pkt->len * BITS_PER_BYTE);
 
 		pkt->data[bit / BITS_PER_BYTE] ^= BIT(bit % BITS_PER_BYTE);
+		pkt->checked = false;
 		fault->rule[MADSIM_FAULT_CORRUPT].injected++;
 	}
 	if (madsim_hits(fault, MADSIM_FAULT_DUPLICATE) &&

@@ -366,6 +366,7 @@ bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt)
 	pkt->slid = get_unaligned_be16(frame + 6);
 	pkt->sl = first >> 4 & 0xf;
 	pkt->smi = first >> 12 == MADSIM_VL_SMI;
+	pkt->checked = false;
 	pkt->grh_valid = lnh == IB_LNH_IBA_GLOBAL;
 	if ((!pkt->grh_valid && lnh != IB_LNH_IBA_LOCAL) || first & 0x0f00 ||
 	    madsim_lid_is_multicast(pkt->slid) ||

@@ -334,7 +334,7 @@ extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
 #define MADSIM_WAY	16
 
 /**
- * struct madsim_way - the way of a packet of a connected queue pair; fabric->lock
+ * struct madsim_way - the way of a packet that others may follow; fabric->lock
  * @out:	the ports by which it, and then its response, has left
  * @count:	how many these are; %MADSIM_WAY: its way is not known
  * @there:	how many of them are before @taker
@@ -695,8 +695,7 @@ int madsim_sub_allow(struct madsim_dev *parent);
 /* mad.c, ud.c, rc.c: queue pairs behind a port. The rest of that is in verbs.h */
 void madsim_mad_receive(struct madsim_port *port,
 			const struct madsim_packet *pkt);
-void madsim_ud_receive(struct madsim_port *port,
-		       const struct madsim_packet *pkt);
+void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt);
 bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);
 
 /* engine.c: what makes packets go */

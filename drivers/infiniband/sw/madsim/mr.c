@@ -423,6 +423,19 @@ static bool madsim_is_kernel_sge(const struct ib_pd *pd,
 	       sge->lkey == pd->local_dma_lkey;
 }
 
+/**
+ * madsim_kernel_memory - where a piece of memory is
+ * @pd: the protection domain of the client that has it
+ * @sge: the piece
+ *
+ * Context: any.
+ * Return: its first byte; NULL if it is in a region, by the key of that.
+ */
+void *madsim_kernel_memory(const struct ib_pd *pd, const struct ib_sge *sge)
+{
+	return madsim_is_kernel_sge(pd, sge) ? ib_virt_dma_to_ptr(sge->addr) : NULL;
+}
+
 /* Copy between a packet and pieces of memory, of which @at bytes come before */
 static enum ib_wc_status madsim_copy(struct ib_pd *pd, const struct ib_sge *sge,
 				     u64 at, void *data, u32 len, bool store)

@@ -142,6 +142,7 @@ void madsim_packet_address(struct madsim_qp *qp,
 	pkt->solicited = wr->send_flags & IB_SEND_SOLICITED;
 	pkt->with_imm = wr->opcode == IB_WR_SEND_WITH_IMM;
 	pkt->imm = wr->ex.imm_data;
+	pkt->checked = false;
 	pkt->src_qpn = qp->ibqp.qp_num;
 	pkt->dst_qpn = ud->remote_qpn & MADSIM_QPN_MASK;
 	/* The top bit asks for the Q_Key of the queue pair itself */

@@ -78,6 +78,8 @@ struct madsim_bth {
  * @grh_valid:	@grh is part of the packet
  * @solicited:	the sender asks for an event at the receiver
  * @with_imm:	@imm is part of the packet
+ * @checked:	the sending device has set the checksums of IP, and no fault has changed
+ *		what they are of
  * @imm:	immediate data
  * @pkey:	P_Key; not from QP0
  * @src_qpn:	sending queue pair
@@ -99,6 +101,7 @@ struct madsim_packet {
 	bool grh_valid;
 	bool solicited;
 	bool with_imm;
+	bool checked;
 	__be32 imm;
 	u16 pkey;
 	u32 src_qpn;

@@ -173,7 +173,8 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	/* For a program, the core refuses all others itself */
 	if (client ? !madsim_has_data(node) : !mad)
 		return -EOPNOTSUPP;
-	if (attr->create_flags)
+	if (attr->create_flags & ~IB_QP_CREATE_IPOIB_UD_LSO ||
+	    (attr->create_flags && attr->qp_type != IB_QPT_UD))
 		return -EOPNOTSUPP;
 	if (!madsim_caps_valid(&attr->cap, mad, udata))
 		return -EINVAL;
@@ -191,6 +192,7 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->max_send_wr = attr->cap.max_send_wr;
 	qp->max_send_sge = attr->cap.max_send_sge;
 	qp->max_inline = attr->cap.max_inline_data;
+	qp->lso = attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO;
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->lock);
 	INIT_WORK(&qp->lost, madsim_qp_lost);
@@ -403,6 +405,16 @@ static bool madsim_is_for_later(const struct madsim_qp *qp)
 	return madsim_is_late(qp) || !list_empty(&qp->dgrams);
 }
 
+static int madsim_check_opcode(const struct madsim_qp *qp,
+			       const struct ib_send_wr *wr)
+{
+	if (wr->opcode == IB_WR_SEND || wr->opcode == IB_WR_SEND_WITH_IMM)
+		return 0;
+	if (wr->opcode == IB_WR_LSO && qp->lso)
+		return madsim_offload_check(ud_wr(wr));
+	return -EOPNOTSUPP;
+}
+
 static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 			   const void *data)
 {
@@ -416,10 +428,11 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 
 	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
 
-	if (wr->opcode != IB_WR_SEND && wr->opcode != IB_WR_SEND_WITH_IMM)
-		return -EOPNOTSUPP;
 	if (wr->num_sge > qp->max_send_sge)
 		return -EINVAL;
+	ret = madsim_check_opcode(qp, wr);
+	if (ret)
+		return ret;
 	if (qp->state < IB_QPS_RTS || qp->state == IB_QPS_SQD)
 		return -EINVAL;
 	if (madsim_sq_is_full(qp))

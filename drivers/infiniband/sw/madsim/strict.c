@@ -299,10 +299,14 @@ int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	u32 pieces = wr->num_sge;
 	struct madsim_dgram *dgram;
 	struct madsim_swqe *wqe;
+	u32 extra = data ? length : 0;
 
-	/* Data that is with the request follows the pieces, and has the room of some */
-	if (data)
-		pieces += DIV_ROUND_UP(length, sizeof(struct ib_sge));
+	if (wr->opcode == IB_WR_LSO) {
+		data = ud_wr(wr)->header;
+		extra = ud_wr(wr)->hlen;
+	}
+	/* What is with the request follows the pieces, and has the room of some */
+	pieces += DIV_ROUND_UP(extra, sizeof(struct ib_sge));
 	dgram = kzalloc_flex(*dgram, wqe.sge, pieces,
 			     GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 	if (!dgram)
@@ -315,13 +319,14 @@ int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wqe->sge));
 	if (data) {
 		dgram->data = &wqe->sge[wqe->num_sge];
-		memcpy(dgram->data, data, length);
+		memcpy(dgram->data, data, extra);
 	}
 	if (madsim_is_strict(qp))
 		madsim_strict_posted(qp, wqe, MADSIM_OP_SEND);
 	dgram->ud = *ud_wr(wr);
 	dgram->ud.wr.next = NULL;
 	dgram->ud.wr.sg_list = wqe->sge;
+	dgram->ud.header = dgram->data;
 	/* The owner may destroy its own */
 	dgram->ah = *to_madsim_ah(ud_wr(wr)->ah);
 	dgram->ud.ah = &dgram->ah.ibah;

@@ -3,7 +3,9 @@
  * Datagrams of clients: queue pairs of the type UD, and multicast groups.
  *
  * A datagram is one packet. Its sender's completion says no more than that it has
- * left the port. A receiver without a buffer does not get it.
+ * left the port. A receiver without a buffer does not get it. What TCP hands over to IPoIB
+ * at once is cut into many. When the first one was taken, the middle ones are made where
+ * they are to be, see also burst.c.
  */
 
 #include <linux/minmax.h>
@@ -27,10 +29,39 @@ struct madsim_member {
 };
 
 /**
+ * struct madsim_segment - a part of a message that TCP has handed over at once
+ * @qp:		the queue pair that sends it
+ * @ud:		the message
+ * @at:		how many bytes of that come before
+ */
+struct madsim_segment {
+	const struct madsim_qp *qp;
+	const struct ib_ud_wr *ud;
+	u32 at;
+};
+
+/* Make a segment, which is as long as a packet is to be */
+static enum ib_wc_status madsim_ud_cut(const struct madsim_segment *segment,
+				       void *to, u32 len)
+{
+	const struct ib_ud_wr *ud = segment->ud;
+	enum ib_wc_status status;
+
+	status = madsim_copy_from(segment->qp->ibqp.pd, ud->wr.sg_list, segment->at,
+				  to + ud->hlen, len - ud->hlen);
+	if (status)
+		return status;
+	madsim_offload_header(ud, segment->at, to, len);
+	madsim_offload_checksum(to, len);
+	return IB_WC_SUCCESS;
+}
+
+/**
  * madsim_ud_build - make a packet of what a client wants to send
  * @qp: its queue pair
  * @wr: what it wants to send
  * @data: that, if it is with @wr itself
+ * @at: how many bytes of it are in packets before this one
  * @pkt: the packet
  *
  * Context: any; fabric->lock is held.
@@ -38,19 +69,26 @@ struct madsim_member {
  */
 enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 				  const struct ib_send_wr *wr,
-				  const void *data, struct madsim_packet *pkt)
+				  const void *data, u32 at,
+				  struct madsim_packet *pkt)
 {
+	const struct madsim_segment segment = { qp, ud_wr(wr), at };
 	u64 len = madsim_sge_length(wr->sg_list, wr->num_sge);
 	enum ib_wc_status status = IB_WC_SUCCESS;
 	struct ib_ah *ah = ud_wr(wr)->ah;
+	bool lso = wr->opcode == IB_WR_LSO;
 
+	if (lso)
+		len = ud_wr(wr)->hlen + min_t(u64, len - at, ud_wr(wr)->mss);
 	if (len > madsim_mtu(qp->port))
 		return IB_WC_LOC_LEN_ERR;
 	/* Addresses are for the domain, and the port, that they were made for */
 	if (ah->pd != qp->ibqp.pd ||
 	    rdma_ah_get_port_num(&to_madsim_ah(ah)->attr) != qp->port->num)
 		return IB_WC_LOC_QP_OP_ERR;
-	if (data)
+	if (lso)
+		status = madsim_ud_cut(&segment, pkt->data, len);
+	else if (data)
 		memcpy(pkt->data, data, len);
 	else
 		status = madsim_copy_from(qp->ibqp.pd, wr->sg_list, 0,
@@ -59,7 +97,20 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 		return status;
 	pkt->len = len;
 	madsim_packet_address(qp, wr, qp->pkey_index, pkt);
+	pkt->checked = lso || (wr->send_flags & IB_SEND_IP_CSUM &&
+			       madsim_offload_checksum(pkt->data, len));
 	return IB_WC_SUCCESS;
+}
+
+/* Where a packet fits into the buffer that was taken, which is memory of the kernel */
+static void *madsim_ud_room(const struct madsim_qp *qp,
+			    const struct madsim_packet *pkt)
+{
+	const struct ib_sge *sge = qp->taken->sge;
+
+	if (qp->taken->num_sge != 1 || sge->length < sizeof(pkt->grh) + pkt->len)
+		return NULL;
+	return madsim_kernel_memory(madsim_recv_pd(qp), sge);
 }
 
 static enum ib_wc_status madsim_ud_put(const struct madsim_qp *qp,
@@ -80,6 +131,22 @@ static enum ib_wc_status madsim_ud_put(const struct madsim_qp *qp,
 	return madsim_copy_to(pd, sge, sizeof(pkt->grh), pkt->data, pkt->len);
 }
 
+/* Put a segment into the buffer that was taken, as a packet with this header */
+static enum ib_wc_status madsim_ud_put_segment(const struct madsim_qp *qp,
+					       const struct madsim_segment *segment,
+					       struct madsim_packet *pkt)
+{
+	void *room = madsim_ud_room(qp, pkt);
+
+	if (!room) {
+		madsim_ud_cut(segment, pkt->data, pkt->len);
+		return madsim_ud_put(qp, pkt);
+	}
+	if (pkt->grh_valid)
+		memcpy(room, &pkt->grh, sizeof(pkt->grh));
+	return madsim_ud_cut(segment, room + sizeof(pkt->grh), pkt->len);
+}
+
 /* Whether the keys of a packet are those of a queue pair */
 static bool madsim_ud_admits(const struct madsim_qp *qp,
 			     const struct madsim_packet *pkt)
@@ -96,8 +163,9 @@ static bool madsim_ud_admits(const struct madsim_qp *qp,
 	return true;
 }
 
-static void madsim_ud_take(struct madsim_qp *qp,
-			   const struct madsim_packet *pkt)
+/* If there is a segment, it is in place of the packet's data */
+static void madsim_ud_take(struct madsim_qp *qp, struct madsim_packet *pkt,
+			   const struct madsim_segment *segment)
 {
 	struct madsim_port *port = qp->port;
 	struct ib_wc wc = {
@@ -115,7 +183,8 @@ static void madsim_ud_take(struct madsim_qp *qp,
 		goto out;
 
 	wc.wr_id = qp->taken->wr_id;
-	wc.status = madsim_ud_put(qp, pkt);
+	wc.status = segment ? madsim_ud_put_segment(qp, segment, pkt) :
+			      madsim_ud_put(qp, pkt);
 	if (wc.status) {
 		madsim_complete(qp, &wc, false);
 		madsim_qp_fail(qp, IB_QPS_ERR);
@@ -136,7 +205,12 @@ static void madsim_ud_take(struct madsim_qp *qp,
 		wc.wc_flags |= IB_WC_WITH_IMM;
 		wc.ex.imm_data = pkt->imm;
 	}
+	/* The interface for programs has another flag in this place */
+	if (pkt->checked && !qp->user)
+		wc.wc_flags |= IB_WC_IP_CSUM_OK;
 	madsim_complete(qp, &wc, pkt->solicited);
+	if (!madsim_lid_is_multicast(pkt->dlid))
+		port->node->fabric->way.taker = qp;
 out:
 	spin_unlock(&qp->lock);
 }
@@ -155,8 +229,7 @@ static bool madsim_is_member(const struct madsim_member *member,
  *
  * Context: any; fabric->lock is held.
  */
-void madsim_ud_receive(struct madsim_port *port,
-		       const struct madsim_packet *pkt)
+void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	struct madsim_dev *dev = port->node->dev;
 	struct madsim_member *member;
@@ -170,7 +243,7 @@ void madsim_ud_receive(struct madsim_port *port,
 	if (!madsim_lid_is_multicast(pkt->dlid)) {
 		qp = madsim_qp_find(dev, pkt->dst_qpn);
 		if (qp && qp->port == port && !qp->rc)
-			madsim_ud_take(qp, pkt);
+			madsim_ud_take(qp, pkt, NULL);
 		return;
 	}
 
@@ -179,8 +252,41 @@ void madsim_ud_receive(struct madsim_port *port,
 	list_for_each_entry(member, &dev->members, list) {
 		if (member->qp->port == port &&
 		    madsim_is_member(member, &pkt->grh.dgid, pkt->dlid))
-			madsim_ud_take(member->qp, pkt);
+			madsim_ud_take(member->qp, pkt, NULL);
 	}
+}
+
+/**
+ * madsim_ud_burst - send all segments but the last one at once
+ * @qp: the queue pair that sends them
+ * @ud: the message, which madsim_offload_check() has seen
+ * @at: how many bytes of it have been sent
+ * @taker: the queue pair that has taken the segment before them just now
+ * @pkt: that segment, whose headers each of them has
+ *
+ * Context: any; fabric->lock is held since @taker has taken the segment.
+ * Return: how many these are. They have arrived.
+ */
+u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 at,
+		    struct madsim_qp *taker, struct madsim_packet *pkt)
+{
+	struct madsim_segment segment = { qp, ud, at };
+	u32 left = madsim_sge_length(ud->wr.sg_list, ud->wr.num_sge) - at;
+	u32 count = (left - 1) / ud->mss;
+	const struct madsim_span span = {
+		.pd = qp->ibqp.pd,
+		.sge = ud->wr.sg_list,
+		.at = at,
+	};
+	u32 i;
+
+	if (!madsim_span_allows(&span, left))
+		return 0;
+	for (i = 0; i < count; i++) {
+		madsim_ud_take(taker, pkt, &segment);
+		segment.at += ud->mss;
+	}
+	return count;
 }
 
 static struct madsim_member *madsim_find_member(const struct madsim_qp *qp,

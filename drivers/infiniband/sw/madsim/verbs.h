@@ -209,7 +209,7 @@ struct madsim_ah {
  * @list:	on qp->dgrams
  * @ud:		what the owner has posted
  * @ah:		where to
- * @data:	of the request itself, or NULL
+ * @data:	of the request itself, or the header of segments, or NULL
  * @wqe:	the pieces of @ud, and a hash of their data as it was posted
  */
 struct madsim_dgram {
@@ -324,6 +324,7 @@ struct madsim_rc {
  * @max_send_wr: immutable; places of the send queue
  * @max_send_sge: immutable
  * @max_inline: immutable; bytes that a program can send with the request itself
+ * @lso:	immutable; it sends messages that are to be cut into segments
  * @posted:	how many sends were posted; fabric->lock
  * @ended:	how many of them have ended; fabric->lock
  * @reaped:	how many places were made free, as the owner took completions; the lock
@@ -355,6 +356,7 @@ struct madsim_qp {
 	u32 max_send_wr;
 	u32 max_send_sge;
 	u32 max_inline;
+	bool lso;
 	u32 posted;
 	u32 ended;
 	u32 reaped;
@@ -557,6 +559,7 @@ enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
 				   u64 at, void *to, u32 len);
 enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 				 u64 at, const void *from, u32 len);
+void *madsim_kernel_memory(const struct ib_pd *pd, const struct ib_sge *sge);
 bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len,
 		      int access);
 bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
@@ -615,7 +618,15 @@ extern const struct ib_device_ops madsim_qp_ops;
 extern const struct ib_device_ops madsim_ud_ops;
 enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 				  const struct ib_send_wr *wr,
-				  const void *data, struct madsim_packet *pkt);
+				  const void *data, u32 at,
+				  struct madsim_packet *pkt);
+u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 at,
+		    struct madsim_qp *taker, struct madsim_packet *pkt);
+
+/* offload.c: what IPoIB leaves to an adapter */
+bool madsim_offload_checksum(void *data, u32 len);
+int madsim_offload_check(const struct ib_ud_wr *ud);
+void madsim_offload_header(const struct ib_ud_wr *ud, u32 at, void *data, u32 len);
 
 /* rc.c: connected queue pairs */
 int madsim_rc_add(struct madsim_qp *qp);
