@@ -8,9 +8,9 @@
 
 kernel_has ib_ipoib module/ib_ipoib
 modprobe -qa ib_uverbs rdma_ucm || true
-have rdma busybox rping udaddy mckey
+have rdma busybox python3 rping udaddy mckey
 
-plan 45
+plan 48
 
 fabric=$configfs/test
 faults=$configfs/test/faults
@@ -101,10 +101,13 @@ unreached()
 # What a server has to say. If that were to end, the connection would
 mkfifo "$tmp/silence"
 
-# client HOST HOST: send a file by TCP. Who is refused has sent nothing
+# client HOST HOST: send a file by TCP, all at once. Who is refused has sent nothing
 client()
 {
-	in_ns "$1" busybox nc "$(address "$2")" 5000 <"$tmp/sent"
+	in_ns "$1" python3 -c "if 1:
+		import socket, sys
+		with socket.create_connection((sys.argv[1], 5000)) as to:
+			to.sendall(open(sys.argv[2], 'rb').read())" "$(address "$2")" "$tmp/sent"
 }
 
 # transfer HOST HOST SIZE: and the other one has got it
@@ -117,10 +120,15 @@ transfer()
 	cmp "$tmp/sent" "$tmp/got"
 }
 
-# received HOST: how many packets
+# statistic HOST NAME: of its busiest interface
+statistic()
+{
+	in_ns "$1" sh -c "cat /sys/class/net/*/statistics/$2" | sort -n | tail -n 1
+}
+
 received()
 {
-	in_ns "$1" sh -c "cat /sys/class/net/*/statistics/rx_packets" | sort -n | tail -n 1
+	statistic "$1" rx_packets
 }
 
 # floods HOST COUNT: it has received more than so many
@@ -212,6 +220,58 @@ other_way()
 	[ "$(hops h2 h3)" != "$way" ]
 	all_reach 20 h2 h3
 	put $faults "leaf1 $port link up"
+}
+
+# offload HOST COMMAND [VALUE]: of its interface, as ethtool asks for it or sets it
+offload()
+{
+	in_ns "$1" python3 - "$(ns_netdevs "$1")" "$2" "${3-0}" <<-'PYTHON'
+		import array, fcntl, socket, struct, sys
+		value = array.array("I", [int(sys.argv[2], 0), int(sys.argv[3])])
+		fcntl.ioctl(socket.socket(), 0x8946,
+		            struct.pack("16sP", sys.argv[1].encode(), value.buffer_info()[0]))
+		print(value[1])
+	PYTHON
+}
+
+# of_tcp HOST NAME: how much of that it has counted
+of_tcp()
+{
+	in_ns "$1" awk -v name="$2" '/^Tcp:/ {
+		for (i = 2; !at && i <= NF; i++)
+			if ($i == name)
+				at = i
+		value = $at
+	} END { print value }' /proc/net/snmp
+}
+
+# What the interface of h2 hands over becomes many packets, and hardly one is sent again
+segments()
+{
+	local lid port sent came again
+	read -r lid port < <(hops h2 h3 | tail -n 1)
+	came=$(counter "$lid" "$port" PortXmitPkts)
+	sent=$(statistic h2 tx_packets)
+	again=$(of_tcp h2 RetransSegs)
+	transfer h2 h3 1000001
+	came=$(($(counter "$lid" "$port" PortXmitPkts) - came))
+	sent=$(($(statistic h2 tx_packets) - sent))
+	again=$(($(of_tcp h2 RetransSegs) - again))
+	echo "$sent became $came, $again were sent again"
+	[ $came -ge $((1000001 / 4040)) ]
+	[ $came -gt $((sent * 2)) ]
+	[ $again -lt 3 ]
+}
+
+# Without RXCSUM the kernel of h3 checks them itself
+software()
+{
+	local wrong
+	offload h3 0x15 0
+	wrong=$(of_tcp h3 InCsumErrors)
+	transfer h2 h3 100001
+	[ "$(of_tcp h3 InCsumErrors)" = "$wrong" ]
+	offload h3 0x15 1
 }
 
 # mode MODE MTU HOST ...: of IPoIB
@@ -475,6 +535,12 @@ check "packets as long as the MTU" eval '
 	all_reach 10 h2 h3 4064'
 check "pings of several packets" all_reach 10 h2 h3 20000
 check "8 MiB by TCP are right" transfer h2 h3 8M
+check "interfaces leave checksums and segmentation to the device" eval '
+	says "^1\$" offload h2 0x14
+	says "^1\$" offload h2 0x16
+	says "^1\$" offload h2 0x1e'
+check "TCP hands over many packets of the MTU at once" segments
+check "and their checksums are good if the kernel checks them" software
 check "every switch on the way counts it" counted
 check "without a cable there is another way" other_way
 check "what is longer than a link takes is dropped, and counted" too_long
