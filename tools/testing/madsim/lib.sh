@@ -257,6 +257,26 @@ sees()
 	[ "$(grep -c ^Ca "$tmp/net")" = "$2" ] && [ "$(grep -c ^Switch "$tmp/net")" = "$3" ]
 }
 
+# plug ADDRESS ADDRESS: socat is the cable of a wire, until pull
+plug()
+{
+	socat -b 8192 "$1" "$2" &
+	cable=$!
+}
+
+pull()
+{
+	kill "$cable"
+	wait "$cable"
+	cable=
+}
+
+# wire_is STATE: the wire at port 4 of the switch next to madsim0
+wire_is()
+{
+	says "^LinkState:\.*$1$" smpquery -C madsim0 -D portinfo 0,1 4
+}
+
 # The IsSM bit of a port as sysfs shows it
 is_sm()
 {
@@ -490,6 +510,7 @@ at_end()
 {
 	local pid
 	set +e
+	[ -z "${cable-}" ] || kill "$cable"
 	for pid in "${sm_pids[@]}"; do
 		kill -KILL "$pid" 2>/dev/null
 	done

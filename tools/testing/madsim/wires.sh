@@ -22,7 +22,6 @@ Hca 1 "host"
 [1] "leaf"[1]
 FILE
 near=/dev/madsim/west.leaf.4 far=/dev/madsim/east.leaf.4
-cable=
 
 # half NAME: a fabric of this half, with data, whose device is the next one
 half()
@@ -34,40 +33,14 @@ half()
 	put "$configfs/$1/live" 1
 }
 
-plug()
-{
-	socat -b 8192 "OPEN:$near" "OPEN:$far" &
-	cable=$!
-}
-
-pull()
-{
-	kill "$cable"
-	wait "$cable"
-	cable=
-}
-
-# at_leaf STATE: of the port with the wire, as the first host's switch has it
-at_leaf()
-{
-	says "^LinkState:\.*$1$" smpquery -C madsim0 -D portinfo 0,1 4
-}
-
-leave()
-{
-	[ -z "$cable" ] || kill "$cable"
-	at_end
-}
-trap leave EXIT
-
 check "two fabrics" eval '
 	half west
 	half east'
 check "a file for each wire, and for root alone" eval '
 	[ "$(stat -c %a:%u $near $far | sort -u)" = 600:0 ]'
-check "no carrier" at_leaf Down
-plug
-check "a cable: the link trains" until_true 10 at_leaf Initialize
+check "no carrier" wire_is Down
+plug "OPEN:$near" "OPEN:$far"
+check "a cable: the link trains" until_true 10 wire_is Initialize
 check "at the speed that both ends have" eval '
 	says "^LinkSpeedExtActive:\.*25.78125 Gbps" smpquery -C madsim0 -D portinfo 0,1 4'
 SM_SWEEP=1 sm_start west madsim0
@@ -80,12 +53,12 @@ check "data goes across, and nothing of it is lost" eval '
 	says "^PortXmitDiscards:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4'
 pull
 check "the cable is pulled: the other half is gone" eval '
-	at_leaf Down
+	wire_is Down
 	until_true 30 sees madsim0 1 1'
 while read -r case why; do
 	check "under way: $why" "$here/wires.py" madsim0 madsim1 $near $far "$case"
 done <<<"$cases"
-plug
+plug "OPEN:$near" "OPEN:$far"
 check "and comes back" eval '
 	until_true 30 sees madsim0 2 2
 	until_true 30 active 2'
@@ -93,7 +66,7 @@ check "a fabric that is removed ends what reads its wire" eval '
 	"$madsim_load" -r east
 	until_true 10 eval "! kill -0 $cable 2>/dev/null"
 	[ ! -e $far ]
-	until_true 10 at_leaf Down'
+	until_true 10 wire_is Down'
 cable=
 sm_end west
 check "unload" eval '

@@ -11,8 +11,7 @@
 
 declare -A address=([west]=192.0.2.10 [east]=192.0.2.11) other=([west]=east [east]=west)
 side=$1
-here=${address[$side]} there=${address[${other[$side]}]}
-cable=
+mine=${address[$side]} theirs=${address[${other[$side]}]}
 
 tree()
 {
@@ -30,30 +29,10 @@ tree()
 	put "$configfs/$side/live" 1
 }
 
-plug()
+join()
 {
-	socat -b 8192 "OPEN:/dev/madsim/$side.S32.4" \
-		"UDP4-DATAGRAM:$there:7471,bind=$here:7471,range=$there/32" &
-	cable=$!
-}
-
-pull()
-{
-	kill "$cable"
-	wait "$cable"
-	cable=
-}
-
-# at_wire STATE: of the port with the wire
-at_wire()
-{
-	says "^LinkState:\.*$1$" smpquery -C madsim0 -D portinfo 0,1 4
-}
-
-# master_is PRIORITY: that of the manager that the port obeys
-master_is()
-{
-	says "priority $1 state 3 SMINFO_MASTER" sminfo -C madsim0
+	plug "OPEN:/dev/madsim/$side.S32.4" \
+		"UDP4-DATAGRAM:$theirs:7471,bind=$mine:7471,range=$theirs/32"
 }
 
 # manager PRIORITY
@@ -62,48 +41,32 @@ manager()
 	SM_SWEEP=5 SM_MORE="sm_priority $1" sm_start "$side" madsim0
 }
 
-# try COMMAND ...: a client, whose server may not be there yet
-try()
-{
-	until_true 120 timeout 100 "$@"
-}
-
-served()
-{
-	timeout 200 "$@" || { echo "status $?: $*"; return 1; }
-}
-
-leave()
-{
-	[ -z "$cable" ] || kill "$cable"
-	at_end
-}
-trap leave EXIT
-
 modprobe -a ib_ipoib rdma_ucm ib_uverbs
+# Of a server that the client waits for
+serve="timeout 200" try="until_true 120 timeout 100"
 
 west()
 {
 	plan 11
 	check "a tree" tree
-	check "no carrier" at_wire Down
-	plug
-	check "the link to the other kernel trains" until_true 120 at_wire Initialize
+	check "no carrier" wire_is Down
+	join
+	check "the link to the other kernel trains" until_true 120 wire_is Initialize
 	manager 9
 	check "its manager is the master of both trees" until_true 200 sees madsim0 254 160
 	check "the port is active" until_true 100 active 1
-	check "data by RC" try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$there"
+	check "data by RC" $try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$theirs"
 	ip address add 10.0.0.1/24 dev ib0
 	ip link set ib0 up
 	check "IPoIB" until_true 60 busybox ping -q -c 1 -W 1 10.0.0.2
-	check "rping" try rping -c -a 10.0.0.2 -C 20 -V -S 1000
+	check "rping" $try rping -c -a 10.0.0.2 -C 20 -V -S 1000
 	pull
 	check "the cable is pulled: the other tree is gone" eval '
-		at_wire Down
+		wire_is Down
 		until_true 60 sees madsim0 127 80'
-	plug
+	join
 	check "and comes back" until_true 200 sees madsim0 254 160
-	check "data goes again" try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$there"
+	check "data goes again" $try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$theirs"
 	finish
 }
 
@@ -111,18 +74,19 @@ east()
 {
 	plan 10
 	check "a tree" tree
-	plug
-	check "the link to the other kernel trains" until_true 120 at_wire Initialize
+	join
+	check "the link to the other kernel trains" until_true 120 wire_is Initialize
 	check "the manager over there brings up the port" until_true 200 active 1
 	manager 1
 	check "this manager stands by" until_true 60 grep -q "Entering STANDBY" "$tmp/east.log"
-	check "data by RC" served ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
+	check "data by RC" $serve ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
 	ip address add 10.0.0.2/24 dev ib0
 	ip link set ib0 up
-	check "rping" served rping -s -a 10.0.0.2 -C 20 -V -S 1000
-	check "data goes again" served ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
-	check "the other kernel has ended: the link is down" until_true 200 at_wire Down
-	check "this manager takes over" until_true 200 master_is 1
+	check "rping" $serve rping -s -a 10.0.0.2 -C 20 -V -S 1000
+	check "data goes again" $serve ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
+	check "the other kernel has ended: the link is down" until_true 200 wire_is Down
+	check "this manager takes over" \
+		until_true 200 says "priority 1 state 3 SMINFO_MASTER" sminfo -C madsim0
 	check "what is left is whole" eval '
 		until_true 100 sees madsim0 127 80'
 		until_true 30 active 1'

@@ -19,7 +19,6 @@
 #define MAD_GET			0x01
 #define MAD_SET			0x02
 #define MAD_SEND		0x03
-#define MAD_TRAP		0x05
 #define MAD_TRAP_REPRESS	0x07
 #define MAD_RESP		0x80
 #define MAD_GET_RESP		0x81
@@ -28,7 +27,6 @@
 #define MAD_CLASS_SA		0x03
 #define MAD_CLASS_PERF		0x04
 #define MAD_CLASS_DEVMGT	0x06
-#define MAD_CLASS_CM		0x07
 #define MAD_CLASS_VENDOR1	0x0a
 #define MAD_CLASS_VENDOR2	0x3a
 #define MAD_CLASS_NONE		0x50
