@@ -6,13 +6,15 @@ wires.py DEVICE DEVICE WIRE WIRE CASE, for wires.sh. Without CASE, the names of 
 cable begins to lose packets, or to keep them for a while, when both ports are active.
 """
 
+import atexit
 import collections
 import os
 import select
+import signal
 import sys
 import time
 
-from verbs import e, pair
+from verbs import READ, WRITE, e, pair
 
 MTU = 1024
 WINDOW = 64
@@ -22,7 +24,8 @@ RC_ACK, RC_READ_DATA = 0x11, 0x10
 NAK_SEQUENCE = 0x60
 # Longer than any pause of the cable
 PATIENT = 22
-PAUSE = 0.2
+WAIT_41_MS = 24
+PAUSE = 1
 
 Frame = collections.namedtuple("Frame", "response psn syndrome")
 
@@ -46,7 +49,7 @@ def with_bytes(frame):
 
 class Cable:
     """Carries frames in a process of its own. rule() has each packet of RC, and returns what
-    becomes of it: it goes, is lost, is kept until nothing has come for a while, or gets bytes
+    becomes of it: it goes, is lost, is kept until none has come for a while, or gets bytes
     that do not belong to it"""
 
     GOES, LOST, KEPT, CHANGED = range(4)
@@ -54,27 +57,33 @@ class Cable:
     def __init__(self, rule):
         self.rule = rule
         self.log, log = os.pipe()
-        if not os.fork():
+        self.pid = os.fork()
+        if not self.pid:
             try:
                 self.carry(log)
             finally:
                 os._exit(1)
+        atexit.register(self.pull)
         os.close(log)
         for device in sys.argv[1:3]:
             until_active(device)
 
     def carry(self, log):
         ends = [os.open(path, os.O_RDWR) for path in sys.argv[3:5]]
-        parent, kept = os.getppid(), []
-        while os.getppid() == parent:
+        kept, last = [], 0
+        while True:
             ready = select.select(ends, [], [], PAUSE)[0]
-            go = [] if ready else kept
-            if not ready:
-                kept = []
+            go = []
+            # There are MADs, and offers of the links, all the time
+            if time.monotonic() > last + PAUSE:
+                go, kept = kept, []
             for end in ready:
                 frame = os.read(end, 8192)
                 packet = decode(frame)
-                fate = self.rule(packet) if packet else self.GOES
+                fate = self.GOES
+                if packet:
+                    fate = self.rule(packet)
+                    last = time.monotonic()
                 if fate == self.CHANGED:
                     frame = with_bytes(frame)
                 carried = (ends[end == ends[0]], frame, packet)
@@ -86,6 +95,10 @@ class Cable:
                 if packet:
                     os.write(log, b"%d %d %d\n" % packet)
                 os.write(to, frame)
+
+    def pull(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
 
     def seen(self):
         """The packets up to now, in the order in which the cable let them go, or lost them"""
@@ -106,13 +119,13 @@ def until_active(device):
 
 
 def sides():
-    a, b = pair(e.IBV_QPT_RC, size=len(TEXT), timeout=PATIENT)
+    a, b = pair(e.IBV_QPT_RC, size=len(TEXT), timeout=PATIENT, min_rnr_timer=WAIT_41_MS)
     a.mr.write(TEXT, len(TEXT))
     return a, b
 
 
 def write(a, b, length=len(TEXT)):
-    a.send(a.sge(length), opcode=e.IBV_WR_RDMA_WRITE, rkey=b.mr.rkey, addr=b.mr.buf)
+    a.send(a.sge(length), to=b, opcode=WRITE)
 
 
 def ends(side, status=e.IBV_WC_SUCCESS):
@@ -189,7 +202,7 @@ def read_lost():
     """the bytes of a READ come with its own response, and so go again from there on"""
     cable = Cable(once(20, True))
     a, b = sides()
-    b.send(b.sge(len(TEXT)), opcode=e.IBV_WR_RDMA_READ, rkey=a.mr.rkey, addr=a.mr.buf)
+    b.send(b.sge(len(TEXT)), to=a, opcode=READ)
     ends(b)
     assert b.mr.read(len(TEXT), 0) == TEXT
     sent = numbers(cable.seen())
@@ -204,7 +217,6 @@ def no_buffer():
     write(a, b, 2 * MTU)
     ends(a)
     cable.seen()
-    b.attr.min_rnr_timer = 1
     a.send(a.sge(len(TEXT)))
     time.sleep(PAUSE)
     b.receive(b.sge(len(TEXT)))

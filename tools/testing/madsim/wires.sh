@@ -48,7 +48,7 @@ check "one opensm manages both" eval '
 	until_true 30 active 2
 	sees madsim0 2 2'
 check "data goes across, and nothing of it is lost" eval '
-	both ibv_rc_pingpong -c -n 50 -s 20000
+	both ibv_rc_pingpong -e -c -n 50 -s 20000
 	says "^PortRcvErrors:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4
 	says "^PortXmitDiscards:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4'
 pull

@@ -43,7 +43,7 @@ manager()
 
 modprobe -a ib_ipoib rdma_ucm ib_uverbs
 # Of a server that the client waits for
-serve="timeout 200" try="until_true 120 timeout 100"
+serve="timeout 600" try="until_true 120 timeout 100"
 
 west()
 {
@@ -88,7 +88,7 @@ east()
 	check "this manager takes over" \
 		until_true 200 says "priority 1 state 3 SMINFO_MASTER" sminfo -C madsim0
 	check "what is left is whole" eval '
-		until_true 100 sees madsim0 127 80'
+		until_true 100 sees madsim0 127 80
 		until_true 30 active 1'
 	finish
 }
