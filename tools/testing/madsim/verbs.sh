@@ -160,6 +160,13 @@ load topology=none || bail "cannot load ib_madsim"
 check "make a fabric with data" build
 sm_start first madsim0
 check "a subnet manager" until_true 30 active 4
+# First of all, as most planted bugs fail one of them
+cases_of "$here/verbs.py" madsim0 madsim1 - madsim2
+while read -r name what; do
+	check "$what" ask "$name"
+done <<<"$cases"
+cases_end
+
 check "ibv_devinfo" eval '
 	says "link_layer:.*InfiniBand" ibv_devinfo -d madsim0
 	says "port_lid:.*[1-9]" ibv_devinfo -d madsim1
@@ -192,12 +199,6 @@ for arguments in "${perftests[@]}"; do
 	check "$arguments" perf $arguments
 done
 check "the switch counts it" counted
-
-cases_of "$here/verbs.py" madsim0 madsim1 - madsim2
-while read -r name what; do
-	check "$what" ask "$name"
-done <<<"$cases"
-cases_end
 
 for rule in "drop permille 30" "duplicate permille 100" "delay permille 20" \
 		"reorder permille 50"; do
