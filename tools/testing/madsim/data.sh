@@ -260,7 +260,8 @@ segments()
 	echo "$sent became $came, $again were sent again"
 	[ $came -ge $((1000001 / 4040)) ]
 	[ $came -gt $((sent * 2)) ]
-	[ $again -lt 3 ]
+	# A slow machine sends some again that are not lost
+	[ $again -lt 20 ]
 }
 
 # Without RXCSUM the kernel of h3 checks them itself
