@@ -248,20 +248,17 @@ of_tcp()
 # What the interface of h2 hands over becomes many packets, and hardly one is sent again
 segments()
 {
-	local lid port sent came again
+	local lid port sent came
 	read -r lid port < <(hops h2 h3 | tail -n 1)
 	came=$(counter "$lid" "$port" PortXmitPkts)
 	sent=$(statistic h2 tx_packets)
-	again=$(of_tcp h2 RetransSegs)
 	transfer h2 h3 1000001
 	came=$(($(counter "$lid" "$port" PortXmitPkts) - came))
 	sent=$(($(statistic h2 tx_packets) - sent))
-	again=$(($(of_tcp h2 RetransSegs) - again))
-	echo "$sent became $came, $again were sent again"
+	echo "$sent became $came"
 	[ $came -ge $((1000001 / 4040)) ]
-	[ $came -gt $((sent * 2)) ]
-	# A slow machine sends some again that are not lost
-	[ $again -lt 20 ]
+	# Half as many if segments are lost, as TCP then hands over less at once
+	[ $came -gt $((sent * 3)) ]
 }
 
 # Without RXCSUM the kernel of h3 checks them itself
