@@ -43,7 +43,7 @@ manager()
 
 modprobe -a ib_ipoib rdma_ucm ib_uverbs
 # Of a server that the client waits for
-serve="timeout 600" try="until_true 120 timeout 100"
+serve="timeout 1200" try="until_true 120 timeout 100"
 
 west()
 {
