@@ -42,8 +42,8 @@ manager()
 }
 
 modprobe -a ib_ipoib rdma_ucm ib_uverbs
-# Of a server that the client waits for
-serve="timeout 1200" try="until_true 120 timeout 100"
+# Either end may be early. A server whose client has failed would wait for ever
+serve="until_true 12 timeout 100" try="until_true 120 timeout 100"
 
 west()
 {
@@ -65,7 +65,9 @@ west()
 		wire_is Down
 		until_true 60 sees madsim0 127 80'
 	join
-	check "and comes back" until_true 200 sees madsim0 254 160
+	check "and comes back" eval '
+		until_true 200 sees madsim0 254 160
+		until_true 60 busybox ping -q -c 1 -W 1 10.0.0.2'
 	check "data goes again" $try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$theirs"
 	finish
 }
