@@ -634,7 +634,7 @@ static bool madsim_run_step(struct madsim_qp *qp, u32 *packets)
 	fabric->way.taker = NULL;
 	madsim_send(qp->port, pkt);
 	more = madsim_rc_sent(qp);
-	if (more && !last && !qp->rc->waiting)
+	if (more && !last && !qp->rc->ahead)
 		*packets += madsim_run_burst(qp);
 	return more;
 }

@@ -154,7 +154,7 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 	if (mask & IB_QP_STATE)
 		rc->notify = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
 			     attr->en_sqd_async_notify;
-	if (!rc->waiting)
+	if (!rc->ahead)
 		madsim_rc_refresh(rc);
 }
 

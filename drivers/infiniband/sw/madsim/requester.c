@@ -199,10 +199,9 @@ static void madsim_rc_advance(struct madsim_qp *qp, u32 packets)
 
 	rc->gap = rc->gap && !packets;
 	rc->ahead -= packets;
-	rc->waiting = rc->ahead;
 	rc->sq_psn = (rc->sq_psn + packets) & MADSIM_PSN_MASK;
 	rc->sent = min(rc->sent + (u64)packets * rc->mtu, length);
-	if (rc->waiting || rc->sent < length)
+	if (rc->ahead || rc->sent < length)
 		return;
 	madsim_rc_complete(qp, IB_WC_SUCCESS);
 	madsim_rc_drained(qp);
@@ -235,7 +234,7 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
 	bool local;
 
 	*more = false;
-	if (!wqe || !madsim_rc_may_send(qp) || (rc->waiting && !madsim_rc_open(qp)))
+	if (!wqe || !madsim_rc_may_send(qp) || (rc->ahead && !madsim_rc_open(qp)))
 		return false;
 
 	local = madsim_ops[wqe->opcode].op == MADSIM_OP_LOCAL;
@@ -255,7 +254,6 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
 	rc->begun = true;
 	rc->rnr = false;
 	rc->ahead++;
-	rc->waiting = !madsim_is_uc(qp);
 	rc->sending = true;
 	return true;
 }
@@ -278,16 +276,9 @@ bool madsim_rc_sent(struct madsim_qp *qp)
 			madsim_rc_advance(qp, 1);
 		return rc->count;
 	}
-	if (rc->waiting && !rc->rnr && rc->attr.timeout)
+	if (rc->ahead && !rc->rnr && rc->attr.timeout)
 		madsim_rc_arm(rc, nsecs_to_jiffies(4096ULL << rc->attr.timeout) + 1);
-	return rc->count && (!rc->waiting || madsim_rc_open(qp));
-}
-
-/* Send all again that may not have arrived */
-static void madsim_rc_go_back(struct madsim_rc *rc)
-{
-	rc->ahead = 0;
-	rc->waiting = false;
+	return rc->count && (!rc->ahead || madsim_rc_open(qp));
 }
 
 /**
@@ -301,20 +292,20 @@ void madsim_rc_expired(struct madsim_qp *qp)
 	struct madsim_rc *rc = qp->rc;
 
 	madsim_strict_settle(qp);
-	if (rc->waiting && !rc->rnr && !rc->attr.timeout) {
+	if (rc->ahead && !rc->rnr && !rc->attr.timeout) {
 		/* The timer was for an earlier packet. This one has none */
-	} else if (rc->waiting && time_before(jiffies, rc->deadline)) {
+	} else if (rc->ahead && time_before(jiffies, rc->deadline)) {
 		/* Likewise, and this one has more time */
 		madsim_rc_arm(rc, rc->deadline - jiffies);
-	} else if (rc->waiting && !rc->rnr && !rc->retries) {
+	} else if (rc->ahead && !rc->rnr && !rc->retries) {
 		spin_lock(&qp->lock);
 		madsim_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
 		spin_unlock(&qp->lock);
-	} else if (rc->waiting) {
+	} else if (rc->ahead) {
 		if (!rc->rnr)
 			rc->retries--;
 		rc->gap = false;
-		madsim_rc_go_back(rc);
+		rc->ahead = 0;
 	}
 }
 
@@ -386,7 +377,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 	u8 syndrome = pkt->bth.syndrome;
 
 	/* A duplicate, or one that was not waited for any more */
-	if (!rc->waiting || before >= rc->ahead)
+	if (before >= rc->ahead)
 		return;
 
 	rc->far = !rc->sending;
@@ -419,7 +410,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		}
 		rc->retries--;
 		madsim_rc_advance(qp, before);
-		madsim_rc_go_back(rc);
+		rc->ahead = 0;
 		break;
 	case MADSIM_NAK_INVALID:
 		madsim_rc_fail(qp, IB_WC_REM_INV_REQ_ERR);

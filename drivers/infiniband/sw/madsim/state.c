@@ -73,7 +73,6 @@ void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 	rc->sent = 0;
 	rc->ahead = 0;
 	rc->begun = false;
-	rc->waiting = false;
 	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
 		madsim_complete_send(qp, &wc);
 }
@@ -130,7 +129,6 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->sent = 0;
 	rc->ahead = 0;
 	rc->begun = false;
-	rc->waiting = false;
 	rc->far = false;
 	rc->gap = false;
 	rc->refusing = false;

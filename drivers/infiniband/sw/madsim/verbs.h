@@ -250,11 +250,11 @@ struct madsim_late {
  * @swqe_size:	immutable; of an entry of @ring, in bytes
  * @ring:	the sends that were posted
  * @sq_psn:	number of the oldest packet that is under way, or of the next one
- * @ahead:	how many packets are under way, all of the oldest send
+ * @ahead:	how many packets are under way, all of the oldest send. Of RC each waits for its
+ *		response
  * @sent:	how many bytes of the oldest send are done
  * @begun:	a packet of the oldest send has gone out: SQD waits for the last one
  * @notify:	the owner wants an event when SQD waits no more
- * @waiting:	there is no response yet
  * @far:	the last response came after its packet's sender had gone on
  * @gap:	the response to the oldest packet was missing, so all went again
  * @sending:	the packet is on its way, and its sender goes on after that
@@ -293,7 +293,6 @@ struct madsim_rc {
 	u64 sent;
 	bool begun;
 	bool notify;
-	bool waiting;
 	bool far;
 	bool gap;
 	bool sending;
