@@ -492,6 +492,14 @@ static void madsim_send_from(struct madsim_qp *qp, struct madsim_packet *pkt)
 	madsim_send(qp->port, pkt);
 }
 
+/* Whether others may go the way of the packet that was sent just now, as it was taken */
+static bool madsim_may_follow(const struct madsim_qp *qp)
+{
+	const struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
+
+	return way->taker && way->count != MADSIM_WAY && !madsim_is_strict(qp);
+}
+
 /* Have the next segments go the way of @pkt, if it was taken. Returns how many these are */
 static u32 madsim_send_burst(const struct madsim_qp *qp, const struct ib_send_wr *wr,
 			     u32 at, struct madsim_packet *pkt)
@@ -499,7 +507,7 @@ static u32 madsim_send_burst(const struct madsim_qp *qp, const struct ib_send_wr
 	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
 	u32 i, packets;
 
-	if (!way->taker || way->count == MADSIM_WAY || madsim_is_strict(qp))
+	if (!madsim_may_follow(qp))
 		return 0;
 	packets = madsim_ud_burst(qp, ud_wr(wr), at, way->taker, pkt);
 	for (i = 0; i < way->count; i++)
@@ -609,7 +617,7 @@ static u32 madsim_run_burst(struct madsim_qp *qp)
 	u32 there, back = pkt->words;
 	u32 i, packets;
 
-	if (!way->taker || way->count == MADSIM_WAY || madsim_is_strict(qp))
+	if (!madsim_may_follow(qp))
 		return 0;
 	packets = madsim_burst(qp, way->taker, pkt);
 	there = madsim_words(pkt);
