@@ -85,8 +85,8 @@ test_single()
 	fi
 }
 
-# test_selftests TEST ...: those of them that are selftests, in mine. What is named of the
-# others is there
+# test_selftests TEST ...: those of them that are selftests, in mine. Of a program of another
+# kind it dies for a test that is not there
 test_selftests()
 {
 	local test

@@ -101,7 +101,8 @@ unreached()
 # What a server has to say. If that were to end, the connection would
 mkfifo "$tmp/silence"
 
-# client HOST HOST: send a file by TCP, all at once. Who is refused has sent nothing
+# client HOST HOST: send a file by TCP, all at once. A client that is refused has sent
+# nothing
 client()
 {
 	in_ns "$1" python3 -c "if 1:

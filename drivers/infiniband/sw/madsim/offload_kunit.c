@@ -219,7 +219,7 @@ static void madsim_expect_left(struct kunit *test, u32 len)
 	KUNIT_EXPECT_MEMEQ(test, (u8 *)&t->got, (u8 *)&t->first, sizeof(t->got));
 }
 
-/* What has no such checksum, or not all of its bytes, stays as it is */
+/* A datagram without such a checksum, or with bytes missing, stays as it is */
 static void madsim_test_left(struct kunit *test)
 {
 	static const u16 lengths[] = { 0, 19, 39, MADSIM_TEST_HEADER - 3 };

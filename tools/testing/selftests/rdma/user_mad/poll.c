@@ -137,7 +137,7 @@ TEST_F_TIMEOUT(pair, exclusive_epoll_before_a_reader, 45)
 	umad_write(&self->client, &msg);
 	EXPECT_TRUE(umad_call_returned(reader, UMAD_SOON_MS))
 		TH_LOG("a packet is there, and the reader sleeps");
-	/* When it was read, nobody else can */
+	/* A packet can be read once */
 	EXPECT_FALSE(umad_readable(&self->server, 0));
 
 	/* However that was, all of them end */

@@ -16,7 +16,7 @@ TEST_F(pair, received_mad)
 				       0x55667788);
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE + 8];
 	bool grh = umad_is_roce(&self->port);
-	/* What is not named is 0 */
+	/* Fields that are not named are 0 */
 	struct ib_user_mad_hdr want = {
 		.id = self->sid,
 		.length = self->server.hlen + MAD_SIZE,
