@@ -7,6 +7,13 @@
 
 plan 54
 
+# takes FILE VALUE [SHOWN]: it can be written and is shown so
+takes()
+{
+	put "$1" "$2"
+	says "^${3-$2}$" cat "$1"
+}
+
 load topology=none || bail "cannot load ib_madsim"
 fabric=$configfs/test
 
@@ -22,16 +29,13 @@ check "a new node is a host with one port" eval '
 	says "^ca$" cat $fabric/a/type
 	says "^1$" cat $fabric/a/ports'
 check "make one a switch" eval '
-	put $fabric/sw/type switch
-	put $fabric/sw/ports 4
-	says "^switch$" cat $fabric/sw/type'
+	takes $fabric/sw/type switch
+	takes $fabric/sw/ports 4'
 check "no such type: EINVAL" refuses "Invalid argument" put $fabric/sw/type router
 check "no port at all: EINVAL" refuses "Invalid argument" put $fabric/sw/ports 0
 check "255 ports: EINVAL" refuses "Invalid argument" put $fabric/sw/ports 255
 check "256 ports: ERANGE" refuses "out of range" put $fabric/sw/ports 256
-check "a GUID" eval '
-	put $fabric/a/guid 0x0002c90200001230
-	says "^0x0002c90200001230$" cat $fabric/a/guid'
+check "a GUID" takes $fabric/a/guid 0x0002c90200001230
 check "the same twice cannot live: EEXIST" eval '
 	put $fabric/b/guid 0x0002c90200001230
 	refuses "File exists" put $fabric/live 1
@@ -41,28 +45,21 @@ check "no GUID: EINVAL" refuses "Invalid argument" put $fabric/b/guid x
 check "the other GUIDs follow from it, unless they are told" eval '
 	says "^0x0002c90200001230$" cat $fabric/a/sys_image_guid
 	says "^0x0002c90200001231$" cat $fabric/a/port_guid
-	put $fabric/a/sys_image_guid 0x0002c90200009990
-	put $fabric/a/port_guid 0x0002c90200001230
-	says "^0x0002c90200009990$" cat $fabric/a/sys_image_guid
-	says "^0x0002c90200001230$" cat $fabric/a/port_guid'
+	takes $fabric/a/sys_image_guid 0x0002c90200009990
+	takes $fabric/a/port_guid 0x0002c90200001230'
 check "vendor and device" eval '
 	says "^0x065349$" cat $fabric/a/vendor_id
 	says "^0x4d53$" cat $fabric/a/device_id
-	put $fabric/a/vendor_id 0x2c9
-	put $fabric/a/device_id 4123
-	says "^0x0002c9$" cat $fabric/a/vendor_id
-	says "^0x101b$" cat $fabric/a/device_id'
+	takes $fabric/a/vendor_id 0x2c9 0x0002c9
+	takes $fabric/a/device_id 4123 0x101b'
 check "they have 24 and 16 bits: ERANGE" eval '
 	refuses "out of range" put $fabric/a/vendor_id 0x1000000
 	refuses "out of range" put $fabric/a/device_id 0x10000'
 check "a seed, which root alone can read" eval '
 	fails cmp $fabric/a/seed $fabric/b/seed
 	says "^600$" stat -c %a $fabric/a/seed
-	put $fabric/a/seed 7
-	says "^7$" cat $fabric/a/seed'
-check "a description" eval '
-	put $fabric/b/description "the other one"
-	says "^the other one$" cat $fabric/b/description'
+	takes $fabric/a/seed 7'
+check "a description" takes $fabric/b/description "the other one"
 check "a long description: ENAMETOOLONG" refuses "too long" \
 	put $fabric/b/description "$(printf 'x%.0s' $(seq 65))"
 check "device is yes or no: EINVAL" refuses "Invalid argument" put $fabric/a/device 7
