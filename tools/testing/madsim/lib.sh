@@ -6,6 +6,7 @@
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 madsim_load=$here/../../infiniband/madsim-load/madsim-load
+madsim_wire=$here/../../infiniband/madsim-wire/madsim-wire
 tmp=$(mktemp -d)
 configfs=/sys/kernel/config/madsim
 debugfs=/sys/kernel/debug/madsim
@@ -269,6 +270,19 @@ pull()
 	kill "$cable"
 	wait "$cable"
 	cable=
+}
+
+# captures WHERE COMMAND ...: what crosses the link meanwhile, into $tmp/packets
+captures()
+{
+	local pid
+	"$madsim_wire" capture "$1" "$tmp/packets" 2>"$tmp/capture" &
+	pid=$!
+	until_true 20 grep -q capturing "$tmp/capture"
+	"${@:2}"
+	kill -INT $pid
+	wait $pid
+	cat "$tmp/capture"
 }
 
 # wire_is STATE: the wire at port 4 of the switch next to madsim0

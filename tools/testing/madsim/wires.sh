@@ -10,7 +10,7 @@ kernel_has ib_uverbs class/infiniband_verbs
 have socat ibv_rc_pingpong
 cases=$("$here/wires.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 
-plan $((11 + $(wc -l <<<"$cases")))
+plan $((12 + $(wc -l <<<"$cases")))
 
 load topology=none || bail "cannot load ib_madsim"
 cat >"$tmp/half" <<'FILE'
@@ -51,6 +51,17 @@ check "data goes across, and nothing of it is lost" eval '
 	both ibv_rc_pingpong -e -c -n 50 -s 20000
 	says "^PortRcvErrors:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4
 	says "^PortXmitDiscards:\.*0$" perfquery -C madsim0 "$(lid_at madsim0 0,1 0)" 4'
+# crossed: packets of the link, as the port of the wire counts them
+crossed()
+{
+	local leaf
+	leaf=$(lid_at madsim0 0,1 0)
+	echo $(($(counter "$leaf" 4 PortXmitPkts) + $(counter "$leaf" 4 PortRcvPkts)))
+}
+check "what goes across can be captured" eval '
+	before=$(crossed)
+	captures west.leaf.4 both ibv_rc_pingpong -e -c -n 10 -s 20000
+	says "^$(($(crossed) - before)) packets$" cat "$tmp/capture"'
 pull
 check "the cable is pulled: the other half is gone" eval '
 	wire_is Down

@@ -11,6 +11,7 @@
 
 #include "verbs.h"
 #include "wire.h"
+#include "trace.h"
 
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
@@ -134,12 +135,12 @@ static bool madsim_strike(struct madsim_port *out, struct madsim_packet *pkt)
 	return !lost && madsim_fault_inject(out, pkt);
 }
 
-/* A burst may go the same way, if that does nothing to packets */
+/* A burst may go the same way, if nothing there acts on packets, or captures them */
 static void madsim_remember(struct madsim_port *out)
 {
 	struct madsim_way *way = &out->node->fabric->way;
 
-	if (unlikely(out->fault))
+	if (unlikely(out->fault || trace_madsim_packet_enabled()))
 		way->count = MADSIM_WAY;
 	if (way->count < MADSIM_WAY)
 		way->out[way->count++] = out;
@@ -162,6 +163,7 @@ static struct madsim_port *madsim_cross(struct madsim_port *out,
 		return NULL;
 	}
 	madsim_count_xmit(out, pkt);
+	trace_madsim_packet(out, pkt);
 	madsim_remember(out);
 	if (unlikely(out->fault) && !madsim_strike(out, pkt))
 		return NULL;
@@ -458,7 +460,7 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 
 /**
  * madsim_arrive - move a packet on that has come from beyond the fabric
- * @in: the port it comes in by
+ * @in: the port it comes in by, which is linked
  * @pkt: the packet; scratch afterwards
  *
  * Context: any; fabric->lock is held.
@@ -468,6 +470,7 @@ void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt)
 	lockdep_assert_held(&in->node->fabric->lock);
 
 	pkt->words = madsim_words(pkt);
+	trace_madsim_packet(in->peer, pkt);
 	in = madsim_enter(in, pkt);
 	if (in)
 		madsim_move(in, pkt);

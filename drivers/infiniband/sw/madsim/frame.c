@@ -198,16 +198,17 @@ u32 madsim_frame_len(const struct madsim_packet *pkt)
 /**
  * madsim_frame_encode - make bytes of a packet
  * @pkt: the packet
- * @frame: has room for madsim_frame_len() bytes
+ * @frame: where they go
+ * @len: how many: madsim_frame_len(), or fewer, but more than its headers
  *
  * Context: any.
  */
-void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame)
+void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame, u32 len)
 {
 	bool request = pkt->bth.op != MADSIM_OP_NONE &&
 		       pkt->bth.op != MADSIM_OP_ACK && !pkt->bth.uc;
 	u32 pad = round_up(pkt->len, 4) - pkt->len;
-	u8 *at = frame;
+	u8 *at = frame, *end = frame + len;
 	u64 old;
 
 	at = madsim_put16(at, (pkt->smi ? MADSIM_VL_SMI << 12 : 0) | pkt->sl << 4 |
@@ -231,11 +232,12 @@ void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame)
 		memcpy(&old, pkt->data, sizeof(old));
 		at = madsim_put64(at, old);
 	} else {
-		memcpy(at, pkt->data, pkt->len);
-		memset(at + pkt->len, 0, pad);
-		at += pkt->len + pad;
+		len = min_t(u32, pkt->len, end - at);
+		memcpy(at, pkt->data, len);
+		at += len;
 	}
-	memset(at, 0, MADSIM_WIRE_ICRC + MADSIM_WIRE_VCRC);
+	/* Padding and both CRCs */
+	memset(at, 0, end - at);
 }
 
 static void madsim_get_extended(const u8 *at, struct madsim_packet *pkt)

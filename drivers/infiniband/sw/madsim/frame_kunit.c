@@ -121,7 +121,7 @@ static void madsim_frame_round_trip(struct kunit *test)
 	/* No byte more, as KASAN and SLUB's red zones see */
 	frame = kunit_kzalloc(test, c->len, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, frame);
-	madsim_frame_encode(pkt, frame);
+	madsim_frame_encode(pkt, frame, c->len);
 	KUNIT_EXPECT_EQ(test, c->opcode, frame[c->grh ? 48 : 8]);
 
 	KUNIT_ASSERT_TRUE(test, madsim_frame_decode(frame, c->len, back));
@@ -140,7 +140,7 @@ static void madsim_frame_refused(struct kunit *test)
 	madsim_frame_fill(c, pkt);
 	frame = kunit_kzalloc(test, c->len, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, frame);
-	madsim_frame_encode(pkt, frame);
+	madsim_frame_encode(pkt, frame, c->len);
 
 	for (len = 1; len < min(c->len, 128U); len++) {
 		cut = kunit_kmalloc(test, len, GFP_KERNEL);

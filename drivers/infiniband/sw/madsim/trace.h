@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The tracepoints of strict fabrics */
+/* The tracepoints: what strict fabrics tell, and packets on links */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM madsim
 
@@ -11,6 +11,41 @@
 #include <linux/tracepoint.h>
 
 #include "verbs.h"
+#include "wire.h"
+
+/* What is kept of a packet: MADs are whole. A page of the trace has room for it */
+#define MADSIM_TRACE_MAX	2304
+
+TRACE_EVENT(madsim_packet,
+	    TP_PROTO(const struct madsim_port *out,
+		     const struct madsim_packet *pkt),
+	    TP_ARGS(out, pkt),
+	    TP_STRUCT__entry(__array(char, fabric, MADSIM_NAME_LEN)
+			     __array(char, from, MADSIM_NAME_LEN)
+			     __array(char, to, MADSIM_NAME_LEN)
+			     __field(u8, from_port)
+			     __field(u8, to_port)
+			     __field(u32, len)
+			     __dynamic_array(u8, frame,
+					     min_t(u32, madsim_frame_len(pkt),
+						   MADSIM_TRACE_MAX))),
+	    TP_fast_assign(const struct madsim_port *in = out->peer;
+
+			   strscpy(__entry->fabric, out->node->fabric->name,
+				   MADSIM_NAME_LEN);
+			   strscpy(__entry->from, out->node->name,
+				   MADSIM_NAME_LEN);
+			   strscpy(__entry->to, in ? in->node->name : "",
+				   MADSIM_NAME_LEN);
+			   __entry->from_port = out->num;
+			   __entry->to_port = in ? in->num : 0;
+			   __entry->len = madsim_frame_len(pkt);
+			   madsim_frame_encode(pkt, __get_dynamic_array(frame),
+					       __get_dynamic_array_len(frame));),
+	    TP_printk("fabric %s from %s[%u] to %s[%u] bytes %u",
+		      __entry->fabric, __entry->from, __entry->from_port,
+		      __entry->to, __entry->to_port, __entry->len)
+);
 
 TRACE_EVENT(madsim_mistake,
 	    TP_PROTO(const struct madsim_qp *qp, u64 wr_id,

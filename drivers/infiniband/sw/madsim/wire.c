@@ -62,7 +62,7 @@ bool madsim_wire_send(struct madsim_wire *wire, const struct madsim_packet *pkt)
 	frame = madsim_frame_alloc(wire, madsim_frame_len(pkt));
 	if (!frame)
 		return false;
-	madsim_frame_encode(pkt, frame->bytes);
+	madsim_frame_encode(pkt, frame->bytes, frame->len);
 	madsim_wire_put(wire, frame);
 	return true;
 }

@@ -86,7 +86,7 @@ struct madsim_wire {
 
 /* frame.c: packets as bytes */
 u32 madsim_frame_len(const struct madsim_packet *pkt);
-void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame);
+void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame, u32 len);
 bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt);
 void madsim_offer_encode(const struct madsim_offer *offer, u8 *frame);
 bool madsim_offer_decode(const u8 *frame, u32 len, struct madsim_offer *offer);
