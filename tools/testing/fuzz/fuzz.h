@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A fuzzer for the character devices of ib_umad, and for verbs. What it runs are programs:
+ * A fuzzer for the character devices of ib_umad, for verbs, and for wires of madsim. What it
+ * runs are programs but for wires:
  * short lists of system calls with arguments, which are written down as text,
  * mutated, executed, and kept when they reach code that none reached before.
  */
@@ -129,6 +130,10 @@ void *memory(uint32_t mem, const void *data, size_t data_len, size_t len);
 /* verbs.c */
 void verbs_op(const struct target *target, const struct op *op);
 void verbs_end(void);
+
+/* wire.c */
+int wires_open(char **dev, int devs);
+const char *wires_try(void);
 
 /* coverage.c */
 int coverage_init(const char *module);

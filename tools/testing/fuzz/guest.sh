@@ -3,14 +3,15 @@
 #
 # In a guest with KCOV, ib_umad loaded and MADSIM_MODULE our madsim: make a small
 # subnet and let umad_fuzz at one of its hosts, and at another one that may be
-# unplugged. Nothing of what it made is left then.
+# unplugged. Or make two halves of a subnet, and it is the cable between them. Nothing of
+# what it made is left then.
 #
-#	guest.sh umad|verbs PROGRAM [OPTION of umad_fuzz ...]
+#	guest.sh umad|verbs|wires PROGRAM [OPTION of umad_fuzz ...]
 
 set -eu
 . "$(dirname "$0")/../madsim/lib.sh"
 
-[ $# -ge 2 ] || bail "usage: guest.sh umad|verbs PROGRAM [OPTION ...]"
+[ $# -ge 2 ] || bail "usage: guest.sh umad|verbs|wires PROGRAM [OPTION ...]"
 what=$1 program=$2
 shift 2
 here=$(dirname "$0")
@@ -19,6 +20,10 @@ kinds="umad issm" corpus=$here/corpus
 
 check=$here/../../../scripts/guest/inside/check
 "$check" leaks >/dev/null || true
+if [ "$what" = wires ]; then
+	. "$here/wires.sh"
+	exit $status
+fi
 load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
 sm_start sm "$(device H1)"
 until_true 60 active 2 || bail "the subnet does not come up"

@@ -26,6 +26,7 @@ static atomic_bool finished;
 static const char usage[] =
 "usage: umad_fuzz [OPTION ...] UMAD-DEVICE [DEVICE ...]\n"
 "       umad_fuzz [OPTION ...] UVERBS-DEVICE ...\n"
+"       umad_fuzz [OPTION ...] WIRE WIRE\n"
 "\n"
 "Prints TAP: whether the corpus still reaches what it is there for, and whether\n"
 "all calls of all programs ended, and ended as documented.\n"
@@ -125,6 +126,16 @@ static bool minimise(struct program *p, const uint32_t *new, size_t n)
 	return ok;
 }
 
+static bool try_frame(void)
+{
+	const char *wrong = wires_try();
+
+	executions++;
+	if (wrong)
+		printf("# %s\n", wrong);
+	return !wrong;
+}
+
 static bool try_one(const char *keep)
 {
 	static uint32_t new[MAX_NEW];
@@ -158,7 +169,7 @@ int main(int argc, char **argv)
 	long most = 10000, seconds = 0, seed = 1, points = 1, before;
 	struct target target = { 0 };
 	pthread_t watcher;
-	bool ok = true, reached;
+	bool ok = true, wires, reached;
 	time_t end;
 	int c;
 
@@ -202,8 +213,10 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
+	wires = strstr(target.dev[0], "/madsim/");
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (execute_init(&target) || coverage_init(module) ||
+	if ((wires ? wires_open(target.dev, target.devs) : execute_init(&target)) ||
+	    coverage_init(module) ||
 	    (path && load(path)))
 		return 2;
 
@@ -217,18 +230,20 @@ int main(int argc, char **argv)
 	}
 	printf("# %d programs of the corpus reach %zu points of %s\n", programs,
 	       coverage_total(), module);
-	reached = ok && (!path || (long)coverage_total() >= points);
-	printf("%sok 1 - the corpus reaches at least %ld points\n",
-	       reached ? "" : "not ", points);
+	reached = !path || (long)coverage_total() >= points;
 
 	before = executions;
 	end = time(NULL) + seconds;
 	while (ok && executions - before < most && (!seconds || time(NULL) < end))
-		ok = try_one(keep);
+		ok = wires ? try_frame() : try_one(keep);
 	finished = true;
 	pthread_join(watcher, NULL);
-	printf("# seed %ld: %ld programs run, %zu points reached, %d programs worth keeping\n",
+	if (wires)
+		reached = (long)coverage_total() >= points;
+	printf("# seed %ld: %ld run, %zu points reached, %d programs worth keeping\n",
 	       seed, (long)executions, coverage_total(), programs);
+	printf("%sok 1 - %s reach at least %ld points\n", reached ? "" : "not ",
+	       wires ? "frames" : "programs of the corpus", points);
 	printf("%sok 2 - all calls end\n", ok ? "" : "not ");
 	return !(ok && reached);
 }

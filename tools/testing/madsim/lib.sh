@@ -258,6 +258,23 @@ sees()
 	[ "$(grep -c ^Ca "$tmp/net")" = "$2" ] && [ "$(grep -c ^Switch "$tmp/net")" = "$3" ]
 }
 
+# half NAME: a fabric of a host with data and a switch, whose port 4 has a wire. Its device is
+# the next one
+half()
+{
+	"$madsim_load" -n "$1" -d 0 - <<-'FILE'
+	Switch 4 "leaf"
+	[1] "host"[1]
+	[4] wire w=4 e=2
+	Hca 1 "host"
+	[1] "leaf"[1]
+	FILE
+	put "$configfs/$1/live" 0
+	put "$configfs/$1/data" 1
+	put "$configfs/$1/host/device" 1
+	put "$configfs/$1/live" 1
+}
+
 # plug ADDRESS ADDRESS: socat is the cable of a wire, until pull
 plug()
 {

@@ -13,25 +13,7 @@ cases=$("$here/wires.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 plan $((12 + $(wc -l <<<"$cases")))
 
 load topology=none || bail "cannot load ib_madsim"
-cat >"$tmp/half" <<'FILE'
-Switch 4 "leaf"
-[1] "host"[1]
-[4] wire w=4 e=2
-
-Hca 1 "host"
-[1] "leaf"[1]
-FILE
 near=/dev/madsim/west.leaf.4 far=/dev/madsim/east.leaf.4
-
-# half NAME: a fabric of this half, with data, whose device is the next one
-half()
-{
-	"$madsim_load" -n "$1" -d 0 "$tmp/half"
-	put "$configfs/$1/live" 0
-	put "$configfs/$1/data" 1
-	put "$configfs/$1/host/device" 1
-	put "$configfs/$1/live" 1
-}
 
 check "two fabrics" eval '
 	half west
