@@ -240,7 +240,8 @@ TEST_F_TIMEOUT(charge, flood_of_sends, UMAD_HANGS)
 
 /* The copy and the segments, which are up to a third longer, are more than the cap */
 #define TOO_LARGE	((size_t)umad_cap() / 3)
-#define SMALL_ENOUGH	(MB / 2)	/* KASAN makes more than twice that of it */
+#define ROOM		(2 * MB)	/* of the group */
+#define SMALL_ENOUGH	(ROOM + MB / 2)	/* for the cap, and no cgroup is charged */
 #define LONGEST		(256 * MB)
 
 FIXTURE(message)
@@ -323,7 +324,7 @@ static int write_too_large(FIXTURE_DATA(message) *self)
 	head = message_head(self, reg.id, MAD_SEND);
 	size = umad_long_pack(&file, &head, TOO_LARGE, 3, self->shared);
 
-	if (umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + 2 * MB))
+	if (umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + ROOM))
 		return 2;
 	/* What one attempt kept, the next ones would lack */
 	for (i = 0; i < 4; i++) {
