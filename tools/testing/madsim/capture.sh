@@ -8,7 +8,6 @@
 
 kernel_has ib_uverbs class/infiniband_verbs
 have python3 ibv_rc_pingpong
-mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 
 plan 9
 

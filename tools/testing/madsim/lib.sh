@@ -289,10 +289,16 @@ pull()
 	cable=
 }
 
+mount_tracing()
+{
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
+}
+
 # captures WHERE COMMAND ...: what crosses the link meanwhile, into $tmp/packets
 captures()
 {
 	local pid
+	mount_tracing
 	"$madsim_wire" capture "$1" "$tmp/packets" 2>"$tmp/capture" &
 	pid=$!
 	until_true 20 grep -q capturing "$tmp/capture"

@@ -104,7 +104,7 @@ while read -r kind name; do
 done <<<"$cases"
 check "changed, so that the program fails" broken changed.RC
 put $strict 1
-mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
+mount_tracing
 if [ -d $events ]; then
 	check "who did it" eval '
 		put $events/madsim_mistake/enable 1

@@ -15,7 +15,7 @@ plan 6
 load topology=star || bail "cannot load ib_madsim"
 sm_start sm madsim0
 check "all ports become active" until_true 60 active 4
-mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
+mount_tracing
 
 # example NAME PROGRAM TEST COMMAND ...: what the test says of what the commands,
 # a line each, print. A program that needs what is not here is not tried.
