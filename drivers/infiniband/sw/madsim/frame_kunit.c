@@ -112,7 +112,7 @@ static void madsim_frame_round_trip(struct kunit *test)
 	const struct madsim_frame_case *c = test->param_value;
 	struct madsim_packet *pkt = kunit_kzalloc(test, sizeof(*pkt), GFP_KERNEL);
 	struct madsim_packet *back = kunit_kzalloc(test, sizeof(*back), GFP_KERNEL);
-	u8 *frame;
+	u8 *frame, *begin;
 
 	KUNIT_ASSERT_NOT_NULL(test, pkt);
 	KUNIT_ASSERT_NOT_NULL(test, back);
@@ -126,6 +126,14 @@ static void madsim_frame_round_trip(struct kunit *test)
 
 	KUNIT_ASSERT_TRUE(test, madsim_frame_decode(frame, c->len, back));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(pkt, back, sizeof(*pkt)));
+
+	/* A trace keeps the beginning alone */
+	if (c->len <= 128)
+		return;
+	begin = kunit_kzalloc(test, 128, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, begin);
+	madsim_frame_encode(pkt, begin, 128);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(frame, begin, 128));
 }
 
 /* However it is cut; and with one byte that is another one it becomes no longer one */
