@@ -4,7 +4,7 @@
 # Run the tests of ib_madsim: run.sh [TEST ...]. Each is a test, whose parts it
 # prints before. Fails if one of them did. Of a program in Python, PROGRAM.CHECK is a test,
 # too. What a script checks builds on what was before: PROGRAM.WORD runs until the first
-# check with this word in its name.
+# check with this word in its name, but for cases that build on none.
 #
 # AFTER_EACH in the environment is a command to run after each of them, to look
 # for what it did to the kernel. If it fails, so has the test. UMAD_LEAVE has the tests to
