@@ -47,15 +47,20 @@ def with_bytes(frame):
     return bytes(frame)
 
 
+def refusal(frame):
+    """A response as a NAK of a packet that was not the next one"""
+    return frame[:20] + bytes([NAK_SEQUENCE]) + frame[21:]
+
+
 class Cable:
     """Carries frames in a process of its own. rule() has each packet of RC, and returns what
-    becomes of it: it goes, is lost, is kept until none has come for a while, or gets bytes
-    that do not belong to it"""
+    becomes of it: it goes, is lost, is kept until none has come for a while, or becomes what
+    change() makes of it"""
 
     GOES, LOST, KEPT, CHANGED = range(4)
 
-    def __init__(self, rule):
-        self.rule = rule
+    def __init__(self, rule, change=None):
+        self.rule, self.change = rule, change
         self.log, log = os.pipe()
         self.pid = os.fork()
         if not self.pid:
@@ -85,7 +90,7 @@ class Cable:
                     fate = self.rule(packet)
                     last = time.monotonic()
                 if fate == self.CHANGED:
-                    frame = with_bytes(frame)
+                    frame = self.change(frame)
                 carried = (ends[end == ends[0]], frame, packet)
                 if fate == self.LOST:
                     os.write(log, b"%d %d %d\n" % packet)
@@ -130,7 +135,9 @@ def write(a, b, length=len(TEXT)):
 
 def ends(side, status=e.IBV_WC_SUCCESS):
     """The next completion, which the cable is given the time for"""
+    end = time.monotonic() + 60
     while not (done := side.cq.poll(1)[1]):
+        assert time.monotonic() < end, "it does not end"
         time.sleep(0.01)
     assert done[0].status == status, done[0].status
 
@@ -228,7 +235,7 @@ def no_buffer():
 
 def foreign_bytes():
     """no response brings bytes that the request did not ask for"""
-    cable = Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES)
+    cable = Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES, with_bytes)
     a, b = sides()
     write(a, b, 100)
     ends(a, e.IBV_WC_BAD_RESP_ERR)
@@ -236,7 +243,17 @@ def foreign_bytes():
     cable.seen()
 
 
-CASES = [several, request_lost, responses_lost, read_lost, no_buffer, foreign_bytes]
+def always_refused():
+    """a peer that waits for another packet is not asked for ever"""
+    cable = Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES, refusal)
+    a, b = sides()
+    write(a, b, 100)
+    ends(a, e.IBV_WC_RETRY_EXC_ERR)
+    cable.seen()
+
+
+CASES = [several, request_lost, responses_lost, read_lost, no_buffer, foreign_bytes,
+         always_refused]
 
 if len(sys.argv) < 6:
     print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
