@@ -100,8 +100,8 @@ last()
 	exit $((tap_failed > 0))
 }
 
-# wanted CASE WHAT: of $cases, which build on none before them, no other one is
-wanted()
+# case_wanted CASE WHAT: of $cases, which build on none before them, no other one is
+case_wanted()
 {
 	if [ "$tap_last" ] && grep -q "^$tap_last " <<<"$cases"; then
 		[ "$1" = "$tap_last" ]

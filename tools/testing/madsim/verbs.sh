@@ -163,7 +163,7 @@ check "a subnet manager" until_true 30 active 4
 # First of all, as most planted bugs fail one of them
 cases_of "$here/verbs.py" madsim0 madsim1 - madsim2
 while read -r name what; do
-	wanted "$name" "$what" || continue
+	case_wanted "$name" "$what" || continue
 	check "$what" ask "$name"
 	last "$name"
 done <<<"$cases"

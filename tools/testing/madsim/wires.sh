@@ -59,7 +59,7 @@ check "the cable is pulled: the other half is gone" eval '
 	wire_is Down
 	until_true 30 sees madsim0 1 1'
 while read -r case why; do
-	wanted "$case" "$why" || continue
+	case_wanted "$case" "$why" || continue
 	check "under way: $why" "$here/wires.py" madsim0 madsim1 $near $far "$case"
 	last "$case"
 done <<<"$cases"
