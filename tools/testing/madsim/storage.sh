@@ -77,13 +77,23 @@ disconnect()
 	done
 }
 
+# A target tells its host of a disk once: one that is connecting again may not hear it
+second_disk()
+{
+	local path
+	for path in /sys/class/nvme/nvme*; do
+		put "$path/rescan_controller" 1
+	done
+	[ -b "$(disk 2)" ]
+}
+
 # A disk to swap to, which has all of its memory before that is short
 swap_there()
 {
 	modprobe brd rd_nr=1 rd_size=196608
 	dd if=/dev/zero of=/dev/ram0 bs=1M 2>/dev/null || true
 	share 2 /dev/ram0
-	until_true 20 eval '[ -b "$(disk 2)" ]'
+	until_true 60 second_disk
 	mkswap "$(disk 2)"
 	swapon "$(disk 2)"
 	mkdir "$tmp/memory"
