@@ -145,16 +145,19 @@ TEST_F_TIMEOUT(charge, outstanding_sends, UMAD_HANGS)
 
 TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
 {
-	long charged, all;
+	long charged, all, tries = 3;
 
 	flood(self, 64);
-	charged = umad_cgroup_charged(&self->group);
-	all = umad_meminfo("Slab:");
-	flood(self, UNREAD);
-	charged = (umad_cgroup_charged(&self->group) - charged) / UNREAD;
-	all = (umad_meminfo("Slab:") - all) / UNREAD;
+	/* Once in a while the rest of the machine allocates as much meanwhile */
+	do {
+		charged = umad_cgroup_charged(&self->group);
+		all = umad_meminfo("Slab:");
+		flood(self, UNREAD / 2);
+		charged = (umad_cgroup_charged(&self->group) - charged) / (UNREAD / 2);
+		all = (umad_meminfo("Slab:") - all) / (UNREAD / 2);
+		TH_LOG("an unread MAD: %ld bytes of slab, %ld charged", all, charged);
+	} while (all > at_most(UNREAD_SLAB) && --tries);
 
-	TH_LOG("an unread MAD: %ld bytes of slab, %ld charged", all, charged);
 	EXPECT_FIXED(charged > 200 && all <= at_most(UNREAD_SLAB),
 		     "unread MADs are charged to nobody and large");
 }
