@@ -75,8 +75,8 @@ install: check-kdir
 	$(if $(wildcard $(OUT)/*.ko),,$(error nothing is built for $(KREL): run make first))
 	install -D -m 644 -t $(updates) $(wildcard $(OUT)/*.ko)
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man4 man/*.4
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(addprefix $(tools)/,madsim-load/madsim-load.8 madsim-wire/madsim-wire.8 \
-		madsim-vm/madsim-vm.8 umadstat/umadstat.8)
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(addprefix $(tools)/,madsim-load/madsim-load.8 \
+		madsim-vm/madsim-vm.8 madsim-wire/madsim-wire.8 umadstat/umadstat.8)
 	install -D -m 644 -t $(madsim) $(addprefix $(tools)/,madsim-load/topology.awk madsim-load/hosts.sh) \
 		$(addprefix $(tools)/madsim-vm/,vm.sh qemu.sh workflow.yml)
 	install -D -t $(madsim) $(tools)/madsim-load/madsim-load \

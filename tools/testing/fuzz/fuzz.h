@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A fuzzer for the character devices of ib_umad, for verbs, and for wires of madsim. What it
- * runs are programs but for wires:
- * short lists of system calls with arguments, which are written down as text,
- * mutated, executed, and kept when they reach code that none reached before.
+ * A fuzzer for the character devices of ib_umad, for verbs, and for wires of madsim. To
+ * wires it writes frames. Elsewhere it runs programs: short lists of system calls with
+ * arguments, which are written down as text, mutated, executed, and kept when they reach
+ * code that none reached before.
  */
 #ifndef FUZZ_H
 #define FUZZ_H

@@ -295,7 +295,7 @@ plug()
 pull()
 {
 	kill "$cable"
-	wait "$cable"
+	wait "$cable" || true
 	cable=
 }
 
