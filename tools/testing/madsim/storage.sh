@@ -8,13 +8,13 @@
 # swaps to its own target may be left without memory, over any fabric: only a group does.
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/nvme.sh"
 
 kernel_has "ib_ipoib nvmet-rdma nvme-rdma loop ext4"
 have mkfs.ext4 mkswap losetup busybox
 
 plan 11
 
-target=/sys/kernel/config/nvmet
 loop=
 
 leave()
@@ -30,52 +30,6 @@ leave()
 	at_end
 }
 trap leave EXIT
-
-# share NUMBER DEVICE
-share()
-{
-	mkdir $target/subsystems/madsim/namespaces/$1
-	put $target/subsystems/madsim/namespaces/$1/device_path "$2"
-	put $target/subsystems/madsim/namespaces/$1/enable 1
-}
-
-serve()
-{
-	truncate -s 64M "$tmp/image"
-	loop=$(losetup -f --show "$tmp/image")
-	mkdir $target/subsystems/madsim
-	put $target/subsystems/madsim/attr_allow_any_host 1
-	share 1 "$loop"
-	mkdir $target/ports/1
-	put $target/ports/1/addr_adrfam ipv4
-	put $target/ports/1/addr_trtype rdma
-	put $target/ports/1/addr_trsvcid 4420
-	put $target/ports/1/addr_traddr 10.0.0.2
-	ln -s $target/subsystems/madsim $target/ports/1/subsystems/madsim
-}
-
-# disk [NUMBER]: which it is
-disk()
-{
-	ls -d /sys/class/nvme/nvme*/nvme*n${1-1} 2>/dev/null | sed 's|.*/|/dev/|; s/c[0-9]*n/n/'
-}
-
-# An emulated CPU that is short of memory may not answer for longer than 5 seconds
-connect()
-{
-	put /dev/nvme-fabrics \
-		"transport=rdma,traddr=10.0.0.2,trsvcid=4420,host_traddr=10.0.0.1,nqn=madsim,\
-keep_alive_tmo=120"
-	until_true 20 eval '[ -b "$(disk)" ]'
-}
-
-disconnect()
-{
-	local path
-	for path in /sys/class/nvme/nvme*; do
-		put "$path/delete_controller" 1
-	done
-}
 
 # A target tells its host of a disk once: one that is connecting again may not hear it
 second_disk()

@@ -8,6 +8,7 @@
 # first, with its kernel.
 
 . "$(dirname "$0")/../madsim/lib.sh"
+. "$(dirname "$0")/../madsim/lib/nvme.sh"
 
 declare -A address=([west]=192.0.2.10 [east]=192.0.2.11) other=([west]=east [east]=west)
 side=$1
@@ -41,13 +42,13 @@ manager()
 	SM_SWEEP=5 SM_MORE="sm_priority $1" sm_start "$side" madsim0
 }
 
-modprobe -a ib_ipoib rdma_ucm ib_uverbs
+modprobe -a ib_ipoib rdma_ucm ib_uverbs nvmet-rdma nvme-rdma loop ext4
 # Either end may be early. A server whose client has failed would wait for ever
 serve="until_true 12 timeout 100" try="until_true 120 timeout 100"
 
 west()
 {
-	plan 11
+	plan 12
 	check "a tree" tree
 	check "no carrier" wire_is Down
 	join
@@ -60,6 +61,12 @@ west()
 	ip link set ib0 up
 	check "IPoIB" until_true 60 busybox ping -q -c 1 -W 1 10.0.0.2
 	check "rping" $try rping -c -a 10.0.0.2 -C 20 -V -S 1000
+	check "a disk over there by NVMe" eval '
+		until_true 60 connect
+		file_system
+		carried
+		umount "$tmp/disk"
+		disconnect'
 	pull
 	check "the cable is pulled: the other tree is gone" eval '
 		wire_is Down
@@ -74,7 +81,7 @@ west()
 
 east()
 {
-	plan 10
+	plan 11
 	check "a tree" tree
 	join
 	check "the link to the other kernel trains" until_true 120 wire_is Initialize
@@ -84,6 +91,7 @@ east()
 	check "data by RC" $serve ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
 	ip address add 10.0.0.2/24 dev ib0
 	ip link set ib0 up
+	check "a target of NVMe" serve
 	check "rping" $serve rping -s -a 10.0.0.2 -C 20 -V -S 1000
 	check "data goes again" $serve ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
 	check "the other kernel has ended: the link is down" until_true 200 wire_is Down
