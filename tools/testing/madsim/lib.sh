@@ -6,6 +6,7 @@
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 madsim_load=$here/../../infiniband/madsim-load/madsim-load
+madsim_record=$here/../../infiniband/madsim-record/madsim-record
 madsim_wire=$here/../../infiniband/madsim-wire/madsim-wire
 tmp=$(mktemp -d)
 configfs=/sys/kernel/config/madsim
