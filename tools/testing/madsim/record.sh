@@ -14,20 +14,24 @@ plan 15
 h1=H-0002c90300000100 h3=H-0002c90300000300 leaf=S-0002c90300000010 spine=S-0002c90300000020
 cat >"$tmp/topo" <<FILE
 vendid=0x2c9
-devid=0xd2f0
+devid=0xc738
 switchguid=0x2c90300000010(2c90300000010)
 Switch 8 "$leaf"	# "leaf
 [1] "$h1"[1]	# "node1 mlx5_0" lid 0 4xEDR
 [2] "H-0002c90300000200"[1]	# "node2 HCA-1" lid 0 4xQDR
 [7] "$spine"[7]	# "spine" lid 0 4xHDR
 [8] "$spine"[8]	# "spine" lid 0 4xHDR
+vendid=0x2c9
+devid=0xc738
 Switch 8 "$spine"	# "spine"
-[1] "$h3"[1]	# "node3" lid 0 2xHDR
+[1] "$h3"[1]	# "node3" lid 0 4xFDR10
 [2] "H-0002c90300000200"[2]	# "node2 HCA-1" lid 0 4xDDR
 vendid=0x2c9
 devid=0x1011
 Ca 1 "$h1"	# "node1 mlx5_0"
 Ca 2 "H-0002c90300000200"	# "node2 HCA-1"
+vendid=0x2c9
+devid=0x1011
 Ca 1 "$h3"	# "node3"
 FILE
 
@@ -147,9 +151,10 @@ hidden()
 check "the same key hides the same, and another one other things" eval '
 	hidden one >"$tmp/hidden"
 	hidden one | cmp - "$tmp/hidden"
-	for key in two ""; do
+	for key in two "" ""; do
 		hidden $key >"$tmp/other"
 		fails cmp "$tmp/other" "$tmp/hidden"
+		mv "$tmp/other" "$tmp/hidden"
 	done'
 sm_end sm
 "$madsim_load" -r lab
@@ -210,13 +215,13 @@ nonsense()
 	put $configfs/odd/h3/guid 0x77
 	put $configfs/odd/duplicate_guids 1
 	put $configfs/odd/link "leaf 6 leaf 7"
-	put $configfs/odd/h2/description "$(printf 'a"b\nSwitch 8')"
+	put $configfs/odd/h2/description $'a"b\tc'
 	put $configfs/odd/live 1
 	put $configfs/odd/faults "leaf 4 drop nth 1"
 	"$madsim_record" >"$tmp/odd"
 	all_say cat "$tmp/odd" -- '^# \[[23]\]: it has the GUID of another' '^# \[4\]: no answer' \
 		'^\[6\]	"S-[0-9a-f]*"\[7\]' '^\[7\]	"S-[0-9a-f]*"\[6\]' \
-		"^# \[1\]: not active" "^#@ end"
+		"^# \[1\]: not active" '# "a b c"$' "^#@ end"
 	[ "$(grep -c "^Switch\|^Ca" "$tmp/odd")" = 3 ]
 }
 check "two nodes with one GUID, a silent one, a loop" nonsense
