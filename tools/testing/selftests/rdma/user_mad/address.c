@@ -111,7 +111,7 @@ TEST_F(address, a_handle_for_each_path)
 			ASSERT_EQ(0, ask(&self->sm, NULL, self->fabric.host[2].lid, false));
 			umad_fabric_fault("h1 fail create_ah 6");
 			msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[i < 2 ? 2 : 1].lid,
-					   MAD_SEND, SMP_NODE_DESC, 0, NULL);
+					   MAD_SEND, SMP_NODE_DESC);
 			msg.hdr.timeout_ms = 0;
 			msg.hdr.sl = other[i].sl;
 			msg.hdr.path_bits = other[i].path_bits;
@@ -140,7 +140,7 @@ TEST_F(address, handle_outlives_its_agent)
 
 	for (i = 0; i < 100; i++) {
 		msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid + 100, MAD_GET,
-				   SMP_NODE_DESC, 0, NULL);
+				   SMP_NODE_DESC);
 		msg.hdr.timeout_ms = 3600 * 1000;
 		ASSERT_LT(0, _umad_write(&self->sm.file, &msg));
 	}

@@ -12,11 +12,7 @@ FIXTURE(agent)
 	struct umad_file other;
 };
 
-FIXTURE_VARIANT(agent)
-{
-	struct umad_abi abi;
-};
-
+umad_abi_variants(agent);
 umad_abi_variant(agent, v1_old);
 umad_abi_variant(agent, v1_new);
 umad_abi_variant(agent, v2_old);

@@ -67,14 +67,13 @@ TEST_F_TIMEOUT(agents, of_the_host, UMAD_HANGS)
 		TH_LOG("%d: %s", j, strerror(errno));
 }
 
-/* What was refused for another reason takes none of it, however often */
+/* A registration that is refused for another reason takes none of it, however often */
 TEST_F_TIMEOUT(agents, refused, UMAD_HANGS)
 {
 	struct umad_reg reg;
 	int i;
 
-	umad_open(&self->port, O_RDWR, &self->file[0]);
-	umad_enable_pkey(&self->file[0]);
+	umad_open_abi(&self->port, &umad_abi_new, O_RDWR, &self->file[0]);
 	for (i = 0; i < REFUSED; i++) {
 		reg = umad_reg_vendor(2, 1);
 		reg.oui = 0;

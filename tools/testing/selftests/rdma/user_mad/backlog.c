@@ -61,8 +61,7 @@ FIXTURE_TEARDOWN(backlog)
 static struct umad_msg request(FIXTURE_DATA(backlog) *self, const struct umad_path *path,
 			       __u32 tid, __u32 timeout_ms, __u32 retries)
 {
-	struct umad_msg msg = umad_smp_msg(&self->sm, path, 0, MAD_GET, SMP_NODE_INFO, 0,
-					   NULL);
+	struct umad_msg msg = umad_smp_msg(&self->sm, path, 0, MAD_GET, SMP_NODE_INFO);
 
 	msg.mad.tid = htobe64(tid);
 	msg.hdr.timeout_ms = timeout_ms;
@@ -118,7 +117,7 @@ static bool take_one(FIXTURE_DATA(backlog) *self, __u32 count, int ms)
 	}								\
 } while (0)
 
-/* Of eight requests one goes where nobody is, and of 64 one to our own port */
+/* Of eight requests one goes where no node is, and of 64 one to our own port */
 static const struct umad_path *path_of(__u32 i)
 {
 	switch (i % 64) {
@@ -263,12 +262,10 @@ umad_device_variant(end, rmmod, UMAD_MADSIM_RMMOD, .end = REMOVE);
 
 FIXTURE_SETUP(end)
 {
-	struct umad_reg reg = umad_reg_smp(1, MAD_CLASS_SM_DIRECTED, 0);
-
 	umad_device(&self->device, variant->kind);
 	umad_cgroup_make(&self->group);
-	umad_cgroup_open(&self->group, &self->device.port, &self->file);
-	self->id = umad_register(&self->file, &reg);
+	self->id = umad_cgroup_agent(&self->group, &self->device.port,
+				     umad_reg_smp(1, MAD_CLASS_SM_DIRECTED, 0), &self->file);
 }
 
 FIXTURE_TEARDOWN(end)
@@ -291,9 +288,9 @@ FIXTURE_TEARDOWN(end)
 } while (0)
 
 #define end_by_removal(self) do {					\
-	struct umad_call __removal = umad_call_remove(&(self)->device);	\
+	struct umad_call __removal;					\
 									\
-	umad_call_start(&__removal);					\
+	umad_call_remove(&__removal, &(self)->device);			\
 	ASSERT_TRUE(umad_call_returned(&__removal, 20 * UMAD_SOON_MS))	\
 		TH_LOG("the removal hangs");				\
 	ASSERT_EQ(0, __removal.ret);					\
@@ -326,7 +323,7 @@ TEST_F_TIMEOUT(end, many_outstanding_are_given_back, UMAD_HANGS)
 
 	before = umad_cgroup_charged(&self->group);
 	for (i = 0; i < MANY; i++) {
-		msg = umad_smp_msg(&sm, &nowhere, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
+		msg = umad_smp_msg(&sm, &nowhere, 0, MAD_GET, SMP_NODE_INFO);
 		msg.hdr.timeout_ms = NEVER_MS;
 		umad_write(&self->file, &msg);
 	}

@@ -70,9 +70,7 @@ TEST_F(pair, readv_timeout_records)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		msg = umad_msg(&self->port, self->cid, MAD_GET, i);
-		umad_msg_to_nobody(&msg);
-		msg.hdr.timeout_ms = 1;
+		msg = umad_lost_request(&self->port, self->cid, MAD_GET, i, 1);
 		umad_write(&self->client, &msg);
 	}
 	ASSERT_TRUE(umad_unread_reaches(&self->client, 3));
@@ -182,7 +180,6 @@ static long in_readv(struct umad_call *call)
 /* Asleep for a moment before this returns, if it has to sleep */
 #define start_readv(call, file, vec, count) do {			\
 	*(call) = (struct umad_call){					\
-		.op = UMAD_CALL_FN,					\
 		.fn = in_readv,						\
 		.fd = (file)->fd,					\
 		.buf = (vec)->iov,					\
@@ -346,7 +343,7 @@ TEST_F(pair, positions_and_pipes)
 
 TEST_F(pair, fionread)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET, 1, 1);
 	ssize_t len = umad_mad_len(&self->server);
 
 	expect_next(0, &self->server);
@@ -361,8 +358,6 @@ TEST_F(pair, fionread)
 	EXPECT_EQ(len, read_vector(&self->server, 1));
 	expect_next(0, &self->server);
 
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 1;
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
 	expect_next(self->client.hlen + MAD_HDR, &self->client);
@@ -381,11 +376,7 @@ FIXTURE(message)
 	ssize_t len;		/* of the message, as it is read */
 };
 
-FIXTURE_VARIANT(message)
-{
-	struct umad_abi abi;
-};
-
+umad_abi_variants(message);
 umad_abi_variant(message, v1_old);
 umad_abi_variant(message, v2_new);
 
@@ -401,9 +392,8 @@ FIXTURE_SETUP(message)
 	msg = umad_msg(&self->port, self->id, MAD_SEND, 1);
 	umad_write(&self->file, &msg);
 	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));
-	msg = umad_msg(&self->port, self->id, MAD_SEND, 2);
+	msg = umad_request(&self->port, self->id, MAD_SEND, 2, 5000);
 	umad_make_active(&msg);
-	msg.hdr.timeout_ms = 5000;
 	umad_pack(&self->file, &msg, MAD_VENDOR_HDR, buf);
 	self->len = self->file.hlen + MAD_VENDOR_HDR + MESSAGE;
 	memset(buf + self->len - MESSAGE, 0x77, MESSAGE);

@@ -76,8 +76,7 @@ static void put_requests(FIXTURE_DATA(pair) *self, int count)
 	int i;
 
 	for (i = 0; i < count; i++) {
-		msg = umad_msg(&self->port, self->cid, MAD_GET, i);
-		msg.hdr.timeout_ms = LONG_MS;
+		msg = umad_request(&self->port, self->cid, MAD_GET, i, LONG_MS);
 		umad_vector_put(&vector, i, &self->client, &msg);
 	}
 }
@@ -93,8 +92,7 @@ static void put_requests(FIXTURE_DATA(pair) *self, int count)
 	}								\
 	pair_expect_nothing_sent(self);					\
 	for (__i = 0; __i < 4; __i++) {					\
-		__got = umad_msg(&(self)->port, (self)->cid, MAD_GET, __i); \
-		__got.hdr.timeout_ms = LONG_MS;				\
+		__got = umad_request(&(self)->port, (self)->cid, MAD_GET, __i, LONG_MS); \
 		if (__i < (refused))					\
 			umad_err_write(EINVAL, &(self)->client, &__got); \
 		else							\

@@ -12,8 +12,6 @@
 #include "lib/subnet.h"
 #include "lib/trace.h"
 
-#include <sys/uio.h>
-
 #define MB		(1024 * 1024L)
 
 #define OPA_VERSION	0x80
@@ -41,15 +39,12 @@ FIXTURE(cap)
 };
 
 /* The first takes Send, the second Set */
-#define open_file(self, which) do {					\
-	struct umad_reg __reg;						\
-									\
-	umad_cgroup_open(&(self)->group, &(self)->port, &(self)->file[which]); \
-	__reg = umad_reg_rmpp(2, (which) ? 1ULL << MAD_SET : 1ULL << MAD_SEND); \
-	(self)->id[which] = umad_register(&(self)->file[which], &__reg);	\
-} while (0)
+#define open_file(self, which)						\
+	((self)->id[which] = umad_cgroup_agent(				\
+		&(self)->group, &(self)->port,				\
+		umad_reg_rmpp(2, (which) ? 1ULL << MAD_SET : 1ULL << MAD_SEND), \
+		&(self)->file[which]))
 
-/* Nobody is in the group when it is set up */
 FIXTURE_SETUP(cap)
 {
 	int i;
@@ -78,20 +73,13 @@ FIXTURE_TEARDOWN(cap)
 	umad_fabric_stop();
 }
 
-/* From the port to itself */
-static struct umad_msg message(FIXTURE_DATA(cap) *self, __u8 method, __u64 tid)
-{
-	return umad_msg(&self->port, self->peer_id, method, tid);
-}
-
 /* To the first of the group's descriptors, or by Set to the second one */
 static struct umad_msg head_to(FIXTURE_DATA(cap) *self, int which, __u64 tid)
 {
-	struct umad_msg head = message(self, which ? MAD_SET : MAD_SEND, tid);
+	struct umad_msg head = umad_long_head(&self->port, self->peer_id,
+					      which ? MAD_SET : MAD_SEND, tid);
 
 	head.mad.base_version = OPA_VERSION;
-	head.hdr.retries = 3;
-	umad_make_active(&head);
 	return head;
 }
 
@@ -134,11 +122,12 @@ static long not_there(const struct umad_file *file)
 	int __i;							\
 									\
 	for (__i = 0; __i < (count); __i++) {				\
-		__msg = message(self, MAD_SEND, __i);			\
+		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_SEND, __i); \
 		umad_write(&(self)->peer, &__msg);			\
 		if (__i % 32 && __i < (count) - 1)			\
 			continue;					\
-		__msg = message(self, MAD_GET, 0x10000 + __i);		\
+		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_GET, \
+				 0x10000 + __i);			\
 		umad_write(&(self)->peer, &__msg);			\
 		umad_read(&(self)->peer, &__msg);			\
 	}								\
@@ -147,12 +136,7 @@ static long not_there(const struct umad_file *file)
 /* A request of the first descriptor that stays outstanding */
 static struct umad_msg to_nobody(FIXTURE_DATA(cap) *self, __u64 tid)
 {
-	struct umad_msg msg = message(self, 0x10, tid);
-
-	msg.hdr.id = self->id[0];
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 600000;
-	return msg;
+	return umad_lost_request(&self->port, self->id[0], 0x10, tid, 600000);
 }
 
 /* Returns how many of these were not refused */
@@ -168,7 +152,7 @@ static int send_many(FIXTURE_DATA(cap) *self, int count, struct umad_msg *msg)
 	return i;
 }
 
-/* A message that nobody reads for a moment costs no other one */
+/* A message that waits to be read for a moment costs no other one */
 TEST_F_TIMEOUT(cap, any_length_while_there_is_some, UMAD_HANGS)
 {
 	umad_cgroup_fill(&self->group);
@@ -273,7 +257,7 @@ TEST_F_TIMEOUT(cap, sends, UMAD_HANGS)
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 }
 
-/* What is dropped has a counter and a reason of its own, and is nothing to others */
+/* A dropped message has a counter and a reason of its own, and costs no other one */
 TEST_F_TIMEOUT(cap, neglected, UMAD_HANGS)
 {
 	long dropped = umad_statistic(&self->port, "dropped_rmpp");
@@ -306,7 +290,7 @@ TEST_F_TIMEOUT(cap, neglected, UMAD_HANGS)
 	read_long(self, 0, 3, MOST);
 }
 
-/* What is not read ends with its descriptor, and takes nothing of it any more */
+/* An unread message ends with its descriptor, and takes nothing of the cap any more */
 TEST_F_TIMEOUT(cap, given_back_by_close, UMAD_HANGS)
 {
 	int first, i;
@@ -319,7 +303,7 @@ TEST_F_TIMEOUT(cap, given_back_by_close, UMAD_HANGS)
 	}
 }
 
-/* MADs for a group without room are in it as well; what it has none for is dropped */
+/* MADs for a group without room are in the cap as well; those beyond it are dropped */
 TEST_F_TIMEOUT(cap, spent_for_mads, UMAD_HANGS)
 {
 	long before, dropped;
@@ -370,7 +354,6 @@ TEST_F_TIMEOUT(cap, nested, UMAD_HANGS)
 	long slab = umad_meminfo("Slab:"), taken;
 	long long end = umad_now_ms() + UMAD_LONG_MS;
 	struct umad_msg head;
-	struct umad_reg reg;
 	int i, there = 0;
 	size_t size;
 
@@ -383,10 +366,8 @@ TEST_F_TIMEOUT(cap, nested, UMAD_HANGS)
 		ASSERT_LT(0, snprintf(child[i].path, sizeof(child[i].path), "%.50s/%d",
 				      self->group.path, i));
 		ASSERT_EQ(0, mkdir(child[i].path, 0700));
-		umad_cgroup_open(&child[i], &self->port, &self->file[0]);
-		file[i] = self->file[0];
-		reg = umad_reg_rmpp(2, 1ULL << MAD_SEND);
-		self->id[0] = umad_register(&self->file[0], &reg);
+		self->id[0] = umad_cgroup_agent(&child[i], &self->port,
+						umad_reg_rmpp(2, 1ULL << MAD_SEND), &file[i]);
 		/* A message that is written needs room for a moment, too */
 		head = head_to(self, 0, 1 + i);
 		size = umad_long_pack(&self->peer, &head, 10 * MB, 1, self->msg.out);
@@ -407,7 +388,6 @@ TEST_F_TIMEOUT(cap, nested, UMAD_HANGS)
 		umad_close(&file[i]);
 		umad_cgroup_remove(&child[i]);
 	}
-	self->file[0] = (struct umad_file){};
 }
 
 TEST_HARNESS_MAIN

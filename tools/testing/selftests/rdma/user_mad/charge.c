@@ -21,7 +21,7 @@
 #define TIMEOUTS	16
 
 /*
- * What a send and a MAD may take up, in bytes of slab, without KASAN's share.
+ * The most that a send and a MAD may take up, in bytes of slab, without KASAN's share.
  * Of a send the MAD layer takes 1,024; the address handle is the driver's, and
  * large with Soft-RoCE.
  */
@@ -43,22 +43,16 @@ FIXTURE(charge)
 	__u32 peer_id;
 };
 
-FIXTURE_VARIANT(charge)
-{
-	enum umad_device_kind kind;
-};
-
+umad_device_variants(charge);
 umad_device_variant(charge, rxe, UMAD_RXE);
 umad_device_variant(charge, madsim, UMAD_MADSIM);
 
 FIXTURE_SETUP(charge)
 {
-	struct umad_reg reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
-
 	umad_subnet_port(variant->kind, &self->fabric, &self->port);
 	umad_cgroup_make(&self->group);
-	umad_cgroup_open(&self->group, &self->port, &self->file);
-	self->id = umad_register(&self->file, &reg);
+	self->id = umad_cgroup_agent(&self->group, &self->port,
+				     umad_reg_vendor(2, 1ULL << MAD_SEND), &self->file);
 	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
 					umad_reg_vendor(2, 1ULL << MAD_SET), &self->peer);
 }
@@ -71,22 +65,12 @@ FIXTURE_TEARDOWN(charge)
 	umad_fabric_stop();
 }
 
-static struct umad_msg to_nobody(const struct umad_port *port, __u32 id, __u64 tid)
-{
-	struct umad_msg msg = umad_msg(port, id, 0x10, tid);
-
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = LONG_MS;
-	return msg;
-}
-
 #define send_many(self, count, ms) do {					\
 	struct umad_msg __msg;						\
 	int __i;							\
 									\
 	for (__i = 0; __i < (count); __i++) {				\
-		__msg = to_nobody(&(self)->port, (self)->id, __i);	\
-		__msg.hdr.timeout_ms = ms;				\
+		__msg = umad_lost_request(&(self)->port, (self)->id, 0x10, __i, ms); \
 		umad_write(&(self)->file, &__msg);			\
 	}								\
 } while (0)
@@ -187,7 +171,7 @@ TEST_F_TIMEOUT(charge, flood_of_unread_mads, UMAD_HANGS)
 	EXPECT_EQ(64 + UNREAD + TIMEOUTS, umad_fdinfo(&self->file, "umad-unread"));
 }
 
-/* In the group, where the kernel would look for a process to kill */
+/* In the group, in which the kernel would look for a process to kill */
 static int write_too_many(FIXTURE_DATA(charge) *self)
 {
 	struct umad_reg reg = umad_reg_send_only(2);
@@ -202,7 +186,7 @@ static int write_too_many(FIXTURE_DATA(charge) *self)
 	if (umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + MB))
 		return 2;
 	for (i = 0; i < 2 * SENDS; i++) {
-		msg = to_nobody(&self->port, reg.id, i);
+		msg = umad_lost_request(&self->port, reg.id, 0x10, i, LONG_MS);
 		if (_umad_write(&file, &msg) == -1)
 			return errno == ENOMEM && i > 100 ? 0 : 3;
 	}
@@ -261,8 +245,6 @@ FIXTURE(message)
 
 FIXTURE_SETUP(message)
 {
-	struct umad_reg reg = umad_reg_rmpp(2, 1ULL << MAD_SEND);
-
 	umad_long_alloc(&self->msg, 3 * MB);
 	self->shared = mmap(NULL, TOO_LARGE + 4096, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -270,8 +252,8 @@ FIXTURE_SETUP(message)
 	memset(self->shared, 0, TOO_LARGE + 4096);
 	umad_port(&self->port);
 	umad_cgroup_make(&self->group);
-	umad_cgroup_open(&self->group, &self->port, &self->file);
-	self->id = umad_register(&self->file, &reg);
+	self->id = umad_cgroup_agent(&self->group, &self->port,
+				     umad_reg_rmpp(2, 1ULL << MAD_SEND), &self->file);
 	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
 					umad_reg_rmpp(2, 1ULL << MAD_GET), &self->peer);
 }
@@ -284,18 +266,9 @@ FIXTURE_TEARDOWN(message)
 	umad_long_free(&self->msg);
 }
 
-static struct umad_msg message_head(FIXTURE_DATA(message) *self, __u32 id, __u8 method)
-{
-	struct umad_msg head = umad_msg(&self->port, id, method, 1);
-
-	head.hdr.retries = 3;
-	umad_make_active(&head);
-	return head;
-}
-
 TEST_F(message, outstanding_message)
 {
-	struct umad_msg head = message_head(self, self->id, 0x10);
+	struct umad_msg head = umad_long_head(&self->port, self->id, 0x10, 1);
 	long before, outstanding, after;
 
 	before = umad_cgroup_charged(&self->group);
@@ -324,7 +297,7 @@ static int write_too_large(FIXTURE_DATA(message) *self)
 	if (umad_cgroup_join(&self->group) ||
 	    _umad_open_agent(&self->port, &umad_abi_new, &reg, &file))
 		return 1;
-	head = message_head(self, reg.id, MAD_SEND);
+	head = umad_long_head(&self->port, reg.id, MAD_SEND, 1);
 	size = umad_long_pack(&file, &head, TOO_LARGE, 3, self->shared);
 
 	if (umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + ROOM))
@@ -350,7 +323,7 @@ static int write_too_large(FIXTURE_DATA(message) *self)
 
 TEST_F_TIMEOUT(message, too_large_for_the_cap, UMAD_HANGS)
 {
-	struct umad_msg head = message_head(self, self->id, MAD_SEND);
+	struct umad_msg head = umad_long_head(&self->port, self->id, MAD_SEND, 1);
 	long before, after;
 	int status;
 
@@ -377,7 +350,7 @@ TEST_F_TIMEOUT(message, too_large_for_the_cap, UMAD_HANGS)
 TEST_F(message, longest_message)
 {
 	size_t size = UMAD_HDR_NEW + LONGEST;
-	struct umad_msg head = message_head(self, self->id, 0x10);
+	struct umad_msg head = umad_long_head(&self->port, self->id, 0x10, 1);
 	struct umad_statistics before;
 	__u8 *buf;
 

@@ -3,7 +3,6 @@
  * Devices: names, numbers, modes and attributes, what RDMA netlink and the
  * module say of them, and who may open them.
  */
-#include <sched.h>
 #include <sys/sysmacros.h>
 
 #include "kselftest_harness.h"
@@ -389,8 +388,7 @@ TEST_F(device, log_is_not_flooded_by_mistakes)
 	struct umad_reg flags = umad_reg_send_only(2), qpn = umad_reg_send_only(1);
 	struct umad_file file;
 
-	umad_open(&self->port, O_RDWR, &file);
-	umad_enable_pkey(&file);
+	umad_open_abi(&self->port, &umad_abi_new, O_RDWR, &file);
 	flags.flags = 2;
 	qpn.qpn = 2;
 	expect_no_flood(umad_err(EINVAL, _umad_register(&file, __i % 2 ? &flags : &qpn)),

@@ -156,8 +156,7 @@ FIXTURE_TEARDOWN(opa)
 
 /* The @size bytes of an attribute: the answer is no longer */
 #define opa_get(self, path, attr, size) ({				\
-	struct umad_msg __msg = umad_smp_msg(&(self)->sm, path, 0, MAD_GET, \
-					     attr, 0, NULL);		\
+	struct umad_msg __msg = umad_smp_msg(&(self)->sm, path, 0, MAD_GET, attr); \
 	const struct umad_file *__file = &(self)->sm.file;		\
 	__u8 *__mad = (self)->buf + UMAD_HDR_NEW;			\
 									\

@@ -131,7 +131,7 @@ FIXTURE_TEARDOWN(fabric)
 static void nth_smp(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *self,
 		    struct fault *fault, const struct umad_path *path)
 {
-	struct umad_msg msg = umad_smp_msg(&self->sm, path, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
+	struct umad_msg msg = umad_smp_msg(&self->sm, path, 0, MAD_GET, SMP_NODE_INFO);
 	ssize_t ret;
 	int n;
 

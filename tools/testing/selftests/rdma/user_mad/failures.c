@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What fails, who is told of it, and which counter has it: what the device refuses
- * at once is told by write() and nothing else; what fails later is counted, and told
- * by a record if somebody waits for it.
+ * Sends that fail, and the counters that have them: write() tells of those that the
+ * device refuses at once, and nothing else does; those that fail later are counted, and
+ * a record tells of them where a response is awaited.
  */
 #include "kselftest_harness.h"
 #include "lib/rmpp.h"
@@ -54,10 +54,7 @@ FIXTURE_TEARDOWN(failures)
 static struct umad_msg message(FIXTURE_DATA(failures) *self, __u8 method, int tid,
 			       int ms)
 {
-	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, method, tid);
-
-	msg.hdr.timeout_ms = ms;
-	return msg;
+	return umad_request(&self->fabric.host[1], self->cid, method, tid, ms);
 }
 
 /* A message of a few segments */
@@ -109,7 +106,7 @@ TEST_F(failures, refused_by_the_device)
 	expect_outstanding(self, 1);
 }
 
-/* No response is expected, but an acknowledgment is: that none came is a timeout */
+/* No response is expected, but an acknowledgment is: without one it is a timeout */
 TEST_F_TIMEOUT(failures, message_that_nobody_acknowledges, UMAD_HANGS)
 {
 	struct umad_msg head = message(self, MAD_SEND, 3, 0);
@@ -134,7 +131,7 @@ TEST_F_TIMEOUT(failures, message_that_nobody_acknowledges, UMAD_HANGS)
 				       RMPP_STATUS_UNSPEC, 0, 0));	\
 } while (0)
 
-/* Nobody waits for it, so that there is no record; but it is counted */
+/* No response is awaited, so that there is no record; but it is counted */
 TEST_F(failures, aborted_without_timeout)
 {
 	struct umad_msg head = message(self, MAD_SEND, 4, 0);
@@ -145,7 +142,7 @@ TEST_F(failures, aborted_without_timeout)
 	expect_outstanding(self, 0);
 }
 
-/* Somebody does */
+/* One is awaited */
 TEST_F(failures, aborted_with_timeout)
 {
 	struct umad_msg head = message(self, MAD_GET, 5, 600000);

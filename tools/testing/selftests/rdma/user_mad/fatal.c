@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What the reference does not survive: each of these ends in an oops there, so
- * run.sh leaves them out, and they are shown to it one by one, each on a kernel
- * that can be thrown away.
+ * The reference does not survive these: each ends in an oops there, so run.sh leaves
+ * them out, and a reference meets them one by one, each on a kernel that can be thrown
+ * away.
  */
 #include "kselftest_harness.h"
 #include "lib/issm.h"
@@ -10,16 +10,14 @@
 
 TEST(traced_write_without_device)
 {
-	struct umad_reg reg = umad_reg_send_only(2);
 	struct umad_tracing tracing;
 	struct umad_device device;
 	struct umad_file file;
 	struct umad_msg msg;
 
 	ASSERT_EQ(0, umad_device_make(&device, UMAD_RXE));
-	umad_open(&device.port, O_RDWR | O_NONBLOCK, &file);
-	umad_enable_pkey(&file);
-	msg = umad_msg(&device.port, umad_register(&file, &reg), MAD_GET, 1);
+	msg = umad_msg(&device.port, umad_open_agent(&device.port, &umad_abi_new,
+						     umad_reg_send_only(2), &file), MAD_GET, 1);
 	EXPECT_EQ(0, umad_tracing_start(&tracing));
 	EXPECT_EQ(0, umad_device_remove(&device));
 	umad_err_write(EIO, &file, &msg);

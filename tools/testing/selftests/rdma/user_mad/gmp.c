@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * How a MAD of QP1 is addressed on InfiniBand, and what a receiver is told of
+ * How a MAD of QP1 is addressed on InfiniBand, and all that a receiver is told of
  * its sender: LIDs and path bits, service levels, P_Keys and GIDs. Over a
  * simulated fabric, as on RoCE there are only GIDs.
  */
@@ -19,11 +19,7 @@ FIXTURE(gmp)
 	struct umad_sm sm;
 };
 
-FIXTURE_VARIANT(gmp)
-{
-	struct umad_abi abi;
-};
-
+umad_abi_variants(gmp);
 umad_abi_variant(gmp, v1_old);
 umad_abi_variant(gmp, v2_new);
 
@@ -33,11 +29,9 @@ FIXTURE_SETUP(gmp)
 	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
 
-	self->cid = umad_open_agent(&self->fabric.host[0], &variant->abi,
-				    umad_reg_send_only(variant->abi.api), &self->client);
-	self->sid = umad_open_agent(&self->fabric.host[1], &variant->abi,
-				    umad_reg_vendor(variant->abi.api, umad_get_send),
-				    &self->server);
+	umad_open_both(self, &variant->abi, &self->fabric.host[0],
+		       umad_reg_send_only(variant->abi.api), &self->fabric.host[1],
+		       umad_reg_vendor(variant->abi.api, umad_get_send));
 }
 
 FIXTURE_TEARDOWN(gmp)
@@ -49,15 +43,12 @@ FIXTURE_TEARDOWN(gmp)
 
 static struct umad_msg gmp_msg(FIXTURE_DATA(gmp) *self)
 {
-	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, ++self->tid);
-
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
-	return msg;
+	return umad_request(&self->fabric.host[1], self->cid, MAD_GET, ++self->tid, UMAD_SOON_MS);
 }
 
 /*
- * The server gets @msg, and answers with the header that it got. @seen and
- * @answer are what either side was told.
+ * The server gets @msg as @seen, and answers with the header that it got. The client gets
+ * @answer.
  */
 #define gmp_exchange(self, msg, seen, answer) do {			\
 	struct umad_msg __reply;					\
@@ -81,7 +72,7 @@ static struct umad_msg gmp_msg(FIXTURE_DATA(gmp) *self)
 	umad_expect_empty(&(self)->server);				\
 } while (0)
 
-/* Sent, and nobody gets it */
+/* Sent, and not received */
 #define gmp_lost(self, msg) do {					\
 	struct umad_msg __got;						\
 									\
@@ -212,8 +203,7 @@ TEST_F(gmp, pkey_membership)
 	EXPECT_EQ(2, gmp_pkey_violations(self));
 
 	/* SMPs have no P_Key */
-	msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_DESC, 0,
-			   NULL);
+	msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_DESC);
 	msg.hdr.pkey_index = 9;
 	EXPECT_EQ(0, umad_smp_exchange(&self->sm, &msg));
 	EXPECT_EQ(0, msg.hdr.pkey_index);

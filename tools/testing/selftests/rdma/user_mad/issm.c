@@ -5,7 +5,6 @@
  * in line for it.
  */
 #include <signal.h>
-#include <sys/wait.h>
 
 #include "kselftest_harness.h"
 #include "lib/issm.h"
@@ -208,11 +207,7 @@ FIXTURE(removal)
 	struct umad_issm issm;
 };
 
-FIXTURE_VARIANT(removal)
-{
-	enum umad_device_kind kind;
-};
-
+umad_device_variants(removal);
 umad_device_variant(removal, unplug, UMAD_MADSIM);
 umad_device_variant(removal, rmmod, UMAD_MADSIM_RMMOD);
 

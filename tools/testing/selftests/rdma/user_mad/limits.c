@@ -42,11 +42,7 @@ FIXTURE_TEARDOWN(limits)
 
 static struct umad_msg to_nobody(FIXTURE_DATA(limits) *self, __u64 tid, int ms)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->id, MAD_GET, tid);
-
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = ms;
-	return msg;
+	return umad_lost_request(&self->port, self->id, MAD_GET, tid, ms);
 }
 
 #define send_many(self, tid, count, ms) do {				\
@@ -65,7 +61,7 @@ static struct umad_msg to_nobody(FIXTURE_DATA(limits) *self, __u64 tid, int ms)
 	umad_err_write(ENOBUFS, &(self)->file, &__msg);			\
 } while (0)
 
-/* Far away from what anybody needs */
+/* Far away from any program's needs */
 TEST(default_limit)
 {
 	char text[16];
@@ -99,25 +95,22 @@ TEST_F(limits, refused_at_the_limit)
 	expect_full(self);
 }
 
-/* Everybody has room of their own */
+/* Each has room of its own */
 TEST_F(limits, each_descriptor_has_its_own)
 {
-	struct umad_reg reg = umad_reg_send_only(2);
 	struct umad_file file;
 	struct umad_msg msg;
 
 	set_limit(ROOM);
 	send_many(self, 0, ROOM, 600000);
 	expect_full(self);
-	umad_open(&self->port, O_RDWR, &file);
-	umad_enable_pkey(&file);
 	msg = to_nobody(self, 1, 600000);
-	msg.hdr.id = umad_register(&file, &reg);
+	msg.hdr.id = umad_open_agent(&self->port, &umad_abi_new, umad_reg_send_only(2), &file);
 	umad_write(&file, &msg);
 	umad_close(&file);
 }
 
-/* What is outstanding stays so when the limit is lowered */
+/* Requests stay outstanding when the limit is lowered */
 TEST_F(limits, lowered_below_what_is_outstanding)
 {
 	send_many(self, 0, ROOM, 600000);

@@ -3,8 +3,6 @@
  * Writes that must not wait. Where they would have to, EAGAIN comes before anything
  * else is done for them: io_uring asks again and again before it has a thread wait.
  */
-#include <sys/uio.h>
-
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/long.h"
@@ -25,27 +23,20 @@ FIXTURE(nowait)
 	struct umad_statistics before;
 };
 
-FIXTURE_VARIANT(nowait)
-{
-	enum umad_device_kind kind;
-};
-
+umad_device_variants(nowait);
 umad_device_variant(nowait, rxe, UMAD_RXE);
 umad_device_variant(nowait, madsim, UMAD_MADSIM);
 
-/* self->file is of a group in which nobody is */
 FIXTURE_SETUP(nowait)
 {
-	struct umad_reg reg = umad_reg_rmpp(2, umad_get_send);
-
 	if (umad_reference())
 		SKIP(return, "RWF_NOWAIT is refused");
 	umad_subnet_port(variant->kind, &self->fabric, &self->port);
 	ASSERT_EQ(0, umad_sysfs_read(self->max_sends, sizeof(self->max_sends),
 				     UMAD_MAX_SENDS));
 	umad_cgroup_make(&self->group);
-	umad_cgroup_open(&self->group, &self->port, &self->file);
-	self->id = umad_register(&self->file, &reg);
+	self->id = umad_cgroup_agent(&self->group, &self->port,
+				     umad_reg_rmpp(2, umad_get_send), &self->file);
 	self->before = umad_statistics(&self->port);
 }
 
@@ -93,7 +84,7 @@ TEST_F(nowait, no_room)
 	expect_again(self, &msg, sizeof(msg));
 	EXPECT_EQ(charged, umad_cgroup_charged(&self->group));
 
-	/* Nor is it read for that: mistakes are found by who waits */
+	/* Nor is it read for that: a write that waits finds mistakes */
 	msg.hdr.id = UMAD_MAX_AGENTS;
 	expect_again(self, &msg, sizeof(msg));
 	expect_again(self, NULL, sizeof(msg));
@@ -124,9 +115,8 @@ TEST_F(nowait, sent)
 	if (variant->kind == UMAD_RXE)
 		SKIP(return, "on RoCE the first is refused");
 	for (i = 0; i < UMAD_VECTOR; i++) {
-		msg = message(self, MAD_GET, i);
+		msg = umad_request(&self->port, self->id, MAD_GET, i, 600000);
 		msg.hdr.grh_present = i % 2;
-		msg.hdr.timeout_ms = 600000;
 		umad_vector_put(&vector, i, &self->file, &msg);
 	}
 	EXPECT_EQ(UMAD_VECTOR * (ssize_t)umad_mad_len(&self->file),
@@ -140,7 +130,7 @@ TEST_F(nowait, sent)
 	umad_err(EINVAL, pwritev2(self->file.fd, vector.iov, 1, -1, RWF_NOWAIT));
 }
 
-/* What is cut into many MADs takes its time, wherever it goes */
+/* A message that is cut into many MADs takes its time, wherever it goes */
 TEST_F(nowait, long_message)
 {
 	struct umad_msg head = message(self, MAD_SEND, 2), got;
@@ -154,7 +144,7 @@ TEST_F(nowait, long_message)
 	expect_again(self, buf, size);
 	umad_expect_empty(&self->file);
 
-	/* It has had no effect: the same can be sent by who waits */
+	/* It has had no effect: a write that waits can send the same */
 	ASSERT_EQ((ssize_t)size, write(self->file.fd, buf, size));
 	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));
 	EXPECT_EQ((ssize_t)size, read(self->file.fd, in, sizeof(in)));

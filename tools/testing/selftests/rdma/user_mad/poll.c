@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Readiness: poll, select, epoll, and who is woken when.
+ * Readiness: poll, select, epoll, and when each of them wakes.
  */
 #include <sys/epoll.h>
 
@@ -16,15 +16,13 @@
 
 TEST_F(pair, always_writable)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 0);
+	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET, 0, 60000);
 	struct umad_file fresh;
 	int i;
 
 	expect_poll(WRITABLE, &self->client);
 
 	/* Even with sends outstanding, and before any agent is there */
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 60000;
 	for (i = 0; i < 16; i++) {
 		msg.mad.tid = htobe64(i);
 		umad_write(&self->client, &msg);
@@ -59,7 +57,7 @@ TEST_F(pair, readable_while_a_packet_waits)
 /* Waiters of each kind, asleep when the packet comes */
 
 #define ASLEEP_IN(function, events)					\
-	{ .op = UMAD_CALL_FN, .fn = function, .len = events }
+	{ .fn = function, .len = events }
 #define ASLEEP_IN_READ							\
 	{ .op = UMAD_CALL_READ, .len = UMAD_HDR_NEW + MAD_SIZE }
 
@@ -109,8 +107,8 @@ TEST_F_TIMEOUT(pair, wakes_all_readers, 15)
 }
 
 /*
- * Who waits by EPOLLEXCLUSIVE may be the only one who is told that there is something
- * to be read. He may do as he likes; a read() that sleeps must have it.
+ * A waiter by EPOLLEXCLUSIVE may be the only one that is told that there is something
+ * to be read. It may do as it likes; a read() that sleeps must have it.
  */
 TEST_F_TIMEOUT(pair, exclusive_epoll_before_a_reader, 45)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A port of this host, the one that UMAD_PORT names: what its own agents answer,
- * compared with sysfs, and who does not answer. Nothing is set, and nothing but
- * the request to the absent LID and the one to the subnet administrator leaves
- * the port.
+ * A port of this host, the one that UMAD_PORT names: the answers of its own agents,
+ * compared with sysfs, and requests without an answer. Nothing is set. Of all requests
+ * only that to the absent LID and that to the subnet administrator leave the port.
  */
 #include "kselftest_harness.h"
 #include "lib/fabric.h"
@@ -79,7 +78,7 @@ static long attr(const struct umad_port *port, const char *name)
 	       strtol(text, NULL, 0);
 }
 
-/* What the port's own SMA says, by a directed route without a hop */
+/* Asks the port's own SMA, by a directed route without a hop */
 static int ask_sma(FIXTURE_DATA(port) *self, __u16 attr_id, void *data)
 {
 	return umad_smp(&self->sm, &umad_here, 0, MAD_GET, attr_id, 0, data);
@@ -88,18 +87,13 @@ static int ask_sma(FIXTURE_DATA(port) *self, __u16 attr_id, void *data)
 /* By a directed route, and by LID */
 TEST_F(port, own_node)
 {
-	char text[64], guid[64];
 	__u8 info[64] = { 0 }, by_lid[64] = { 0 };
 
 	if (umad_is_roce(&self->port))
 		SKIP(return, "RoCE has no SMA");
 	ASSERT_EQ(0, ask_sma(self, SMP_NODE_INFO, info))
 		TH_LOG("NodeInfo: %s", strerror(errno));
-	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/node_guid",
-				     self->port.ibdev));
-	snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", info[12], info[13],
-		 info[14], info[15], info[16], info[17], info[18], info[19]);
-	EXPECT_STREQ(text, guid);
+	EXPECT_EQ(umad_node_guid(&self->port), umad_info_guid(info));
 	EXPECT_EQ(0, umad_smp(&self->sm, NULL, self->port.lid, MAD_GET, SMP_NODE_INFO, 0,
 			      by_lid))
 		TH_LOG("NodeInfo: %s", strerror(errno));
@@ -124,16 +118,15 @@ TEST_F(port, own_port)
 	EXPECT_EQ(self->port.port, info.local_port_num);
 }
 
-/* A Get that nobody has registered for is answered by the MAD layer: by LID, by GID */
+/* The MAD layer answers a Get that no agent has registered for: by LID, by GID */
 TEST_F(port, unserved_class)
 {
 	struct umad_msg msg, got;
 	int grh;
 
 	for (grh = 0; grh < 2; grh++) {
-		msg = umad_msg(&self->port, self->id, MAD_GET, 1 + grh);
+		msg = umad_request(&self->port, self->id, MAD_GET, 1 + grh, UMAD_SOON_MS);
 		msg.hdr.grh_present |= grh;
-		msg.hdr.timeout_ms = UMAD_SOON_MS;
 		umad_write(&self->file, &msg);
 		umad_read(&self->file, &got);
 		EXPECT_EQ(MAD_GET_RESP, got.mad.method);
@@ -153,11 +146,10 @@ TEST_F(port, own_counters)
 
 	if (umad_is_roce(&self->port))
 		SKIP(return, "not each RoCE port has a PMA");
-	msg = umad_msg(&self->port, self->id, MAD_GET, 1);
+	msg = umad_request(&self->port, self->id, MAD_GET, 1, UMAD_SOON_MS);
 	msg.mad.mgmt_class = MAD_CLASS_PERF;
 	msg.mad.attr_id = htobe16(ATTR_CLASS_PORT_INFO);
 	msg.mad.attr_mod = 0;
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
 	umad_write(&self->file, &msg);
 	umad_read(&self->file, &got);
 	EXPECT_EQ(MAD_GET_RESP, got.mad.method);
@@ -175,9 +167,8 @@ TEST_F(port, absent_lid)
 		SKIP(return, "a GID that is absent is not resolved");
 	if (lid == self->port.lid || lid == attr(&self->port, "sm_lid"))
 		lid--;
-	msg = umad_msg(&self->port, self->id, MAD_GET, 0x42);
+	msg = umad_request(&self->port, self->id, MAD_GET, 0x42, 100);
 	msg.hdr.lid = htobe16(lid);
-	msg.hdr.timeout_ms = 100;
 	msg.hdr.retries = 1;
 	umad_write(&self->file, &msg);
 	umad_err_write(EINVAL, &self->file, &msg);	/* outstanding */
@@ -187,7 +178,7 @@ TEST_F(port, absent_lid)
 	umad_expect_empty(&self->file);
 }
 
-/* The subnet manager sees this: only for who has asked for it */
+/* The subnet manager sees this: it runs only if it is asked for */
 TEST_F(port, issm)
 {
 	char path[64];
@@ -222,10 +213,9 @@ TEST_F(port, subnet_administrator)
 	if (umad_is_roce(&self->port) || attr(&self->port, "sm_lid") <= 0)
 		SKIP(return, "there is no SA");
 	umad_register(&self->file, &reg);
-	msg = umad_msg(&self->port, reg.id, METHOD_GET_TABLE, 1);
+	msg = umad_request(&self->port, reg.id, METHOD_GET_TABLE, 1, UMAD_SOON_MS);
 	msg.hdr.lid = htobe16(attr(&self->port, "sm_lid"));
 	msg.hdr.sl = attr(&self->port, "sm_sl");
-	msg.hdr.timeout_ms = UMAD_SOON_MS;
 	memset(&msg.mad.rmpp_version, 0, MAD_SIZE - MAD_HDR);
 	msg.mad.mgmt_class = MAD_CLASS_SA;
 	msg.mad.class_version = 2;

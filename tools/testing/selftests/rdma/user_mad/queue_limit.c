@@ -6,7 +6,6 @@
  * UMAD_PACE=thorough is in the environment.
  */
 #define PAIR_ONE_VARIANT
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -53,15 +52,6 @@ static int send_batch(FIXTURE_DATA(pair) *self, __u32 tid)
 	return _umad_read(&self->client, &msg) < 0 ? -1 : 0;
 }
 
-static int pin(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(0, &set);
-	return sched_setaffinity(0, sizeof(set), &set);
-}
-
 /*
  * How often close() had to let a process on the same CPU run that never sleeps;
  * @ms is how long it ran itself. All of the queue is freed in it.
@@ -73,7 +63,7 @@ static long close_beside_another(struct umad_file *file, long *ms)
 	pid_t pid;
 	char end;
 
-	if (pin() || pipe(ready))
+	if (umad_run_on(0) || pipe(ready))
 		return -1;
 	pid = fork();
 	if (pid < 0)
@@ -130,9 +120,7 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 		EXPECT_EQ(n - LIMIT - 1, umad_statistic(&self->port, "dropped_limit") - dropped);
 
 	/* A timeout still gets in */
-	msg = umad_msg(&self->port, self->sid, MAD_GET, 0x12345678);
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 1;
+	msg = umad_lost_request(&self->port, self->sid, MAD_GET, 0x12345678, 1);
 	umad_write(&self->server, &msg);
 	umad_sleep_ms(5 * UMAD_QUIET_MS);
 
@@ -158,7 +146,7 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 	EXPECT_EQ(n, (__u32)be64toh(msg.mad.tid));
 }
 
-/* Who closes a descriptor with much unread lets others run meanwhile */
+/* The close of a descriptor with much unread lets others run meanwhile */
 TEST_F_TIMEOUT(pair, close_beside_another, UMAD_HANGS)
 {
 	struct umad_reg fence = umad_reg_vendor(variant->abi.api,

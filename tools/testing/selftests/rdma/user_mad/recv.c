@@ -74,15 +74,14 @@ static void fill_header(struct umad_msg *msg)
 
 TEST_F(pair, timeout_record)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET,
-				       0x1122334455667788);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET,
+					   0x1122334455667788, 10);
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE + 8];
 	struct mad mad;
 	__u8 hdr[UMAD_HDR_NEW];
 
 	fill_header(&msg);
 	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 10;
 	msg.hdr.retries = 1;
 	umad_write(&self->client, &msg);
 
@@ -109,11 +108,10 @@ TEST_F(pair, timeout_record)
 /* Every retry is a send of the same MAD */
 TEST_F(pair, retries_are_sent)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_SEND, 1, 10);
 	struct umad_msg got;
 	int i;
 
-	msg.hdr.timeout_ms = 10;
 	msg.hdr.retries = 2;
 	umad_write(&self->client, &msg);
 	for (i = 0; i < 3; i++) {
@@ -126,9 +124,8 @@ TEST_F(pair, retries_are_sent)
 
 TEST_F(pair, timeout_zero_reports_nothing)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET, 1, 0);
 
-	umad_msg_to_nobody(&msg);
 	msg.hdr.retries = 5;
 	umad_write(&self->client, &msg);
 	EXPECT_FALSE(umad_readable(&self->client, UMAD_QUIET_MS));
@@ -164,8 +161,7 @@ TEST_F(pair, one_queue)
 
 	for (i = 0; i < 3; i++) {
 		/* To itself, with nobody to answer: first it is received ... */
-		msg = umad_msg(&self->port, self->sid, MAD_SEND, i);
-		msg.hdr.timeout_ms = 200;
+		msg = umad_request(&self->port, self->sid, MAD_SEND, i, 200);
 		umad_write(&self->server, &msg);
 		/* ... then timed out, and only then comes the next */
 		umad_sleep_ms(700);
@@ -199,12 +195,10 @@ TEST_F(pair, too_short_for_mad)
 /* The record needs no more room than it has bytes */
 TEST_F(pair, too_short_for_timeout)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET, 1, 1);
 	size_t size = self->client.hlen + MAD_HDR, i;
 	struct umad_border border;
 
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 1;
 	umad_write(&self->client, &msg);
 	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
 	for (i = 0; i < MAD_HDR; i++)
@@ -293,11 +287,9 @@ TEST_F_TIMEOUT(pair, signal_restarts, 10)
 /* A reader sleeps until its timeout record comes */
 TEST_F_TIMEOUT(pair, blocking_read_of_timeout, 10)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET, 1, 50);
 	struct umad_msg got;
 
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 50;
 	umad_write(&self->client, &msg);
 	umad_make_blocking(&self->client);
 	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR,

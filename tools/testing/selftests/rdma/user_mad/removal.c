@@ -24,12 +24,7 @@ TEST_F(removal, wakes_readers)
 
 	umad_make_blocking(&self->file);
 	for (i = 0; i < 4; i++) {
-		calls[i] = (struct umad_call){
-			.op = UMAD_CALL_READ,
-			.fd = self->file.fd,
-			.buf = buf[i],
-			.len = sizeof(buf[i]),
-		};
+		calls[i] = UMAD_CALL(READ, self->file.fd, .buf = buf[i], .len = sizeof(buf[i]));
 		umad_call_start(&calls[i]);
 	}
 	umad_sleep_ms(UMAD_QUIET_MS);
@@ -58,7 +53,6 @@ TEST_F(removal, wakes_pollers)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		calls[i].op = UMAD_CALL_FN;
 		calls[i].fd = self->file.fd;
 		umad_call_start(&calls[i]);
 	}
@@ -144,7 +138,7 @@ TEST_F(removal, no_way_to_open)
 	unlink(node);
 }
 
-/* Timeout records that nobody has read go with the descriptor, and MADs do */
+/* Timeout records that were not read go with the descriptor, and MADs do */
 TEST_F(removal, frees_unread)
 {
 	struct umad_msg msg;
@@ -171,7 +165,7 @@ TEST_F(removal, frees_unread)
 }
 
 /*
- * All at once: everybody goes on until told that the device is gone, and sees
+ * All at once: each thread goes on until told that the device is gone, and sees
  * no other answer than those that there are.
  */
 
@@ -294,12 +288,7 @@ static long busy_look(struct umad_call *call)
 				.id = (self)->id,			\
 				.api = (abi)->api,			\
 			};						\
-			__calls[__i] = (struct umad_call){		\
-				.op = UMAD_CALL_FN,			\
-				.fn = __fns[__i],			\
-				.arg = &__busy[__i],			\
-			};						\
-			umad_call_start(&__calls[__i]);			\
+			umad_call_fn(&__calls[__i], __fns[__i], &__busy[__i]); \
 		}							\
 		umad_sleep_ms(20 + 10 * __round);			\
 		remove_device(self);					\
@@ -352,7 +341,7 @@ TEST_F_TIMEOUT(removal, new_device_is_another_one, UMAD_HANGS)
 }
 
 /*
- * Somebody at the other end of the cable, who waits for the end of one request in
+ * A program at the other end of the cable, which waits for the end of one request in
  * fifty. Without that, the MAD layer's queue of what is to be sent would grow, and the
  * last request of the test would wait behind it.
  */
@@ -369,8 +358,7 @@ static long ask(struct umad_call *call)
 	int i;
 
 	for (i = 1; !atomic_load(&asker->enough); i++) {
-		msg = umad_smp_msg(&asker->sm, &umad_to_next, 0, MAD_GET,
-				   SMP_NODE_INFO, 0, NULL);
+		msg = umad_smp_msg(&asker->sm, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO);
 		if (i % 50) {
 			msg.hdr.timeout_ms = 0;
 			_umad_write(&asker->sm.file, &msg);
@@ -392,7 +380,7 @@ static long ask(struct umad_call *call)
  */
 TEST_F_TIMEOUT(removal, while_requests_arrive, UMAD_HANGS)
 {
-	struct asker asker = { .call = { .op = UMAD_CALL_FN, .fn = ask } };
+	struct asker asker = {};
 	__u8 data[64] = {};
 	int i;
 
@@ -400,8 +388,7 @@ TEST_F_TIMEOUT(removal, while_requests_arrive, UMAD_HANGS)
 		SKIP(return, "the device has no other end that stays");
 
 	umad_sm_open(&self->device.fabric.host[1], &asker.sm);
-	asker.call.arg = &asker;
-	umad_call_start(&asker.call);
+	umad_call_fn(&asker.call, ask, &asker);
 	for (i = 0; i < 10; i++) {
 		umad_sleep_ms(20);
 		remove_device(self);
@@ -442,12 +429,11 @@ TEST_F(removal, frees_half_a_message)
 	umad_read(&sender, &msg);
 	EXPECT_FALSE(umad_readable(&receiver, 0));
 
-	/* And this waits for an acknowledgment that nobody sends */
+	/* And this waits for an acknowledgment that is never sent */
 	len = receiver.hlen + MAD_VENDOR_HDR + 10000;
 	message = calloc(1, len);
 	ASSERT_NE(NULL, message);
-	msg = umad_msg(&self->device.port, rid, MAD_SET, 2);
-	msg.hdr.timeout_ms = 600000;
+	msg = umad_request(&self->device.port, rid, MAD_SET, 2, 600000);
 	umad_make_active(&msg);
 	umad_pack(&receiver, &msg, MAD_VENDOR_HDR, message);
 	EXPECT_EQ((ssize_t)len, write(receiver.fd, message, len));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The device goes away while its users are stuck in a page fault: nobody waits for
- * that, neither who removes the device nor who is not stuck.
+ * The device goes away while calls are stuck in a page fault: neither the removal waits
+ * for that nor any other call.
  */
 #include "kselftest_harness.h"
 #include "lib/removal.h"
 
 /*
- * @call is stuck; @release lets it go on. @why is what the reference gets wrong, if
+ * @call is stuck; @release lets it go on. @why tells the fault of the reference, if
  * not NULL. Then the call returns @ret_, or fails with @err_.
  */
 #define expect_removal_beside(self, stall, call, release, ret_, err_, why_) do { \
@@ -35,16 +35,11 @@
 
 /* A write of @size bytes in all, of which those from @there on are missing */
 #define expect_removal_beside_write(self, msg, there, size, why) do {	\
-	struct umad_call __call = {					\
-		.op = UMAD_CALL_WRITE,					\
-		.fd = (self)->file.fd,					\
-		.len = size,						\
-	};								\
+	struct umad_call __call = UMAD_CALL(WRITE, (self)->file.fd, .len = size); \
 	struct umad_stall __stall;					\
 	__u8 __buf[2048] = { 0 };					\
 									\
 	umad_pack(&(self)->file, msg, MAD_SIZE, __buf);			\
-	umad_stall(&__stall);						\
 	umad_stall_call(&__stall, &__call, __buf, there);		\
 	expect_removal_beside(self, &__stall, &__call,			\
 			      umad_stall_release(&__stall, NULL, 0),	\
@@ -76,17 +71,12 @@ TEST_F(removal, stalled_long_write)
 TEST_F(removal, stalled_read)
 {
 	struct umad_msg msg = unanswered(self, 1);
-	struct umad_call call = {
-		.op = UMAD_CALL_READ,
-		.fd = self->file.fd,
-		.len = self->file.hlen + MAD_SIZE,
-	};
+	struct umad_call call = UMAD_CALL(READ, self->file.fd, .len = self->file.hlen + MAD_SIZE);
 	struct umad_stall stall;
 
 	msg.hdr.timeout_ms = 1;
 	umad_write(&self->file, &msg);
 	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));
-	umad_stall(&stall);
 	umad_stall_call(&stall, &call, &msg, 16);
 	expect_removal_beside(self, &stall, &call, umad_stall_release(&stall, NULL, 0),
 			      (ssize_t)self->file.hlen + MAD_HDR, 0, NULL);
@@ -95,16 +85,11 @@ TEST_F(removal, stalled_read)
 TEST_F(removal, stalled_register)
 {
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	struct umad_call call = {
-		.op = UMAD_CALL_IOCTL,
-		.fd = self->file.fd,
-		.cmd = umad_reg_cmd(&reg),
-	};
+	struct umad_call call = UMAD_CALL(IOCTL, self->file.fd, .cmd = umad_reg_cmd(&reg));
 	struct umad_stall stall;
 	__u8 req[64];
 
 	umad_reg_encode(&reg, req);
-	umad_stall(&stall);
 	umad_stall_call(&stall, &call, req, 8);
 	expect_removal_beside(self, &stall, &call, umad_stall_release(&stall, NULL, 0),
 			      -1, EPIPE, "removal waits for a stalled registration");
@@ -126,14 +111,10 @@ TEST_F(removal, stalled_register_result)
 
 TEST_F(removal, stalled_unregister)
 {
-	struct umad_call call = {
-		.op = UMAD_CALL_IOCTL,
-		.fd = self->file.fd,
-		.cmd = IB_USER_MAD_UNREGISTER_AGENT,
-	};
+	struct umad_call call = UMAD_CALL(IOCTL, self->file.fd,
+					  .cmd = IB_USER_MAD_UNREGISTER_AGENT);
 	struct umad_stall stall;
 
-	umad_stall(&stall);
 	umad_stall_call(&stall, &call, &self->id, 0);
 	expect_removal_beside(self, &stall, &call,
 			      umad_stall_release(&stall, &self->id, sizeof(self->id)),

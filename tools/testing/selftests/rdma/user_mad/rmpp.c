@@ -20,11 +20,7 @@ FIXTURE(rmpp)
 	struct umad_long msg;
 };
 
-FIXTURE_VARIANT(rmpp)
-{
-	struct umad_abi abi;
-};
-
+umad_abi_variants(rmpp);
 umad_abi_variant(rmpp, v1_old);
 umad_abi_variant(rmpp, v1_new);
 umad_abi_variant(rmpp, v2_old);
@@ -34,11 +30,8 @@ FIXTURE_SETUP(rmpp)
 {
 	umad_port(&self->port);
 	umad_long_alloc(&self->msg, 1 << 18);
-	self->cid = umad_open_agent(&self->port, &variant->abi,
-				    umad_reg_rmpp(variant->abi.api, 0), &self->client);
-	self->sid = umad_open_agent(&self->port, &variant->abi,
-				    umad_reg_rmpp(variant->abi.api, umad_get_set_send),
-				    &self->server);
+	umad_open_both(self, &variant->abi, &self->port, umad_reg_rmpp(variant->abi.api, 0),
+		       &self->port, umad_reg_rmpp(variant->abi.api, umad_get_set_send));
 }
 
 FIXTURE_TEARDOWN(rmpp)
@@ -50,11 +43,9 @@ FIXTURE_TEARDOWN(rmpp)
 /* The transaction ID is what the data is made of, too */
 static struct umad_msg long_head(FIXTURE_DATA(rmpp) *self, __u32 xid)
 {
-	struct umad_msg head = umad_msg(&self->port, self->cid, MAD_SEND, xid);
+	struct umad_msg head = umad_long_head(&self->port, self->cid, MAD_SEND, xid);
 
-	umad_make_active(&head);
 	head.hdr.timeout_ms = 2000;
-	head.hdr.retries = 3;
 	return head;
 }
 

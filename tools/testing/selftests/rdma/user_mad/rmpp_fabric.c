@@ -20,16 +20,15 @@ FIXTURE(rmpp_fabric)
 
 FIXTURE_SETUP(rmpp_fabric)
 {
-	struct umad_reg reg = umad_reg_sa();
+	struct umad_reg server = umad_reg_sa();
 
 	self->tid = 1;
 	self->fabric = (struct umad_fabric){ .hosts = 2 };
 	umad_subnet(&self->fabric);
 	umad_long_alloc(&self->msg, LONGEST + 4096);
-
-	self->cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new, reg, &self->client);
-	reg.methods[0] = umad_get_send;
-	self->sid = umad_open_agent(&self->fabric.host[1], &umad_abi_new, reg, &self->server);
+	server.methods[0] = umad_get_send;
+	umad_open_both(self, &umad_abi_new, &self->fabric.host[0], umad_reg_sa(),
+		       &self->fabric.host[1], server);
 }
 
 FIXTURE_TEARDOWN(rmpp_fabric)
@@ -79,18 +78,12 @@ TEST_F_TIMEOUT(rmpp_fabric, longest, UMAD_HANGS)
 TEST_F_TIMEOUT(rmpp_fabric, to_and_fro, UMAD_HANGS)
 {
 	struct umad_msg head = next_head(self, MAD_SEND), back = head;
-	struct umad_reg reg = {
-		.api = 2,
-		.qpn = 1,
-		.mgmt_class = MAD_CLASS_DEVMGT,
-		.class_version = 1,
-		.rmpp_version = 1,
-		.methods = { 1ULL << MAD_SEND },
-	};
+	struct umad_reg reg = umad_reg_rmpp(2, 1ULL << MAD_SEND);
 	struct umad_long other;
 	__u32 to, from;
 
 	umad_long_alloc(&other, 1 << 20);
+	reg.mgmt_class = MAD_CLASS_DEVMGT;
 	to = umad_register(&self->client, &reg);
 	reg.methods[0] = 0;
 	from = umad_register(&self->server, &reg);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Page faults in the middle of a long message: pages that come late, never, or
- * go away again, and a buffer that somebody changes while it is being sent.
+ * go away again, and a buffer that changes while it is being sent.
  */
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -26,26 +25,17 @@ FIXTURE(fault)
 	struct umad_long msg;
 };
 
-FIXTURE_VARIANT(fault)
-{
-	struct umad_abi abi;
-};
-
+umad_abi_variants(fault);
 umad_abi_variant(fault, v1_old);
 umad_abi_variant(fault, v2_new);
 
 FIXTURE_SETUP(fault)
 {
-	int api = variant->abi.api;
-
 	self->tid = 1;
 	umad_long_alloc(&self->msg, 1 << 20);
 	umad_port(&self->port);
-
-	self->cid = umad_open_agent(&self->port, &variant->abi, umad_reg_rmpp(api, 0),
-				    &self->client);
-	self->sid = umad_open_agent(&self->port, &variant->abi,
-				    umad_reg_rmpp(api, umad_get_send), &self->server);
+	umad_open_both(self, &variant->abi, &self->port, umad_reg_rmpp(variant->abi.api, 0),
+		       &self->port, umad_reg_rmpp(variant->abi.api, umad_get_send));
 }
 
 FIXTURE_TEARDOWN(fault)
@@ -56,12 +46,7 @@ FIXTURE_TEARDOWN(fault)
 
 static struct umad_msg next_head(FIXTURE_DATA(fault) *self)
 {
-	struct umad_msg head = umad_msg(&self->port, self->cid, MAD_SEND,
-					self->tid++);
-
-	head.hdr.retries = 3;
-	umad_make_active(&head);
-	return head;
+	return umad_long_head(&self->port, self->cid, MAD_SEND, self->tid++);
 }
 
 /*
@@ -77,12 +62,7 @@ static struct umad_msg next_head(FIXTURE_DATA(fault) *self)
 
 /* Writes @size bytes of self->msg.out of which those from @at on are missing */
 #define start_stalled(self, stall, call, at, size) do {			\
-	umad_stall(stall);						\
-	*(call) = (struct umad_call) {					\
-		.op = UMAD_CALL_WRITE,					\
-		.fd = (self)->client.fd,				\
-		.len = size,						\
-	};								\
+	*(call) = UMAD_CALL(WRITE, (self)->client.fd, .len = size);	\
 	umad_stall_call(stall, call, (self)->msg.out, at);		\
 } while (0)
 

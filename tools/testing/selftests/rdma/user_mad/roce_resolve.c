@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * On RoCE the kernel has to find out the address of a neighbour before a MAD can
- * be sent there. To one who never answers this takes a second, in which nobody
- * else may have to wait.
+ * be sent there. To one that never answers this takes a second, in which no other
+ * program may have to wait.
  */
 #include "kselftest_harness.h"
 #include "lib/device.h"
@@ -14,8 +14,8 @@
 FIXTURE(roce_resolve)
 {
 	struct umad_device device;
-	struct umad_file file;		/* the one who waits for a neighbour */
-	struct umad_file other;		/* the one who has nothing to do with it */
+	struct umad_file file;		/* of the program that waits for a neighbour */
+	struct umad_file other;		/* of one that has nothing to do with it */
 	__u32 id;
 	__u32 other_id;
 	struct umad_call writer;
@@ -45,10 +45,8 @@ FIXTURE_TEARDOWN(roce_resolve)
 static long write_on(struct umad_call *call)
 {
 	FIXTURE_DATA(roce_resolve) *self = call->arg;
-	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_SEND,
-				       1);
+	struct umad_msg msg = umad_lost_request(&self->device.port, self->id, MAD_SEND, 1, 0);
 
-	umad_msg_to_nobody(&msg);
 	do {
 		msg.hdr.gid[13]++;
 		if (_umad_write(&self->file, &msg) >= 0)
@@ -64,12 +62,7 @@ static int done(FIXTURE_DATA(roce_resolve) *self)
 }
 
 #define start_writer(self) do {						\
-	(self)->writer = (struct umad_call){				\
-		.op = UMAD_CALL_FN,					\
-		.fn = write_on,						\
-		.arg = self,						\
-	};								\
-	umad_call_start(&(self)->writer);				\
+	umad_call_fn(&(self)->writer, write_on, self);			\
 	umad_sleep_ms(UMAD_QUIET_MS);					\
 	ASSERT_EQ(0, done(self))					\
 		TH_LOG("nobody waits for the neighbour");		\
@@ -92,7 +85,7 @@ TEST_F(roce_resolve, stops_no_receive)
 	EXPECT_FIXED(i == EXCHANGES, "a write that waits stops the receives");
 }
 
-/* And everything else one can do */
+/* ... and all other calls */
 TEST_F(roce_resolve, stops_no_call)
 {
 	struct umad_file file;
@@ -129,11 +122,11 @@ TEST_F(roce_resolve, unregister_waits_for_its_writer)
 
 TEST_F(roce_resolve, removal_ends_the_wait)
 {
-	struct umad_call removal = umad_call_remove(&self->device);
+	struct umad_call removal;
 
 	start_writer(self);
 	self->stop = true;
-	umad_call_start(&removal);
+	umad_call_remove(&removal, &self->device);
 	ASSERT_TRUE(umad_call_returned(&removal, UMAD_SOON_MS));
 	ASSERT_TRUE(umad_call_returned(&self->writer, UMAD_SOON_MS));
 	/* The reference says what became of the neighbour */
@@ -180,9 +173,8 @@ FIXTURE_SETUP(crowd)
 
 	umad_device(&self->device, UMAD_RXE_LONELY);
 	for (i = 0; i < CROWD_FILES; i++) {
-		umad_open(&self->device.port, O_RDWR | O_NONBLOCK,
-			  &self->file[i]);
-		umad_enable_pkey(&self->file[i]);
+		umad_open_abi(&self->device.port, &umad_abi_new, O_RDWR | O_NONBLOCK,
+			      &self->file[i]);
 		for (j = 0; j < CROWD_AGENTS; j++) {
 			struct crowd_writer *writer =
 				&self->writer[i * CROWD_AGENTS + j];
@@ -213,10 +205,9 @@ FIXTURE_TEARDOWN(crowd)
 static long crowd_write(struct umad_call *call)
 {
 	struct crowd_writer *writer = call->arg;
-	struct umad_msg msg = umad_msg(&writer->device->port, writer->id,
-				       MAD_SEND, 1);
+	struct umad_msg msg = umad_lost_request(&writer->device->port, writer->id, MAD_SEND,
+						1, 0);
 
-	umad_msg_to_nobody(&msg);
 	msg.hdr.gid[12] = writer->which;
 	if (!writer->silent)
 		memset(msg.hdr.gid, 0, sizeof(msg.hdr.gid));
@@ -231,38 +222,27 @@ static long crowd_write(struct umad_call *call)
 
 TEST_F_TIMEOUT(crowd, removal_ends_every_wait, UMAD_HANGS)
 {
-	struct umad_call removal = umad_call_remove(&self->device);
-	struct umad_call close = {
-		.op = UMAD_CALL_CLOSE,
-		.fd = self->bystander.fd,
-	};
+	struct umad_call removal, close = UMAD_CALL(CLOSE, self->bystander.fd);
 	long long start;
 	bool closed, gone;
 	struct umad_call *call;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(self->writer); i++) {
-		call = &self->writer[i].call;
-		*call = (struct umad_call){
-			.op = UMAD_CALL_FN,
-			.fn = crowd_write,
-			.arg = &self->writer[i],
-		};
-		umad_call_start(call);
-	}
+	for (i = 0; i < ARRAY_SIZE(self->writer); i++)
+		umad_call_fn(&self->writer[i].call, crowd_write, &self->writer[i]);
 	/* In the middle of it, out of step */
 	while (!__atomic_load_n(&self->writer[0].done, __ATOMIC_SEQ_CST))
 		umad_sleep_ms(10);
 	umad_sleep_ms(3 * UMAD_QUIET_MS);
 
 	start = umad_now_ms();
-	umad_call_start(&removal);
+	umad_call_remove(&removal, &self->device);
 	umad_sleep_ms(UMAD_QUIET_MS);
 	umad_call_start(&close);
 	closed = umad_call_returned(&close, UMAD_SOON_MS);
 	gone = umad_call_returned(&removal, 2 * UMAD_SOON_MS);
 
-	/* Whoever writes now is told at once; this ends all of it */
+	/* A write is refused at once now; this ends all of it */
 	umad_call_end(&close);
 	umad_call_end(&removal);
 	TH_LOG("removed %lld ms after it was begun", umad_now_ms() - start);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Sends: what write() takes and refuses, transactions, and how they end.
+ * Sends: the requests that write() takes and refuses, transactions, and how they end.
  */
 #include <pthread.h>
 
@@ -51,13 +51,12 @@ TEST_F(pair, id_wrong)
 /* Wherever the buffer ends too early, nothing is sent and nothing is kept */
 TEST_F(pair, bad_pointer)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 1, LONG_MS);
 	size_t size = self->client.hlen + MAD_SIZE, i;
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 	struct umad_border border;
 	struct umad_msg got;
 
-	msg.hdr.timeout_ms = LONG_MS;
 	umad_pack(&self->client, &msg, MAD_SIZE, buf);
 	umad_border(&border, PROT_NONE);
 	for (i = 0; i < size; i++) {
@@ -80,10 +79,9 @@ TEST_F(pair, bad_pointer)
 
 TEST_F(pair, duplicate_request)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1111);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_SEND, 0x1111, LONG_MS);
 	struct umad_msg got;
 
-	msg.hdr.timeout_ms = LONG_MS;
 	pair_deliver(self, &msg, &got);
 
 	umad_err_write(EINVAL, &self->client, &msg);
@@ -103,18 +101,16 @@ TEST_F(pair, duplicate_request)
 	pair_expect_nothing_sent(self);
 
 	/* Other lower bits are another transaction */
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1112);
-	msg.hdr.timeout_ms = LONG_MS;
+	msg = umad_request(&self->port, self->cid, MAD_SEND, 0x1112, LONG_MS);
 	pair_deliver(self, &msg, &got);
 }
 
 TEST_F(pair, not_a_duplicate)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1111);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_SEND, 0x1111, LONG_MS);
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
 	struct umad_msg got;
 
-	msg.hdr.timeout_ms = LONG_MS;
 	pair_deliver(self, &msg, &got);
 
 	/* Another class */
@@ -123,24 +119,20 @@ TEST_F(pair, not_a_duplicate)
 	umad_err_write(EINVAL, &self->client, &msg);
 
 	/* A response */
-	msg = umad_msg(&self->port, self->cid, MAD_SEND | MAD_RESP, 0x1111);
-	msg.hdr.timeout_ms = LONG_MS;
+	msg = umad_request(&self->port, self->cid, MAD_SEND | MAD_RESP, 0x1111, LONG_MS);
 	umad_write(&self->client, &msg);
 
 	/* Another agent of the descriptor */
 	umad_register(&self->client, &reg);
-	msg = umad_msg(&self->port, reg.id, MAD_SEND, 0x1111);
-	msg.hdr.timeout_ms = LONG_MS;
+	msg = umad_request(&self->port, reg.id, MAD_SEND, 0x1111, LONG_MS);
 	pair_deliver(self, &msg, &got);
 	umad_err_write(EINVAL, &self->client, &msg);
 
 	/* Another descriptor */
-	msg = umad_msg(&self->port, self->sid, MAD_SEND, 0x1111);
-	msg.hdr.timeout_ms = LONG_MS;
+	msg = umad_request(&self->port, self->sid, MAD_SEND, 0x1111, LONG_MS);
 	umad_write(&self->server, &msg);
 	umad_read(&self->server, &got);
-	msg = umad_msg(&self->port, self->sid, MAD_SEND | MAD_RESP, 0x1111);
-	msg.hdr.timeout_ms = LONG_MS;
+	msg = umad_request(&self->port, self->sid, MAD_SEND | MAD_RESP, 0x1111, LONG_MS);
 	umad_write(&self->server, &msg);
 	umad_err_write(EINVAL, &self->server, &msg);
 	umad_expect_empty(&self->server);
@@ -148,11 +140,9 @@ TEST_F(pair, not_a_duplicate)
 
 TEST_F(pair, duplicate_response)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET_RESP, 7);
+	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET_RESP, 7, LONG_MS);
 
 	/* With a timeout it stays outstanding, as if an answer could come */
-	msg.hdr.timeout_ms = LONG_MS;
-	umad_msg_to_nobody(&msg);
 	umad_write(&self->client, &msg);
 	umad_err_write(EINVAL, &self->client, &msg);
 
@@ -186,13 +176,10 @@ TEST_F(pair, duplicate_response)
 
 TEST_F(pair, tid_is_free_after_its_end)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
-	struct umad_msg lost = msg, got;
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 5, LONG_MS);
+	struct umad_msg lost = umad_lost_request(&self->port, self->cid, MAD_GET, 5, 1), got;
 	int i;
 
-	msg.hdr.timeout_ms = LONG_MS;
-	umad_msg_to_nobody(&lost);
-	lost.hdr.timeout_ms = 1;
 	for (i = 0; i < 3; i++) {
 		write_again(self, &msg, umad_reference());
 		umad_read(&self->server, &got);
@@ -245,11 +232,10 @@ TEST_F(pair, tid_of_request)
 
 TEST_F(pair, tid_of_response)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 3);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 3, LONG_MS);
 	struct umad_msg request, got;
 	__be64 tid;
 
-	msg.hdr.timeout_ms = LONG_MS;
 	pair_deliver(self, &msg, &request);
 	tid = request.mad.tid;
 	request.mad.method = MAD_GET_RESP;
@@ -259,9 +245,7 @@ TEST_F(pair, tid_of_response)
 	EXPECT_EQ(self->cid, got.hdr.id);
 
 	/* A timeout record shows it as it went out, too */
-	msg = umad_msg(&self->port, self->cid, MAD_GET_RESP, 0x1122334455667788);
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 1;
+	msg = umad_lost_request(&self->port, self->cid, MAD_GET_RESP, 0x1122334455667788, 1);
 	umad_write(&self->client, &msg);
 	umad_read_timeout(&self->client, &got);
 	EXPECT_EQ(0x1122334455667788, be64toh(got.mad.tid));
@@ -301,12 +285,10 @@ TEST_F(pair, duplicates_race)
 		for (i = 0; i < RACERS; i++) {
 			racers[i] = (struct racer){
 				.file = &self->client,
-				.msg = umad_msg(&self->port, self->cid,
-						MAD_GET, round),
+				.msg = umad_lost_request(&self->port, self->cid, MAD_GET,
+							 round, LONG_MS),
 				.barrier = &barrier,
 			};
-			umad_msg_to_nobody(&racers[i].msg);
-			racers[i].msg.hdr.timeout_ms = LONG_MS;
 			ASSERT_EQ(0, pthread_create(&threads[i], NULL, race,
 						    &racers[i]));
 		}
@@ -324,14 +306,13 @@ TEST_F(pair, duplicates_race)
 
 /* Addresses */
 
-/* What is refused for its address leaves no transaction */
+/* A request that is refused for its address leaves no transaction */
 TEST_F(pair, address_wrong)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1), got;
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 1, LONG_MS), got;
 	const struct umad_msg good = msg;
 	__u8 gid[16];
 
-	msg.hdr.timeout_ms = LONG_MS;
 	msg.hdr.grh_present = 1;
 	msg.hdr.gid_index = self->port.gid_ipv4;
 	if (self->port.gid_ipv4 >= 0)
@@ -354,7 +335,6 @@ TEST_F(pair, address_wrong)
 
 	if (umad_is_roce(&self->port)) {
 		msg = good;
-		msg.hdr.timeout_ms = LONG_MS;
 		msg.hdr.grh_present = 0;
 		umad_err_write(EINVAL, &self->client, &msg);
 		msg.hdr.lid = htobe16(1);
@@ -369,12 +349,11 @@ TEST_F(pair, address_wrong)
 			umad_err_write(ENETUNREACH, &self->client, &msg);
 	}
 	msg = good;
-	msg.hdr.timeout_ms = LONG_MS;
 	pair_deliver(self, &msg, &got);
 	umad_expect_empty(&self->server);
 }
 
-/* Fields that nobody checks here */
+/* Fields that are not checked here */
 TEST_F(pair, odd_values_are_accepted)
 {
 	struct umad_msg msg;

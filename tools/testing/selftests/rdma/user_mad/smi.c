@@ -20,11 +20,7 @@ FIXTURE(smi)
 	__u32 by_lid;
 };
 
-FIXTURE_VARIANT(smi)
-{
-	struct umad_abi abi;
-};
-
+umad_abi_variants(smi);
 umad_abi_variant(smi, v1_old);
 umad_abi_variant(smi, v2_new);
 
@@ -54,7 +50,7 @@ FIXTURE_TEARDOWN(smi)
 static struct umad_msg smi_msg(FIXTURE_DATA(smi) *self, const struct umad_path *path, __u16 lid,
 			       __u8 method, __u16 attr)
 {
-	struct umad_msg msg = umad_smp_msg(&self->sm, path, lid, method, attr, 0, NULL);
+	struct umad_msg msg = umad_smp_msg(&self->sm, path, lid, method, attr);
 
 	msg.hdr.id = path ? self->directed : self->by_lid;
 	return msg;
@@ -118,7 +114,7 @@ TEST_F(smi, directed_routes)
 		EXPECT_EQ(row[i].host < 0 ? 2 : 1, smp->data[2]);	/* NodeType */
 		if (row[i].host >= 0)
 			EXPECT_EQ(umad_node_guid(&self->fabric.host[row[i].host]),
-				  umad_info_guid(smp));
+				  umad_info_guid(smp->data));
 	}
 	umad_expect_empty(&self->file);
 }
@@ -135,7 +131,7 @@ TEST_F(smi, combined_route)
 	smi_ask(self, &msg, &got);
 	EXPECT_EQ(self->fabric.sw.lid, be16toh(got.hdr.lid));
 	EXPECT_EQ(SMP_D_BIT, be16toh(smp->status));
-	EXPECT_EQ(umad_node_guid(&self->fabric.host[2]), umad_info_guid(smp));
+	EXPECT_EQ(umad_node_guid(&self->fabric.host[2]), umad_info_guid(smp->data));
 }
 
 /* Nobody at the end of the route: what was written comes back */
@@ -203,7 +199,7 @@ TEST_F(smi, served_by_nobody)
 	umad_expect_empty(&self->file);
 	EXPECT_FIXED(over, "a request that nobody serves here ends without a trace");
 
-	/* Where nothing is expected to come of it, nothing does */
+	/* Without a timeout no record comes */
 	msg = smi_msg(self, &umad_here, 0, MAD_GET, SMP_SM_INFO);
 	msg.hdr.timeout_ms = 0;
 	umad_write(&self->file, &msg);

@@ -3,8 +3,6 @@
  * Ports whose QP0 and QP1 belong to two RDMA devices, as those of the newest adapters
  * do: what each of them offers, and their coming and going.
  */
-#include <sys/stat.h>
-
 #include "kselftest_harness.h"
 #include "lib/netlink.h"
 #include "lib/subnet.h"
@@ -53,14 +51,11 @@ FIXTURE_TEARDOWN(smi_device)
 static int smi_add(const char *parent, __u8 type)
 {
 	struct nl_request req;
-	__u32 index;
 	int ret;
 
-	ret = nl_ibdev_index(parent, &index);
+	ret = nl_begin_ibdev(&req, NLDEV_CMD_NEWDEV, parent);
 	if (ret)
 		return ret;
-	nl_begin_rdma(&req, NLDEV_CMD_NEWDEV, 0);
-	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
 	nl_put_string(&req, RDMA_NLDEV_ATTR_DEV_NAME, SMI_DEVICE);
 	nl_put(&req, NLDEV_ATTR_DEV_TYPE, &type, 1);
 	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
@@ -164,8 +159,7 @@ TEST_F(smi_device, gmps)
 			ASSERT_EQ(0, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI));
 		if (i == 2)
 			ASSERT_EQ(0, smi_del(SMI_DEVICE));
-		msg = umad_msg(&self->fabric.host[1], cid, MAD_GET, 100 + i);
-		msg.hdr.timeout_ms = UMAD_SOON_MS;
+		msg = umad_request(&self->fabric.host[1], cid, MAD_GET, 100 + i, UMAD_SOON_MS);
 		umad_write(&client, &msg);
 		umad_read(&server, &got);
 		EXPECT_EQ(100 + i, (__u32)be64toh(got.mad.tid));

@@ -34,20 +34,19 @@ TEST_F(port0, port_0_takes_smps)
 	struct umad_msg msg, refused;
 	char desc[64];
 
-	msg = umad_smp_msg(&self->sw, &umad_here, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
+	msg = umad_smp_msg(&self->sw, &umad_here, 0, MAD_GET, SMP_NODE_INFO);
 	ASSERT_EQ(0, umad_smp_exchange(&self->sw, &msg));
 	EXPECT_EQ(2, umad_smp_of(&msg)->data[2]);
-	EXPECT_EQ(umad_node_guid(&self->fabric.sw), umad_info_guid(umad_smp_of(&msg)));
+	EXPECT_EQ(umad_node_guid(&self->fabric.sw), umad_info_guid(umad_smp_of(&msg)->data));
 	EXPECT_EQ(0, umad_info_port(umad_smp_of(&msg)));
 
-	msg = umad_smp_msg(&self->sw, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_DESC, 0,
-			   NULL);
+	msg = umad_smp_msg(&self->sw, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_DESC);
 	ASSERT_EQ(0, umad_smp_exchange(&self->sw, &msg));
 	EXPECT_EQ(self->fabric.host[1].lid, be16toh(msg.hdr.lid));
 	EXPECT_STREQ("h2", (char *)umad_smp_of(&msg)->data);
 
 	/* A limit of the MAD layer: it does not know by which port to leave */
-	refused = umad_smp_msg(&self->sw, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO, 0, NULL);
+	refused = umad_smp_msg(&self->sw, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO);
 	umad_err_write(EINVAL, &self->sw.file, &refused);
 	umad_expect_empty(&self->sw.file);
 
@@ -69,12 +68,12 @@ TEST_F(port0, port_0_serves_requests)
 	issm = open(dev, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, issm);
 
-	msg = umad_smp_msg(&self->sm, NULL, self->fabric.sw.lid, MAD_GET, SMP_NODE_DESC, 0, NULL);
+	msg = umad_smp_msg(&self->sm, NULL, self->fabric.sw.lid, MAD_GET, SMP_NODE_DESC);
 	ASSERT_EQ(0, umad_smp_exchange(&self->sm, &msg));
 	EXPECT_STREQ("s1", (char *)umad_smp_of(&msg)->data);
 	umad_expect_empty(&self->file);
 
-	msg = umad_smp_msg(&self->sm, NULL, self->fabric.sw.lid, MAD_GET, SMP_SM_INFO, 0, NULL);
+	msg = umad_smp_msg(&self->sm, NULL, self->fabric.sw.lid, MAD_GET, SMP_SM_INFO);
 	umad_write(&self->sm.file, &msg);
 	umad_read(&self->file, &got);
 	EXPECT_EQ(id, got.hdr.id);

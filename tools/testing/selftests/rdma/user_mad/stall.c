@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * One who stalls must not stop the others: system calls that are caught in a
- * page fault, and reads that fail, next to the calls and the traffic of everybody else.
+ * A stalled call must not stop the others: system calls that are caught in a
+ * page fault, and reads that fail, next to the calls and the traffic of other programs.
  */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
@@ -28,40 +28,35 @@ struct victim {
 	__reg.rmpp_version = rmpp;					\
 	(v)->id = umad_open_agent(&(self)->port, &(variant)->abi, __reg, \
 				  &(v)->file);				\
-	umad_stall(&(v)->stall);					\
 } while (0)
 
-#define victim_start(v, op_, there_, len_) do {				\
+#define victim_start(v, there_, len_) do {				\
 	(v)->there = there_;						\
-	(v)->call = (struct umad_call){					\
-		.op = op_, .fd = (v)->file.fd, .len = len_,		\
-	};								\
+	(v)->call = UMAD_CALL(WRITE, (v)->file.fd, .len = len_);	\
 	umad_stall_call(&(v)->stall, &(v)->call, (v)->data, (v)->there); \
 } while (0)
 
 /*
- * A write() of the victim that stops after header and RMPP header: the second
- * thing copied is what some take a lock for.
+ * A write() of the victim that stops after header and RMPP header: a driver may take a
+ * lock for the second thing that it copies.
  */
 #define victim_write(self, v) do {					\
 	struct umad_msg __msg = umad_msg(&(self)->port, (v)->id,	\
 					 MAD_SEND, 0x77);		\
 	size_t __len = umad_pack(&(v)->file, &__msg, MAD_SIZE, (v)->data); \
 									\
-	victim_start(v, UMAD_CALL_WRITE, (v)->file.hlen + MAD_RMPP_HDR, __len); \
+	victim_start(v, (v)->file.hlen + MAD_RMPP_HDR, __len);		\
 } while (0)
 
 /* ... and one that is in the middle of a long message, to nobody */
 #define victim_write_long(self, v) do {					\
-	struct umad_msg __msg = umad_msg(&(self)->port, (v)->id,	\
-					 MAD_SEND, 0x77);		\
+	struct umad_msg __msg = umad_lost_request(&(self)->port, (v)->id, \
+						  MAD_SEND, 0x77, 10);	\
 	size_t __there = (v)->file.hlen + MAD_VENDOR_HDR + 300;		\
 									\
 	umad_make_active(&__msg);					\
-	__msg.hdr.timeout_ms = 10;					\
-	umad_msg_to_nobody(&__msg);					\
 	umad_pack(&(v)->file, &__msg, MAD_VENDOR_HDR, (v)->data);	\
-	victim_start(v, UMAD_CALL_WRITE, __there, __there + 1000);	\
+	victim_start(v, __there, __there + 1000);			\
 } while (0)
 
 #define victim_release(v) do {						\
@@ -85,9 +80,7 @@ struct victim {
 	umad_sleep_ms(UMAD_QUIET_MS);					\
 	__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, 2);	\
 	umad_write(&(self)->client, &__msg);				\
-	__msg = umad_msg(&(self)->port, (self)->cid, MAD_GET, 3);	\
-	umad_msg_to_nobody(&__msg);					\
-	__msg.hdr.timeout_ms = 10;					\
+	__msg = umad_lost_request(&(self)->port, (self)->cid, MAD_GET, 3, 10); \
 	umad_write(&(self)->client, &__msg);				\
 	__received = umad_readable(&(self)->server, umad_fixed_ms());	\
 	__timed_out = umad_readable(&(self)->client, umad_fixed_ms());	\
@@ -125,15 +118,14 @@ TEST_F(pair, stalled_long_write_stops_no_neighbour)
 TEST_F(pair, stalled_write_stops_no_receive)
 {
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_call rd = { .op = UMAD_CALL_READ, .buf = buf };
 	struct umad_msg msg, got;
+	struct umad_call rd;
 	struct victim v;
 	bool passed;
 
 	victim_open(self, variant, &v, 0);
 	umad_make_blocking(&v.file);
-	rd.fd = v.file.fd;
-	rd.len = v.file.hlen + MAD_SIZE;
+	rd = UMAD_CALL(READ, v.file.fd, .buf = buf, .len = v.file.hlen + MAD_SIZE);
 	umad_call_start(&rd);
 	umad_sleep_ms(UMAD_QUIET_MS);
 	victim_write(self, &v);
@@ -149,7 +141,7 @@ TEST_F(pair, stalled_write_stops_no_receive)
 	EXPECT_FIXED(passed, "a stalled write stops its descriptor's receives");
 }
 
-/* What else there is to do with that descriptor */
+/* All other calls on that descriptor */
 TEST_F(pair, stalled_write_stops_no_call)
 {
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
@@ -192,20 +184,16 @@ TEST_F(pair, stalled_write_stops_no_call)
 	}
 }
 
-/* A read that stalls behind @there bytes of a MAD */
+/* A read that stalls behind 100 bytes of a MAD */
 #define read_stalled(self, stall, call) do {				\
 	umad_stall(stall);						\
-	*(call) = (struct umad_call){					\
-		.op = UMAD_CALL_READ,					\
-		.fd = (self)->server.fd,				\
-		.buf = umad_stall_at(stall, 100),			\
-		.len = (self)->server.hlen + MAD_SIZE,			\
-	};								\
+	*(call) = UMAD_CALL(READ, (self)->server.fd, .buf = umad_stall_at(stall, 100), \
+			    .len = (self)->server.hlen + MAD_SIZE);	\
 	umad_call_start(call);						\
 	ASSERT_TRUE(umad_stall_caught(stall));				\
 } while (0)
 
-/* A read that stalls: nobody is known to mind */
+/* A read that stalls is known to stop no other call */
 TEST_F(pair, stalled_read_stops_nobody)
 {
 	struct umad_msg msg, got;
@@ -234,8 +222,8 @@ TEST_F(pair, stalled_read_stops_nobody)
 }
 
 /*
- * A read that has taken the only packet and then fails gives it back: somebody
- * who waits for one must learn of it.
+ * A read that has taken the only packet and then fails gives it back: another one
+ * that waits for a packet must learn of it.
  */
 #define expect_failed_read_wakes(self, second, why) do {		\
 	struct umad_msg __msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, 1); \
@@ -253,7 +241,7 @@ TEST_F(pair, stalled_read_stops_nobody)
 	EXPECT_EQ(-1, __first.ret);					\
 	EXPECT_EQ(EFAULT, __first.err);					\
 	__passed = umad_call_returned(second, umad_fixed_ms());		\
-	/* Whoever still sleeps is woken by another packet */		\
+	/* Another packet wakes a call that still sleeps */		\
 	if (!__passed) {						\
 		__msg.mad.tid = htobe64(2);				\
 		umad_write(&(self)->client, &__msg);			\
@@ -266,12 +254,8 @@ TEST_F(pair, stalled_read_stops_nobody)
 TEST_F(pair, failed_read_wakes_reader)
 {
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
-	struct umad_call second = {
-		.op = UMAD_CALL_READ,
-		.fd = self->server.fd,
-		.buf = buf,
-		.len = self->server.hlen + MAD_SIZE,
-	};
+	struct umad_call second = UMAD_CALL(READ, self->server.fd, .buf = buf,
+					    .len = self->server.hlen + MAD_SIZE);
 
 	expect_failed_read_wakes(self, &second, "a failed read wakes no reader");
 	EXPECT_EQ((ssize_t)second.len, second.ret);
@@ -280,11 +264,7 @@ TEST_F(pair, failed_read_wakes_reader)
 
 TEST_F(pair, failed_read_wakes_poller)
 {
-	struct umad_call second = {
-		.op = UMAD_CALL_FN,
-		.fn = umad_in_poll,
-		.fd = self->server.fd,
-	};
+	struct umad_call second = { .fn = umad_in_poll, .fd = self->server.fd };
 	struct umad_msg got;
 
 	expect_failed_read_wakes(self, &second, "a failed read wakes no poller");
@@ -296,7 +276,7 @@ TEST_F(pair, failed_read_wakes_poller)
 /*
  * The RMPP header decides whether a write of an agent with RMPP of its own is
  * checked for being a duplicate. It is changed here after it was copied, while
- * the write waits behind another one. What decided must be what is sent.
+ * the write waits behind another one. The header that decided must be the one sent.
  */
 TEST_F(pair, rmpp_header_is_copied_once)
 {
@@ -339,7 +319,7 @@ TEST_F(pair, rmpp_header_is_copied_once)
 		     "the RMPP header is copied twice");
 }
 
-/* Killed, whoever is stuck dies at once, and who waits for nothing as well */
+/* A process that is killed dies at once, whether its call is stuck or waits */
 
 /* Kills @pid; whether that ended it */
 static bool dies(pid_t pid, int ms)
@@ -446,14 +426,9 @@ TEST_F(pair, stalled_write_stops_no_death)
 	memset(v, 0, sizeof(*(v)));					\
 	umad_open_abi(&(self)->port, &(variant)->abi,			\
 		      O_RDWR | O_NONBLOCK, &(v)->file);			\
-	umad_stall(&(v)->stall);					\
 	umad_reg_encode(&__reg, (v)->data);				\
 	(v)->there = 8;							\
-	(v)->call = (struct umad_call){					\
-		.op = UMAD_CALL_IOCTL,					\
-		.fd = (v)->file.fd,					\
-		.cmd = umad_reg_cmd(&__reg),				\
-	};								\
+	(v)->call = UMAD_CALL(IOCTL, (v)->file.fd, .cmd = umad_reg_cmd(&__reg)); \
 	umad_stall_call(&(v)->stall, &(v)->call, (v)->data, (v)->there); \
 } while (0)
 

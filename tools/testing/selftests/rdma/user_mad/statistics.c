@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What operators see: the counters of a port in sysfs, and in fdinfo what each
- * descriptor and each agent has. Whatever is sent or received changes one counter,
- * and no other one.
+ * The counters of a port in sysfs, and in fdinfo those of each descriptor and each
+ * agent. A MAD that is sent or received changes one counter, and no other one.
  */
-#include <sched.h>
-
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/issm.h"
@@ -26,10 +23,8 @@ FIXTURE_SETUP(statistics)
 	umad_port(&self->port);
 	if (umad_reference())
 		SKIP(return, UMAD_NO_STATISTICS);
-	self->cid = umad_open_agent(&self->port, &umad_abi_new, umad_reg_send_only(2),
-				    &self->client);
-	self->sid = umad_open_agent(&self->port, &umad_abi_new,
-				    umad_reg_vendor(2, umad_get_send), &self->server);
+	umad_open_both(self, &umad_abi_new, &self->port, umad_reg_send_only(2),
+		       &self->port, umad_reg_vendor(2, umad_get_send));
 	self->before = umad_statistics(&self->port);
 }
 
@@ -43,20 +38,13 @@ FIXTURE_TEARDOWN(statistics)
 
 static struct umad_msg request(FIXTURE_DATA(statistics) *self, __u64 tid, int ms)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, tid);
-
-	msg.hdr.timeout_ms = ms;
-	return msg;
+	return umad_request(&self->port, self->cid, MAD_GET, tid, ms);
 }
 
-/* By a method that nobody here serves: over some devices it comes back to us */
+/* By a method that no agent here serves: over some devices it comes back to us */
 static struct umad_msg to_nobody(FIXTURE_DATA(statistics) *self, __u64 tid, int ms)
 {
-	struct umad_msg msg = request(self, tid, ms);
-
-	umad_msg_to_nobody(&msg);
-	msg.mad.method = MAD_SET;
-	return msg;
+	return umad_lost_request(&self->port, self->cid, MAD_SET, tid, ms);
 }
 
 TEST_F(statistics, request_and_response)
@@ -88,9 +76,7 @@ TEST_F(statistics, rmpp_message)
 	expect_changes(self, "agents+1");
 
 	umad_long_alloc(&msg, 1 << 16);
-	head = umad_msg(&self->port, cid, MAD_SEND, 2);
-	head.hdr.retries = 3;
-	umad_make_active(&head);
+	head = umad_long_head(&self->port, cid, MAD_SEND, 2);
 	umad_long_write(&self->client, &head, 1000, 1, &msg);
 	umad_long_read(&self->server, sid, &head, 1000, 1, &msg);
 	expect_changes(self, "rmpp_sent+1 rmpp_received+1");
@@ -114,7 +100,7 @@ TEST_F(statistics, timeout)
 	expect_changes(self, "unread-1");
 }
 
-/* What ends with its agent has neither failed nor timed out */
+/* A request that ends with its agent has neither failed nor timed out */
 TEST_F(statistics, unregister)
 {
 	struct umad_msg msg = to_nobody(self, 5, 600000);
@@ -159,18 +145,17 @@ TEST_F(statistics, refused_limit)
 TEST_F(statistics, refused_memory)
 {
 	const size_t len = umad_cap() / 3;	/* while it is written it takes more */
-	struct umad_reg reg = umad_reg_rmpp(2, 0);
 	struct umad_cgroup group;
 	struct umad_file file;
 	struct umad_msg head;
 	__u8 *buf;
+	__u32 id;
 
 	umad_cgroup_make(&group);
 	buf = calloc(1, len);
 	ASSERT_TRUE(buf);
-	umad_cgroup_open(&group, &self->port, &file);
-	head = umad_msg(&self->port, umad_register(&file, &reg), MAD_SEND, 8);
-	umad_make_active(&head);
+	id = umad_cgroup_agent(&group, &self->port, umad_reg_rmpp(2, 0), &file);
+	head = umad_long_head(&self->port, id, MAD_SEND, 8);
 	umad_pack(&file, &head, MAD_VENDOR_HDR, buf);
 	expect_changes(self, "files+1 agents+1");
 
@@ -262,16 +247,7 @@ TEST_F(statistics, refusal_that_ends_writev)
 	expect_changes(self, "refused_duplicate+1");
 }
 
-static int run_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set);
-}
-
-/* What was counted on a CPU is there when that is not */
+/* Events that were counted on a CPU are counted still when that is gone */
 TEST_F(statistics, cpu_goes_offline)
 {
 	static const char online[] = "/sys/devices/system/cpu/cpu1/online";
@@ -280,7 +256,7 @@ TEST_F(statistics, cpu_goes_offline)
 	int i;
 
 	ASSERT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
-	if (access(online, W_OK) || run_on(1))
+	if (access(online, W_OK) || umad_run_on(1))
 		SKIP(return, "no second CPU that can go offline");
 	for (i = 0; i < 3; i++) {
 		msg = to_nobody(self, 30 + i, 600000);

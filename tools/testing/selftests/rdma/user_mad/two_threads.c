@@ -2,12 +2,11 @@
 /*
  * Two threads, each on a CPU of its own, that do one thing each over and over
  * to the same descriptor of the same port: every operation meets every other
- * one, and itself. What stress.c leaves to chance is done here in a moment, for a
- * kernel that looks for data races and has to catch both sides in the act; on
- * any other one, no answer may come that is not documented, and nothing hangs.
+ * one, and itself. stress.c leaves that to chance. A kernel that looks for data races
+ * has to catch both sides in the act; on any other one, no answer may come that is not
+ * documented, and nothing hangs.
  */
 #include <limits.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "kselftest_harness.h"
@@ -39,7 +38,7 @@ struct op {
 	const char *name;
 	int (*run)(struct race *race);	/* 0 or a negative errno */
 	int errors[MAX_ERRORS];		/* that others may be the cause of */
-	bool reads;			/* what somebody else must have sent */
+	bool reads;			/* a MAD that another must have sent */
 	int weight;			/* slow ones need more time */
 };
 
@@ -76,13 +75,12 @@ static int do_unplug(struct race *race)
 	return do_open(race);
 }
 
-/* The own port answers, the neighbour does, or in half of all cases nobody */
+/* The own port answers, the neighbour does, or in half of all cases none does */
 static int do_write(struct race *race)
 {
 	struct umad_sm sm = { .tid = race->tid++ };
 	struct umad_path path = { sm.tid % 4, { 1, 1, 1 } };
-	struct umad_msg msg = umad_smp_msg(&sm, &path, 0, MAD_GET,
-					   SMP_NODE_INFO, 0, NULL);
+	struct umad_msg msg = umad_smp_msg(&sm, &path, 0, MAD_GET, SMP_NODE_INFO);
 
 	/* The MAD layer looks for the request of each answer in a list */
 	while (!(sm.tid % CROWD) &&
@@ -217,13 +215,10 @@ static bool racer_knows(const struct racer *racer, int err)
 static void racer_pin(const struct racer *racer)
 {
 	int n = racer->cpu % CPU_COUNT(&racer->race->cpus), cpu;
-	cpu_set_t set;
 
 	for (cpu = 0; !CPU_ISSET(cpu, &racer->race->cpus) || n--; cpu++)
 		;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	umad_run_on(cpu);
 }
 
 static long racer_run(struct umad_call *call)
@@ -295,14 +290,14 @@ static bool must_succeed(const struct op *op, const struct op *other)
 /* Each pair meets once: the later ones of the table are those not yet met */
 TEST_F_TIMEOUT(race, every_two_operations_meet, 1200)
 {
-	int ms = PAIR_MS;
+	int ms = PAIR_MS * ops[variant->op].weight;
 	struct race *race = &self->race;
 	struct umad_call calls[THREADS];
 	struct racer racers[THREADS];
 	int other, i;
 
 	for (other = variant->op; other < NUM_OPS; other++) {
-		/* What one has taken away the other one cannot */
+		/* A device that one has taken away the other one cannot */
 		if (other == UNPLUG)
 			continue;
 		umad_close(&race->file);
@@ -318,14 +313,9 @@ TEST_F_TIMEOUT(race, every_two_operations_meet, 1200)
 				.rounds = ROUNDS / op->weight,
 				.cpu = i,
 			};
-			calls[i] = (struct umad_call){
-				.op = UMAD_CALL_FN,
-				.fn = racer_run,
-				.arg = &racers[i],
-			};
-			umad_call_start(&calls[i]);
+			umad_call_fn(&calls[i], racer_run, &racers[i]);
 		}
-		umad_sleep_ms(ms * ops[variant->op].weight);
+		umad_sleep_ms(ms);
 		race->stop = true;
 
 		for (i = 0; i < THREADS; i++) {

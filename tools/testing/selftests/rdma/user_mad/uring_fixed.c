@@ -35,7 +35,6 @@ umad_device_variant(fixed, madsim, UMAD_MADSIM, .abi = UMAD_ABI_v2_new);
 
 FIXTURE_SETUP(fixed)
 {
-	int api = variant->abi.api;
 	struct iovec iov;
 
 	umad_subnet_port(variant->kind, &self->fabric, &self->port);
@@ -50,11 +49,8 @@ FIXTURE_SETUP(fixed)
 	iov = (struct iovec){ self->mem, self->size };
 	ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &iov, 1));
 	umad_long_alloc(&self->msg, LONG_LEN + 4096);
-
-	self->cid = umad_open_agent(&self->port, &variant->abi, umad_reg_rmpp(api, 0),
-				    &self->client);
-	self->sid = umad_open_agent(&self->port, &variant->abi,
-				    umad_reg_rmpp(api, umad_get_send), &self->server);
+	umad_open_both(self, &variant->abi, &self->port, umad_reg_rmpp(variant->abi.api, 0),
+		       &self->port, umad_reg_rmpp(variant->abi.api, umad_get_send));
 }
 
 FIXTURE_TEARDOWN(fixed)
@@ -184,11 +180,7 @@ TEST_F(fixed, refused)
 
 static struct umad_msg long_head(FIXTURE_DATA(fixed) *self, int tid)
 {
-	struct umad_msg head = message(self, MAD_SEND, tid);
-
-	umad_make_active(&head);
-	head.hdr.retries = 3;
-	return head;
+	return umad_long_head(&self->port, self->cid, MAD_SEND, tid);
 }
 
 /* Messages of several segments, with pages that end within a segment and a header */

@@ -38,27 +38,19 @@ FIXTURE(user_rmpp)
 	struct umad_long msg;
 };
 
-static __u32 open_agent(struct __test_metadata *_metadata, const struct umad_port *port,
-			struct umad_file *file, __u32 flags)
+FIXTURE_SETUP(user_rmpp)
 {
 	struct umad_reg reg = umad_reg_rmpp(2, umad_get_send);
 
-	reg.flags = flags;
-	return umad_open_agent(port, &umad_abi_new, reg, file);
-}
-
-FIXTURE_SETUP(user_rmpp)
-{
 	self->tid = 1;
 	self->fabric = (struct umad_fabric){ .hosts = 3, .star = true };
 	umad_subnet(&self->fabric);
 	umad_long_alloc(&self->msg, 1 << 20);
 
-	self->kid = open_agent(_metadata, &self->fabric.host[0], &self->kernel, 0);
-	self->uid = open_agent(_metadata, &self->fabric.host[1], &self->user,
-			       IB_USER_MAD_USER_RMPP);
-	self->pid = open_agent(_metadata, &self->fabric.host[2], &self->peer,
-			       IB_USER_MAD_USER_RMPP);
+	self->kid = umad_open_agent(&self->fabric.host[0], &umad_abi_new, reg, &self->kernel);
+	reg.flags = IB_USER_MAD_USER_RMPP;
+	self->uid = umad_open_agent(&self->fabric.host[1], &umad_abi_new, reg, &self->user);
+	self->pid = umad_open_agent(&self->fabric.host[2], &umad_abi_new, reg, &self->peer);
 }
 
 FIXTURE_TEARDOWN(user_rmpp)

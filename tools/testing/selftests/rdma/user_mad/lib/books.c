@@ -30,9 +30,7 @@ bool umad_books_open(struct umad_books *books, const struct umad_port *port, int
 {
 	struct umad_reg reg = umad_reg_send_only(api);
 
-	if (_umad_open(port, O_RDWR | O_NONBLOCK, &books->file))
-		return false;
-	if (_umad_enable_pkey(&books->file) || _umad_register(&books->file, &reg)) {
+	if (_umad_open_agent(port, &umad_abi_new, &reg, &books->file)) {
 		umad_books_close(books);
 		return false;
 	}
@@ -40,7 +38,7 @@ bool umad_books_open(struct umad_books *books, const struct umad_port *port, int
 	return true;
 }
 
-/* @msg is from whom and as what the books have it */
+/* @msg gets the agent and the transaction ID of the books */
 bool umad_books_send(struct umad_books *books, struct umad_msg *msg)
 {
 	__u8 *state = &books->state[books->tid % UMAD_BOOKS_WINDOW];

@@ -5,7 +5,6 @@
 #ifndef UMAD_CGROUP_H
 #define UMAD_CGROUP_H
 
-#include <sched.h>
 #include <sys/mount.h>
 
 #include "utils.h"
@@ -26,8 +25,8 @@ int umad_cgroup_limit(const struct umad_cgroup *group, long bytes);
 #define UMAD_NO_CGROUP	"no memory controller in the cgroup2 hierarchy"
 
 /*
- * In a mount namespace of its own, so that nothing is left behind but a group. SKIP
- * if there is no memory controller.
+ * In a mount namespace of its own: only the group is left behind. SKIP if there is no
+ * memory controller.
  */
 #define umad_cgroup_make(group) do {					\
 	ASSERT_EQ(0, unshare(CLONE_NEWNS));				\
@@ -46,13 +45,16 @@ int umad_cgroup_limit(const struct umad_cgroup *group, long bytes);
 	}								\
 } while (0)
 
-/* As if by a process in the group, in which nobody is after that */
-#define umad_cgroup_open(group, port, file) do {			\
+/* umad_open_agent() as if by a process in the group, which has left it after that */
+#define umad_cgroup_agent(group, port, wanted, file) ({			\
+	struct umad_reg __reg = wanted;					\
+									\
 	ASSERT_EQ(0, umad_cgroup_join(group));				\
 	umad_open(port, O_RDWR | O_NONBLOCK, file);			\
 	ASSERT_EQ(0, umad_cgroup_leave());				\
 	umad_enable_pkey(file);						\
-} while (0)
+	umad_register(file, &__reg);					\
+})
 
 /* Not one page more may be charged to it, and none of what it has can be reclaimed */
 #define umad_cgroup_fill(group)						\
@@ -60,10 +62,7 @@ int umad_cgroup_limit(const struct umad_cgroup *group, long bytes);
 
 void umad_cgroup_remove(const struct umad_cgroup *group);
 
-/*
- * What the driver has, for all descriptors of the host together, of memory that is
- * charged to no group
- */
+/* The driver's memory that is charged to no group, for all descriptors of the host */
 long umad_cap(void);
 
 #endif /* UMAD_CGROUP_H */

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <sched.h>
 #include <signal.h>
 #include <linux/if.h>
 #include <linux/if_link.h>
@@ -17,19 +16,25 @@ bool umad_device_is_rxe(enum umad_device_kind kind)
 
 /* Soft-RoCE over a dummy interface */
 
+static void __umad_netdev_begin(struct nl_request *req, int type, int flags,
+				const struct ifinfomsg *ifi, const char *name)
+{
+	nl_begin(req, type, flags);
+	memcpy((void *)req + NLMSG_HDRLEN, ifi, sizeof(*ifi));
+	req->nlh.nlmsg_len += NLMSG_ALIGN(sizeof(*ifi));
+	nl_put_string(req, IFLA_IFNAME, name);
+}
+
 static int __umad_netdev_add(const struct umad_device *device)
 {
-	struct ifinfomsg ifi = { .ifi_change = IFF_UP | IFF_NOARP };
+	struct ifinfomsg ifi = {
+		.ifi_change = IFF_UP | IFF_NOARP,
+		.ifi_flags = IFF_UP | (device->kind == UMAD_RXE_LONELY ? 0 : IFF_NOARP),
+	};
 	struct nl_request req;
 	struct nlattr *info;
 
-	ifi.ifi_flags = IFF_UP;
-	if (device->kind != UMAD_RXE_LONELY)
-		ifi.ifi_flags |= IFF_NOARP;
-	nl_begin(&req, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
-	memcpy((void *)&req + NLMSG_HDRLEN, &ifi, sizeof(ifi));
-	req.nlh.nlmsg_len += NLMSG_ALIGN(sizeof(ifi));
-	nl_put_string(&req, IFLA_IFNAME, device->name);
+	__umad_netdev_begin(&req, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &ifi, device->name);
 	info = nl_put(&req, IFLA_LINKINFO, NULL, 0);
 	nl_put_string(&req, IFLA_INFO_KIND, "dummy");
 	nl_end_nest(&req, info);
@@ -41,10 +46,7 @@ static int __umad_netdev_del(const char *name)
 	struct ifinfomsg ifi = { 0 };
 	struct nl_request req;
 
-	nl_begin(&req, RTM_DELLINK, 0);
-	memcpy((void *)&req + NLMSG_HDRLEN, &ifi, sizeof(ifi));
-	req.nlh.nlmsg_len += NLMSG_ALIGN(sizeof(ifi));
-	nl_put_string(&req, IFLA_IFNAME, name);
+	__umad_netdev_begin(&req, RTM_DELLINK, 0, &ifi, name);
 	return nl_talk(NETLINK_ROUTE, &req, NULL, NULL);
 }
 
@@ -108,7 +110,6 @@ static int __umad_netns_leave(struct umad_device *device)
 	pid_t parent = getpid();
 	int ready[2], ret;
 	char path[64], c;
-	__u32 index;
 	__u32 fd;
 
 	if (pipe(ready))
@@ -125,14 +126,12 @@ static int __umad_netns_leave(struct umad_device *device)
 	ret = read(ready[0], &c, 1) == 1 ? 0 : -EPIPE;
 	close(ready[0]);
 	if (!ret)
-		ret = nl_ibdev_index(device->port.ibdev, &index);
+		ret = nl_begin_ibdev(&req, RDMA_NLDEV_CMD_SET, device->port.ibdev);
 	if (ret)
 		return ret;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", device->elsewhere);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	nl_begin_rdma(&req, RDMA_NLDEV_CMD_SET, 0);
-	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
 	nl_put(&req, RDMA_NLDEV_NET_NS_FD, &fd, 4);
 	ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL);
 	close(fd);
@@ -318,29 +317,18 @@ void umad_device_free(struct umad_device *device)
 	}
 }
 
-/* A request that stays outstanding until somebody ends it */
+/* A request that stays outstanding until a test ends it */
 struct umad_msg umad_unanswered(const struct umad_device *device, __u32 id, __u64 tid)
 {
-	struct umad_msg msg = umad_msg(&device->port, id, MAD_GET, tid);
+	struct umad_msg msg = umad_request(&device->port, id, MAD_GET, tid, 600000);
 
-	msg.hdr.timeout_ms = 600000;
 	/* Before there is a subnet manager the port has no LID to tell by */
 	msg.hdr.grh_present = umad_device_is_rxe(device->kind);
 	umad_msg_to_nobody(&msg);
 	return msg;
 }
 
-static long umad_removing(struct umad_call *call)
+long umad_removing(struct umad_call *call)
 {
 	return umad_device_remove(call->arg);
-}
-
-/* The removal of a device that is there, to be done by a thread */
-struct umad_call umad_call_remove(struct umad_device *device)
-{
-	return (struct umad_call){
-		.op = UMAD_CALL_FN,
-		.fn = umad_removing,
-		.arg = device,
-	};
 }

@@ -34,10 +34,11 @@ struct umad_device {
  */
 #define UMAD_NETNS_MS	(6 * UMAD_SOON_MS)
 
-/*
- * A variant of a fixture: over which of these devices, and whatever else the fixture
- * has variants of
- */
+/* A fixture whose variants have such a device and nothing else */
+#define umad_device_variants(fixture)					\
+	FIXTURE_VARIANT(fixture) { enum umad_device_kind kind; }
+
+/* A variant with one of these devices, and the other members that the fixture has */
 #define umad_device_variant(fixture, name, which, ...)			\
 	FIXTURE_VARIANT_ADD(fixture, name) { .kind = which, __VA_ARGS__ }
 
@@ -65,6 +66,9 @@ int umad_device_return(struct umad_device *device);
 void umad_device_free(struct umad_device *device);
 
 struct umad_msg umad_unanswered(const struct umad_device *device, __u32 id, __u64 tid);
-struct umad_call umad_call_remove(struct umad_device *device);
+long umad_removing(struct umad_call *call);
+
+/* The removal of a device that is there, by a thread */
+#define umad_call_remove(call, device)	umad_call_fn(call, umad_removing, device)
 
 #endif /* UMAD_DEVICE_H */

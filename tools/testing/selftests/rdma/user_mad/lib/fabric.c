@@ -37,8 +37,6 @@ int umad_find_port_of(const char *ibdev, int num, struct umad_port *port)
 			continue;
 		if (strcmp(port->ibdev, ibdev) || port->port != num)
 			continue;
-		snprintf(port->dev, sizeof(port->dev), "/dev/infiniband/%s",
-			 port->name);
 		return umad_read_gid(port, 0, port->gid);
 	}
 	errno = ENODEV;
@@ -146,16 +144,11 @@ int _umad_fabric_start(struct umad_fabric *fabric)
 
 int _umad_sm_open(const struct umad_port *port, struct umad_sm *sm)
 {
-	struct umad_reg reg = {
-		.api = 1,
-		.mgmt_class = MAD_CLASS_SM_DIRECTED,
-		.class_version = 1,
-	};
+	struct umad_reg reg = umad_reg_smp(1, MAD_CLASS_SM_DIRECTED, 0);
 
 	memset(sm, 0, sizeof(*sm));
 	sm->tid = 0x1000;
-	if (_umad_open(port, O_RDWR | O_NONBLOCK, &sm->file) ||
-	    _umad_enable_pkey(&sm->file) || _umad_register(&sm->file, &reg))
+	if (_umad_open_agent(port, &umad_abi_new, &reg, &sm->file))
 		return -1;
 	sm->directed = reg.id;
 	reg.mgmt_class = MAD_CLASS_SM_LID;
@@ -172,8 +165,7 @@ void umad_sm_close(struct umad_sm *sm)
 
 /* An SMP in its envelope; @lid is where it goes unless @path says it */
 struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
-			     __u16 lid, __u8 method, __u16 attr, __u32 mod,
-			     const void *data)
+			     __u16 lid, __u8 method, __u16 attr)
 {
 	struct umad_msg msg = {
 		.hdr = {
@@ -190,10 +182,7 @@ struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
 	smp->method = method;
 	smp->tid = htobe64(++sm->tid);
 	smp->attr_id = htobe16(attr);
-	smp->attr_mod = htobe32(mod);
 	smp->mkey = htobe64(sm->mkey);
-	if (data)
-		memcpy(smp->data, data, sizeof(smp->data));
 	if (path) {
 		smp->hop_cnt = path->hops;
 		smp->dr_slid = htobe16(LID_PERMISSIVE);
@@ -228,10 +217,14 @@ int umad_smp_exchange(struct umad_sm *sm, struct umad_msg *msg)
 int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
 	     __u8 method, __u16 attr, __u32 mod, void *data)
 {
-	struct umad_msg msg = umad_smp_msg(sm, path, lid, method, attr, mod, data);
-	int status = umad_smp_exchange(sm, &msg);
+	struct umad_msg msg = umad_smp_msg(sm, path, lid, method, attr);
+	struct umad_smp *smp = umad_smp_of(&msg);
+	int status;
 
-	memcpy(data, umad_smp_of(&msg)->data, 64);
+	smp->attr_mod = htobe32(mod);
+	memcpy(smp->data, data, sizeof(smp->data));
+	status = umad_smp_exchange(sm, &msg);
+	memcpy(data, smp->data, sizeof(smp->data));
 	return status;
 }
 
@@ -316,10 +309,10 @@ static int umad_fabric_set_states(struct umad_fabric *fabric,
 /* Tells a port that the subnet manager has its notice, which it need not repeat */
 int _umad_sm_repress(struct umad_sm *sm, __u16 lid, __u16 trap)
 {
-	__u8 notice[64] = { [4] = trap >> 8, [5] = trap };
-	struct umad_msg msg = umad_smp_msg(sm, NULL, lid, MAD_TRAP_REPRESS, SMP_NOTICE, 0,
-					   notice);
+	struct umad_msg msg = umad_smp_msg(sm, NULL, lid, MAD_TRAP_REPRESS, SMP_NOTICE);
 
+	umad_smp_of(&msg)->data[4] = trap >> 8;
+	umad_smp_of(&msg)->data[5] = trap;
 	msg.hdr.timeout_ms = 0;
 	return _umad_write(&sm->file, &msg);
 }
@@ -396,11 +389,11 @@ __u64 umad_node_guid(const struct umad_port *port)
 }
 
 /* NodeInfo's node GUID and local port number */
-__u64 umad_info_guid(const struct umad_smp *smp)
+__u64 umad_info_guid(const __u8 *node_info)
 {
 	__be64 guid;
 
-	memcpy(&guid, smp->data + 12, sizeof(guid));
+	memcpy(&guid, node_info + 12, sizeof(guid));
 	return be64toh(guid);
 }
 

@@ -143,8 +143,7 @@ int _umad_sm_open(const struct umad_port *port, struct umad_sm *sm);
 
 void umad_sm_close(struct umad_sm *sm);
 struct umad_msg umad_smp_msg(struct umad_sm *sm, const struct umad_path *path,
-			     __u16 lid, __u8 method, __u16 attr, __u32 mod,
-			     const void *data);
+			     __u16 lid, __u8 method, __u16 attr);
 
 static inline struct umad_smp *umad_smp_of(struct umad_msg *msg)
 {
@@ -162,7 +161,7 @@ int _umad_sm_repress(struct umad_sm *sm, __u16 lid, __u16 trap);
 		TH_LOG("Get of attribute 0x%x: %s", attr, strerror(errno))
 
 __u64 umad_node_guid(const struct umad_port *port);
-__u64 umad_info_guid(const struct umad_smp *smp);
+__u64 umad_info_guid(const __u8 *node_info);
 int umad_info_port(const struct umad_smp *smp);
 
 int umad_sm_set_port(struct umad_sm *sm, const struct umad_path *path,

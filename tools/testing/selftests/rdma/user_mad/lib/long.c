@@ -57,6 +57,17 @@ void umad_long_free(struct umad_long *msg)
 	free(msg->in);
 }
 
+/* A message that is sent again up to three times where no acknowledgment comes */
+struct umad_msg umad_long_head(const struct umad_port *port, __u32 id, __u8 method,
+			       __u64 tid)
+{
+	struct umad_msg head = umad_msg(port, id, method, tid);
+
+	umad_make_active(&head);
+	head.hdr.retries = 3;
+	return head;
+}
+
 /* @head and @len bytes of data behind its class header; returns the size */
 size_t umad_long_pack(const struct umad_file *file, const struct umad_msg *head,
 		      size_t len, __u32 seed, __u8 *buf)

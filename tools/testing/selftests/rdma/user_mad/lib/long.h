@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Messages longer than a MAD: data that a seed stands for, so that whoever
- * receives it can compare every byte, and the buffers it travels in.
+ * Messages longer than a MAD: data that a seed stands for, so that the
+ * receiver can compare every byte, and the buffers it travels in.
  */
 #ifndef UMAD_LONG_H
 #define UMAD_LONG_H
@@ -11,7 +11,7 @@
 #define MAD_CLASS_DEVADM	0x10
 #define MAD_CLASS_BIS		0x12
 
-/* What 16 MiB may take on a busy machine before it counts as hanging */
+/* Time for 16 MiB on a busy machine, before they count as hanging */
 #define UMAD_LONG_MS		150000
 
 /* So many bytes behind a message must stay as they were */
@@ -33,6 +33,8 @@ int _umad_long_alloc(struct umad_long *msg, size_t max);
 		TH_LOG("no memory for %zu bytes", (size_t)(max))
 
 void umad_long_free(struct umad_long *msg);
+struct umad_msg umad_long_head(const struct umad_port *port, __u32 id, __u8 method,
+			       __u64 tid);
 size_t umad_long_pack(const struct umad_file *file, const struct umad_msg *head,
 		      size_t len, __u32 seed, __u8 *buf);
 
@@ -46,7 +48,7 @@ size_t umad_long_pack(const struct umad_file *file, const struct umad_msg *head,
 } while (0)
 
 /*
- * The message that @head and @seed stand for, from whom is left to the caller.
+ * The message that @head and @seed stand for. The caller judges its sender.
  * The lower half of the transaction ID must be that of @head, and what is
  * between the RMPP header and the data.
  */

@@ -127,19 +127,24 @@ int nl_ibdev_index(const char *name, __u32 *index)
 	return ret ? ret : ibdev.index == ~0U ? -ENODEV : 0;
 }
 
-/* A command that needs no more than the device it is for: 0 or a negative errno */
+/* A command for a device: 0 or a negative errno */
+int nl_begin_ibdev(struct nl_request *req, int cmd, const char *name)
+{
+	__u32 index;
+	int ret = nl_ibdev_index(name, &index);
+
+	nl_begin_rdma(req, cmd, 0);
+	nl_put(req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	return ret;
+}
+
+/* ... that needs no more than that */
 int nl_ibdev_command(const char *name, int cmd)
 {
 	struct nl_request req;
-	__u32 index;
-	int ret;
+	int ret = nl_begin_ibdev(&req, cmd, name);
 
-	ret = nl_ibdev_index(name, &index);
-	if (ret)
-		return ret;
-	nl_begin_rdma(&req, cmd, 0);
-	nl_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
-	return nl_talk(NETLINK_RDMA, &req, NULL, NULL);
+	return ret ? ret : nl_talk(NETLINK_RDMA, &req, NULL, NULL);
 }
 
 static void nl_parse_chardev(struct nlmsghdr *nlh, void *arg)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * As much netlink as the user_mad selftests need. They speak it themselves: a
- * program that was started to do so would end with a SIGCHLD, which wakes
- * whoever is asleep in a system call, and hides that nothing else would have.
+ * program that was started to do so would end with a SIGCHLD, which wakes each thread
+ * that is asleep in a system call, and hides that nothing else would have.
  */
 #ifndef UMAD_NETLINK_H
 #define UMAD_NETLINK_H
@@ -27,6 +27,7 @@ int nl_talk(int protocol, struct nl_request *req,
 	    void (*parse)(struct nlmsghdr *nlh, void *arg), void *arg);
 
 int nl_ibdev_index(const char *name, __u32 *index);
+int nl_begin_ibdev(struct nl_request *req, int cmd, const char *name);
 int nl_ibdev_command(const char *name, int cmd);
 
 /* What netlink knows of the character device that a client has for a port */

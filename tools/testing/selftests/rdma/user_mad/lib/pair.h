@@ -13,17 +13,11 @@
 
 FIXTURE(pair)
 {
+	UMAD_CLIENT_AND_SERVER;
 	struct umad_port port;
-	struct umad_file client;
-	struct umad_file server;
-	__u32 cid;
-	__u32 sid;
 };
 
-FIXTURE_VARIANT(pair)
-{
-	struct umad_abi abi;
-};
+umad_abi_variants(pair);
 
 #ifndef PAIR_ONE_VARIANT
 umad_abi_variant(pair, v1_old);
@@ -39,18 +33,14 @@ umad_abi_variant(pair, v2_new);
 FIXTURE_SETUP(pair)
 {
 	umad_port(&self->port);
-
-	self->cid = umad_open_agent(&self->port, &variant->abi,
-				    umad_reg_send_only(variant->abi.api), &self->client);
-	self->sid = umad_open_agent(&self->port, &variant->abi,
-				    umad_reg_vendor(variant->abi.api, umad_get_set_send),
-				    &self->server);
+	umad_open_both(self, &variant->abi, &self->port,
+		       umad_reg_send_only(variant->abi.api), &self->port,
+		       umad_reg_vendor(variant->abi.api, umad_get_set_send));
 }
 
 FIXTURE_TEARDOWN(pair)
 {
-	umad_close(&self->client);
-	umad_close(&self->server);
+	umad_close_both(self);
 }
 
 /* @msg goes from the client to the server, which gets @got */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The fixture of who is there when a device goes: the device, in every way in which
- * one goes, and a user of it with an agent.
+ * The fixture of users that are there when a device goes: the device, in every way in
+ * which one goes, and a user of it with an agent.
  */
 #ifndef UMAD_REMOVAL_H
 #define UMAD_REMOVAL_H
@@ -47,12 +47,9 @@ FIXTURE_TEARDOWN(removal)
 #define unanswered(self, tid)						\
 	umad_unanswered(&(self)->device, (self)->id, tid)
 
-#define remove_start(self) do {						\
-	(self)->removal = umad_call_remove(&(self)->device);		\
-	umad_call_start(&(self)->removal);				\
-} while (0)
+#define remove_start(self)	umad_call_remove(&(self)->removal, &(self)->device)
 
-/* The device goes, with nobody in the way */
+/* The device goes, and no other call is in its way */
 #define remove_device(self) do {					\
 	bool __netns = (self)->device.kind == UMAD_MADSIM_NETNS;	\
 									\

@@ -7,7 +7,7 @@
 
 #include "stall.h"
 
-/* A descriptor that tells who misses pages of this range, or -1 */
+/* A descriptor that tells of accesses to missing pages of this range, or -1 */
 int umad_uffd(void *start, size_t len, bool wp)
 {
 	struct uffdio_api api = {
@@ -61,7 +61,7 @@ void *umad_stall_at(const struct umad_stall *stall, size_t len)
 	return stall->base + stall->page - len;
 }
 
-/* Waits until somebody is caught */
+/* Waits until a call is caught */
 bool umad_stall_caught(const struct umad_stall *stall)
 {
 	struct pollfd pfd = { .fd = stall->uffd, .events = POLLIN };
@@ -104,7 +104,7 @@ static int __umad_stall_protect(struct umad_stall *stall, __u64 mode)
 	return ioctl(stall->uffd, UFFDIO_WRITEPROTECT, &protect);
 }
 
-/* The page has been supplied; from now on who writes to it is caught */
+/* The page has been supplied; from now on a call that writes to it is caught */
 int umad_stall_write_protect(struct umad_stall *stall)
 {
 	return __umad_stall_protect(stall, UFFDIO_WRITEPROTECT_MODE_WP);

@@ -2,8 +2,8 @@
 /*
  * A stall: memory whose second page is missing until the test supplies it, so
  * that a system call stops in the middle of a copy from or to the user, where it
- * waits for userfaultfd. And calls made by a thread, so that one which never returns
- * can be told.
+ * waits for userfaultfd. And calls made by a thread, so that a test sees one which never
+ * returns.
  */
 #ifndef UMAD_STALL_H
 #define UMAD_STALL_H
@@ -37,13 +37,13 @@ void umad_stall_free(struct umad_stall *stall);
 /* A system call in a thread of its own */
 
 enum umad_call_op {
+	UMAD_CALL_FN,
 	UMAD_CALL_READ,
 	UMAD_CALL_WRITE,
 	UMAD_CALL_IOCTL,
 	UMAD_CALL_POLL,
 	UMAD_CALL_OPEN,
 	UMAD_CALL_CLOSE,
-	UMAD_CALL_FN,
 };
 
 struct umad_call {
@@ -61,14 +61,25 @@ struct umad_call {
 	int err;
 };
 
+/* A READ, WRITE, ... on a descriptor, and its other members */
+#define UMAD_CALL(which, fd_, ...)					\
+	((struct umad_call){ .op = UMAD_CALL_##which, .fd = fd_, __VA_ARGS__ })
+
 void *umad_call_thread(void *arg);
 
 #define umad_call_start(call)						\
 	ASSERT_EQ(0, pthread_create(&(call)->thread, NULL,		\
 				    umad_call_thread, call))
 
-/* Starts a call, which is caught behind the first @there bytes of @data, its argument */
+/* @fn_ gets the call, and finds @arg_ there */
+#define umad_call_fn(call, fn_, arg_) do {				\
+	*(call) = (struct umad_call){ .fn = fn_, .arg = arg_ };		\
+	umad_call_start(call);						\
+} while (0)
+
+/* Starts a call, which is caught in @stall behind the first @there bytes of @data, its argument */
 #define umad_stall_call(stall, call, data, there) do {			\
+	umad_stall(stall);						\
 	(call)->buf = memcpy(umad_stall_at(stall, there), data, there);	\
 	umad_call_start(call);						\
 	ASSERT_TRUE(umad_stall_caught(stall));				\
@@ -84,12 +95,10 @@ void *umad_call_thread(void *arg);
 	umad_reg_encode(reg, __req);					\
 	ASSERT_EQ(0, umad_stall_release(stall, __req, sizeof(__req)));	\
 	ASSERT_EQ(0, umad_stall_write_protect(stall));			\
-	*(call) = (struct umad_call){					\
-		.op = UMAD_CALL_IOCTL,					\
-		.fd = fd_,						\
-		.cmd = umad_reg_cmd(reg),				\
-	};								\
-	umad_stall_call(stall, call, __req, 0);				\
+	*(call) = UMAD_CALL(IOCTL, fd_, .cmd = umad_reg_cmd(reg));	\
+	(call)->buf = umad_stall_at(stall, 0);				\
+	umad_call_start(call);						\
+	ASSERT_TRUE(umad_stall_caught(stall));				\
 } while (0)
 
 long umad_in_poll(struct umad_call *call);

@@ -34,17 +34,4 @@
 	}								\
 } while (0)
 
-/* What a program has that talks to another one */
-#define UMAD_CLIENT_AND_SERVER						\
-	struct umad_file client;					\
-	struct umad_file server;					\
-	__u32 cid;							\
-	__u32 sid;							\
-	__u32 tid
-
-#define umad_close_both(self) do {					\
-	umad_close(&(self)->client);					\
-	umad_close(&(self)->server);					\
-} while (0)
-
 #endif /* UMAD_SUBNET_H */

@@ -9,15 +9,9 @@ int umad_tracing_write(const struct umad_tracing *tracing, const char *file,
 		       const char *value)
 {
 	char path[256];
-	int fd, ret;
 
 	snprintf(path, sizeof(path), "%s/%s", tracing->dir, file);
-	fd = open(path, O_WRONLY | O_TRUNC);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, value, strlen(value)) == (ssize_t)strlen(value) ? 0 : -1;
-	close(fd);
-	return ret;
+	return umad_sysfs_write(path, value);
 }
 
 int umad_tracing_start(struct umad_tracing *tracing)

@@ -27,14 +27,14 @@ int umad_sysfs_read(char *buf, size_t size, const char *fmt, ...)
 
 /*
  * Writes to an attribute. O_NONBLOCK is for the limits of cgroups: newer kernels kill
- * nobody to get below one that is set so.
+ * no process to get below one that is set so. O_TRUNC is for traces.
  */
 int umad_sysfs_write(const char *path, const char *value)
 {
 	ssize_t len = strlen(value), n;
 	int fd, err;
 
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	fd = open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	n = write(fd, value, len);
@@ -55,7 +55,7 @@ int umad_read_gid(const struct umad_port *port, int index, __u8 gid[16])
 	return inet_pton(AF_INET6, text, gid) == 1 ? 0 : -1;
 }
 
-/* What umad@n says it is */
+/* The attributes of umad@n */
 int umad_read_port(int n, struct umad_port *port)
 {
 	char text[64];
@@ -67,6 +67,7 @@ int umad_read_port(int n, struct umad_port *port)
 			    "/sys/class/infiniband_mad/%s/port", port->name))
 		return -1;
 	port->port = atoi(text);
+	snprintf(port->dev, sizeof(port->dev), "/dev/infiniband/%s", port->name);
 	return 0;
 }
 
@@ -116,7 +117,7 @@ bool umad_is_roce(const struct umad_port *port)
 	return !port->lid;
 }
 
-/* What it takes to send a MAD from the port to itself */
+/* The address by which the port sends a MAD to itself */
 static int umad_port_address(struct umad_port *port)
 {
 	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -172,8 +173,6 @@ int umad_find_port(struct umad_port *port)
 		if (!name && (!umad_is_roce(port) || port->gid_index ||
 			      port->gid[0] != 0xfe || port->gid[1] != 0x80))
 			continue;
-		snprintf(port->dev, sizeof(port->dev), "/dev/infiniband/%s",
-			 port->name);
 		return 0;
 	}
 	return -1;
@@ -208,6 +207,16 @@ void umad_sleep_ms(int ms)
 	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
 
 	nanosleep(&ts, NULL);
+}
+
+/* The calling thread goes to this CPU, and stays there */
+int umad_run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
 }
 
 /* A child that only has to be there, until it is killed or its parent is gone */
@@ -260,13 +269,13 @@ long umad_meminfo(const char *name)
 	return umad_line_value("/proc/meminfo", name) * 1024;
 }
 
-/* Set by who runs the programs on a kernel with sanitizers */
+/* Set on a kernel with sanitizers */
 bool umad_slow_kernel(void)
 {
 	return umad_env_is("UMAD_PACE", "slow");
 }
 
-/* ... and by who has the time for all that a test could try */
+/* ... and where there is time for all that a test could try */
 bool umad_thorough(void)
 {
 	return umad_env_is("UMAD_PACE", "thorough");
@@ -521,7 +530,25 @@ struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
 	return msg;
 }
 
-/* Where nobody answers: a neighbour or a LID that does not exist, or the deaf agent */
+struct umad_msg umad_request(const struct umad_port *port, __u32 id, __u8 method,
+			     __u64 tid, int timeout_ms)
+{
+	struct umad_msg msg = umad_msg(port, id, method, tid);
+
+	msg.hdr.timeout_ms = timeout_ms;
+	return msg;
+}
+
+struct umad_msg umad_lost_request(const struct umad_port *port, __u32 id, __u8 method,
+				  __u64 tid, int timeout_ms)
+{
+	struct umad_msg msg = umad_request(port, id, method, tid, timeout_ms);
+
+	umad_msg_to_nobody(&msg);
+	return msg;
+}
+
+/* To one that does not answer: a neighbour or a LID that does not exist, or the deaf agent */
 void umad_msg_to_nobody(struct umad_msg *msg)
 {
 	static const __u8 gid[16] = { 0xfe, 0x80, [14] = 0x12, [15] = 0x34 };
@@ -534,7 +561,7 @@ void umad_msg_to_nobody(struct umad_msg *msg)
 		msg->hdr.lid = htobe16(LID_UNUSED);
 }
 
-/* To a multicast group: who receives it has no GID index to tell of that */
+/* To a multicast group: its receiver has no GID index to tell of that */
 void umad_msg_to_group(struct umad_msg *msg)
 {
 	static const __u8 gid[16] = { 0xff, 0x12, [15] = 1 };
@@ -543,7 +570,7 @@ void umad_msg_to_group(struct umad_msg *msg)
 	memcpy(msg->hdr.gid, gid, 16);
 }
 
-/* What makes the kernel cut it up, if the agent is one with RMPP */
+/* The kernel cuts it up then, if the agent is one with RMPP */
 void umad_make_active(struct umad_msg *msg)
 {
 	msg->mad.rmpp_version = 1;
@@ -595,7 +622,7 @@ bool umad_readable(const struct umad_file *file, int ms)
 	return _umad_poll(file, ms) & POLLIN;
 }
 
-/* @len is what is asked for beyond the header */
+/* @len bytes beyond the header are asked for */
 ssize_t _umad_read_len(const struct umad_file *file, struct umad_msg *msg,
 		       size_t len)
 {
@@ -623,7 +650,7 @@ int _umad_make_blocking(const struct umad_file *file)
 		     fcntl(file->fd, F_GETFL) & ~O_NONBLOCK);
 }
 
-/* What a descriptor says of itself; -1 if it says nothing of that */
+/* A value of a descriptor's fdinfo; -1 if it is not there */
 long umad_fdinfo(const struct umad_file *file, const char *name)
 {
 	char path[64], line[64];

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -133,6 +134,7 @@ int umad_deafen(const struct umad_port *port);
 
 long long umad_now_ms(void);
 void umad_sleep_ms(int ms);
+int umad_run_on(int cpu);
 
 /* Whether @cond comes true within so many milliseconds */
 #define umad_within(ms, cond) ({					\
@@ -244,10 +246,13 @@ struct umad_abi {
 #define UMAD_ABI_v2_old		{ .api = 2, .hlen = UMAD_HDR_OLD }
 #define UMAD_ABI_v2_new		{ .api = 2, .hlen = UMAD_HDR_NEW }
 
-/* For who does not care */
+/* For programs to which it does not matter */
 extern const struct umad_abi umad_abi_new;
 
-/* A fixture with one of these and nothing else */
+/* A fixture whose variants have one of these and nothing else, and such a variant */
+#define umad_abi_variants(fixture)					\
+	FIXTURE_VARIANT(fixture) { struct umad_abi abi; }
+
 #define umad_abi_variant(fixture, which)				\
 	FIXTURE_VARIANT_ADD(fixture, which) { .abi = UMAD_ABI_##which }
 
@@ -271,6 +276,24 @@ int _umad_open_agent(const struct umad_port *port, const struct umad_abi *abi,
 	__wanted.id;							\
 })
 
+/* The members of a fixture for a program that talks to another one */
+#define UMAD_CLIENT_AND_SERVER						\
+	struct umad_file client;					\
+	struct umad_file server;					\
+	__u32 cid;							\
+	__u32 sid;							\
+	__u32 tid
+
+#define umad_open_both(self, abi, from, client_reg, to, server_reg) do { \
+	(self)->cid = umad_open_agent(from, abi, client_reg, &(self)->client); \
+	(self)->sid = umad_open_agent(to, abi, server_reg, &(self)->server); \
+} while (0)
+
+#define umad_close_both(self) do {					\
+	umad_close(&(self)->client);					\
+	umad_close(&(self)->server);					\
+} while (0)
+
 /* No id may be in use, and all of them can be had in their order */
 #define umad_expect_no_agents(file) do {				\
 	struct umad_reg __reg;						\
@@ -290,6 +313,10 @@ int _umad_open_agent(const struct umad_port *port, const struct umad_abi *abi,
 
 struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
 			 __u64 tid);
+struct umad_msg umad_request(const struct umad_port *port, __u32 id, __u8 method,
+			     __u64 tid, int timeout_ms);
+struct umad_msg umad_lost_request(const struct umad_port *port, __u32 id, __u8 method,
+				  __u64 tid, int timeout_ms);
 void umad_msg_to_nobody(struct umad_msg *msg);
 void umad_msg_to_group(struct umad_msg *msg);
 void umad_make_active(struct umad_msg *msg);
