@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The newer tracepoints: one event for each thing that happens, which says to whom,
- * and none for what did not. Those of read and write are in trace.c.
+ * The newer tracepoints: one event for each thing that happens, which names the agent,
+ * and no other event. Those of read and write are in trace.c.
  */
 #include "kselftest_harness.h"
 #include "lib/device.h"
@@ -38,78 +38,48 @@ FIXTURE_TEARDOWN(events)
 	umad_device_free(&self->device);
 }
 
-/* Exactly one event since the last time, with this text behind the device's index */
-#define expect_one(self, name, want) do {				\
-	char __text[512], *__at;					\
-	int __n;							\
-									\
-	umad_within(UMAD_SOON_MS,					\
-		    (__n = umad_tracing_events(&(self)->tracing, name, __text, \
-					       sizeof(__text))));	\
-	ASSERT_EQ(1, __n)						\
-		TH_LOG("events %s", name);				\
-	__at = strchr(__text, ':');					\
-	ASSERT_NE(NULL, __at);						\
-	EXPECT_STREQ(want, __at);					\
-	EXPECT_EQ(0, umad_tracing_write(&(self)->tracing, "trace", "")); \
-} while (0)
-
-#define expect_none(self, name) do {					\
-	char __text[512];						\
-									\
-	EXPECT_EQ(0, umad_tracing_events(&(self)->tracing, name, __text, \
-					 sizeof(__text)))		\
-		TH_LOG("%s: %s", name, __text);				\
-} while (0)
-
-static struct umad_msg message(FIXTURE_DATA(events) *self, __u8 method, __u64 tid)
-{
-	return umad_msg(self->port, self->id, method, tid);
-}
-
 TEST_F(events, timeout)
 {
-	struct umad_msg msg = message(self, MAD_GET, 0x1122334455667788), got;
+	struct umad_msg msg = umad_lost_request(self->port, self->id, MAD_GET,
+						0x1122334455667788, 1), got;
 	char want[128];
 
-	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 1;
 	msg.mad.attr_id = htobe16(0x99);
 	umad_write(&self->file, &msg);
 	umad_read_timeout(&self->file, &got);
 	snprintf(want, sizeof(want),
 		 ":1 id %u reason timeout class 0x%02x method 0x01 attr_id 0x0099 tid 0x%016llx",
 		 self->id, MAD_CLASS_VENDOR2, (unsigned long long)be64toh(got.mad.tid));
-	expect_one(self, "ib_umad_timeout", want);
+	umad_expect_event(&self->tracing, "ib_umad_timeout", want);
 
-	/* What ends with its agent has not timed out */
+	/* A request that ends with its agent has not timed out */
 	msg.hdr.timeout_ms = 600000;
 	umad_write(&self->file, &msg);
 	umad_unregister(&self->file, self->id);
-	expect_none(self, "ib_umad_timeout");
-	expect_none(self, "ib_umad_drop");
+	umad_expect_no_event(&self->tracing, "ib_umad_timeout");
+	umad_expect_no_event(&self->tracing, "ib_umad_drop");
 }
 
 TEST_F(events, drop)
 {
-	struct umad_msg msg = message(self, MAD_SEND, 0x76), got;
+	struct umad_msg msg = umad_msg(self->port, self->id, MAD_SEND, 0x76), got;
 	char want[128];
 	__u64 tid;
 
 	umad_write(&self->file, &msg);
 	umad_read(&self->file, &got);
-	expect_none(self, "ib_umad_drop");
+	umad_expect_no_event(&self->tracing, "ib_umad_drop");
 	tid = be64toh(got.mad.tid) + 1;
 
 	/* A group that user space cannot be told of */
-	msg = message(self, MAD_SEND, 0x77);
+	msg = umad_msg(self->port, self->id, MAD_SEND, 0x77);
 	umad_msg_to_group(&msg);
 	umad_write(&self->file, &msg);
 	snprintf(want, sizeof(want),
 		 ":1 id %u reason address class 0x%02x method 0x03 attr_id 0x%04x tid 0x%016llx",
 		 self->id, MAD_CLASS_VENDOR2, be16toh(msg.mad.attr_id),
 		 (unsigned long long)tid);
-	expect_one(self, "ib_umad_drop", want);
+	umad_expect_event(&self->tracing, "ib_umad_drop", want);
 }
 
 TEST_HARNESS_MAIN

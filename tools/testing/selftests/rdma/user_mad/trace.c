@@ -9,7 +9,7 @@
 #include "lib/pair.h"
 #include "lib/trace.h"
 
-/* What an event says after the device */
+/* The text of an event behind the device */
 static void expected_text(char *text, size_t size,
 			  const struct ib_user_mad_hdr *hdr,
 			  const struct mad *mad, int port)
@@ -34,31 +34,18 @@ static const char * const events[] = {
 	"ib_umad_write", "ib_umad_read_recv", "ib_umad_read_send",
 };
 
-#define expect_no_event(tracing, name) do {				\
-	char __text[1024];						\
-									\
-	EXPECT_EQ(0, umad_tracing_events(tracing, name, __text,		\
-				    sizeof(__text)))			\
-		TH_LOG("%s", __text);					\
-} while (0)
-
 /* There is one event, of this kind only, with this text behind the device's number */
 #define expect_event(tracing, self, name, hdr, mad) do {		\
-	char __text[1024], __want[1024], *__at;				\
+	char __want[1024];						\
 	size_t __i;							\
 	__u32 __index;							\
 									\
 	for (__i = 0; __i < ARRAY_SIZE(events); __i++)			\
 		if (strcmp(name, events[__i]))				\
-			expect_no_event(tracing, events[__i]);		\
-	ASSERT_EQ(1, umad_tracing_events(tracing, name, __text,		\
-				    sizeof(__text)));			\
+			umad_expect_no_event(tracing, events[__i]);	\
 	expected_text(__want, sizeof(__want), hdr, mad, (self)->port.port); \
-	__at = strchr(__text, ':');					\
-	ASSERT_NE(NULL, __at);						\
-	EXPECT_STREQ(__want, __at);					\
 	ASSERT_EQ(0, nl_ibdev_index((self)->port.ibdev, &__index));	\
-	EXPECT_EQ(__index, (__u32)atoi(__text));			\
+	EXPECT_EQ(__index, umad_expect_event(tracing, name, __want));	\
 } while (0)
 
 struct field {
@@ -188,7 +175,7 @@ TEST_F(pair, write_event)
 	ASSERT_TRUE(umad_readable(file, UMAD_SOON_MS));			\
 	ASSERT_EQ(0, umad_tracing_start(&__tracing));			\
 	umad_err_read_len(EINVAL, file, 0);				\
-	expect_no_event(&__tracing, name);				\
+	umad_expect_no_event(&__tracing, name);				\
 	read(file, &__got);						\
 	expect_event(&__tracing, self, name, &__got.hdr, &__got.mad);	\
 	umad_tracing_stop(&__tracing);					\
@@ -205,17 +192,16 @@ TEST_F(pair, read_recv_event)
 
 TEST_F(pair, read_send_event)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 0x99);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 0x99, 1);
 
 	fill(&msg);
 	umad_msg_to_nobody(&msg);
-	msg.hdr.timeout_ms = 1;
 	msg.hdr.retries = 2;
 	umad_write(&self->client, &msg);
 	expect_read_event(self, &self->client, "ib_umad_read_send", umad_read_timeout);
 }
 
-/* What cannot be read from the user is not traced */
+/* A write that cannot be read from the user is not traced */
 TEST_F(pair, refused_write_events)
 {
 	struct umad_msg msg = umad_msg(&self->port, 32, MAD_SEND, 1);
@@ -228,12 +214,11 @@ TEST_F(pair, refused_write_events)
 	umad_border(&border, PROT_NONE);
 	umad_err(EFAULT, write(self->client.fd, umad_before(&border, 10), 320));
 	umad_border_free(&border);
-	expect_no_event(&tracing, "ib_umad_write");
+	umad_expect_no_event(&tracing, "ib_umad_write");
 	umad_tracing_stop(&tracing);
 }
 
 #define expect_refused_event(err, self, tracing, msg, len) do {		\
-	ASSERT_EQ(0, umad_tracing_write(tracing, "trace", ""));		\
 	umad_err_write_len(err, &(self)->client, msg, len);		\
 	expect_event(tracing, self, "ib_umad_write", &(msg)->hdr, &(msg)->mad); \
 } while (0)
@@ -241,14 +226,12 @@ TEST_F(pair, refused_write_events)
 /* ... and all else is, whatever comes of it, if it names an id that can be */
 TEST_F(pair, refused_write_events_of_ids)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1);
+	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET, 1, 600000);
 	struct umad_msg other;
 	struct umad_tracing tracing;
 
-	msg.hdr.timeout_ms = 600000;
-	umad_msg_to_nobody(&msg);
-	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	umad_write(&self->client, &msg);
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
 
 	/* Outstanding; no such agent; too short for its class; no GRH */
 	expect_refused_event(EINVAL, self, &tracing, &msg, MAD_SIZE);
