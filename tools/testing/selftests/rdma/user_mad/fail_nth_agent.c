@@ -10,10 +10,8 @@
 TEST_FAIL_NTH(pair, open, 3)
 {
 	struct umad_file file;
-	int ret;
 
-	ret = fault_in(fault, _umad_open(&self->port, O_RDWR, &file));
-	fault_expect(fault, ret ? errno : 0, 0);
+	fault_call(fault, _umad_open(&self->port, O_RDWR, &file));
 	umad_close(&file);
 	umad_open(&self->port, O_RDWR, &file);
 	umad_close(&file);
@@ -31,8 +29,7 @@ TEST_FAIL_NTH(pair, close, 0)
 	msg = umad_msg(&self->port, id, FREE_METHOD, 1);
 	umad_write(&file, &msg);
 	ASSERT_TRUE(umad_readable(&file, UMAD_SOON_MS));
-	msg = umad_msg(&self->port, id, MAD_GET, 2);
-	msg.hdr.timeout_ms = 60000;
+	msg = umad_request(&self->port, id, MAD_GET, 2, 60000);
 	umad_write(&file, &msg);
 	umad_read(&self->server, &msg);
 
@@ -42,15 +39,11 @@ TEST_FAIL_NTH(pair, close, 0)
 
 TEST_FAIL_NTH(pair, register, 5)
 {
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << FREE_METHOD);
 	struct umad_file file;
-	struct umad_reg reg;
-	int ret;
 
 	umad_open(&self->port, O_RDWR, &file);
-	reg = umad_reg_vendor(variant->abi.api, 1ULL << FREE_METHOD);
-	ret = fault_in(fault, _umad_register(&file, &reg));
-	fault_expect(fault, ret ? errno : 0, 0);
-	if (ret) {
+	if (fault_call(fault, _umad_register(&file, &reg))) {
 		EXPECT_EQ(0xdeadbeef, reg.id);
 		EXPECT_EQ(0, umad_fdinfo(&file, "umad-agents"));
 		/* The layout of the header is not settled yet */
@@ -65,16 +58,15 @@ TEST_FAIL_NTH(pair, register, 5)
 /* A request for too much, which is told what there is */
 TEST_FAIL_NTH(pair, register_flags, 1)
 {
-	struct umad_reg reg;
+	struct umad_reg reg = umad_reg_vendor(2, 1ULL << FREE_METHOD);
 
 	if (variant->abi.api == 1)
 		SKIP(return, "there are no flags in REGISTER_AGENT");
 
-	reg = umad_reg_vendor(2, 1ULL << FREE_METHOD);
 	reg.flags = 0xffff;
 	EXPECT_EQ(-1, fault_in(fault, _umad_register(&self->client, &reg)));
 	if (errno != EINVAL)
-		fault_expect(fault, errno, 0);
+		fault_expect(fault, errno);
 	else
 		EXPECT_EQ(IB_USER_MAD_USER_RMPP, reg.flags);
 	EXPECT_EQ(1, umad_fdinfo(&self->client, "umad-agents"));
@@ -82,14 +74,10 @@ TEST_FAIL_NTH(pair, register_flags, 1)
 
 TEST_FAIL_NTH(pair, unregister, 0)
 {
-	struct umad_reg reg;
-	int ret;
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << FREE_METHOD);
 
-	reg = umad_reg_vendor(variant->abi.api, 1ULL << FREE_METHOD);
 	umad_register(&self->client, &reg);
-	ret = fault_in(fault, _umad_unregister(&self->client, reg.id));
-	fault_expect(fault, ret ? errno : 0, 0);
-	if (ret) {
+	if (fault_call(fault, _umad_unregister(&self->client, reg.id))) {
 		EXPECT_EQ(2, umad_fdinfo(&self->client, "umad-agents"));
 		umad_unregister(&self->client, reg.id);
 	}

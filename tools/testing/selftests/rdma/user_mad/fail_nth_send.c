@@ -12,16 +12,14 @@
 static void nth_write(struct __test_metadata *_metadata, FIXTURE_DATA(pair) *self,
 		      struct fault *fault, __u8 method, unsigned int timeout_ms)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, method, fault->nth);
+	struct umad_msg msg = umad_request(&self->port, self->cid, method, fault->nth, timeout_ms);
 	ssize_t ret;
 	int n;
 
-	msg.hdr.timeout_ms = timeout_ms;
-	ret = fault_in(fault, _umad_write(&self->client, &msg));
-	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	ret = fault_call(fault, _umad_write(&self->client, &msg));
 	n = fault_settle(&self->client, &self->server);
 	fault_exchange(self, CLEAN_TID + fault->nth, n);
-	/* What failed was not sent */
+	/* A request that failed was not sent */
 	if (ret < 0)
 		EXPECT_EQ(0, n);
 	/* The transaction ID is free again */
@@ -42,17 +40,12 @@ TEST_FAIL_NTH(pair, request, 10)
 
 TEST_FAIL_NTH(pair, response, 5)
 {
-	struct umad_msg msg, got;
-	ssize_t ret;
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, fault->nth, 300), got;
 	int n;
 
-	msg = umad_msg(&self->port, self->cid, MAD_GET, fault->nth);
-	msg.hdr.timeout_ms = 300;
 	pair_deliver(self, &msg, &got);
 	got.mad.method = MAD_GET_RESP;
-	ret = fault_in(fault, _umad_write(&self->server, &got));
-	fault_expect(fault, ret < 0 ? errno : 0, 0);
-	if (ret < 0)
+	if (fault_call(fault, _umad_write(&self->server, &got)) < 0)
 		umad_write(&self->server, &got);
 	n = fault_settle(&self->client, &self->server);
 	/* An answer, or a timeout if it was lost */
@@ -88,8 +81,7 @@ TEST_FAIL_NTH(pair, rmpp, 15)
 	head.hdr.retries = 1;
 	umad_make_active(&head);
 	size = umad_long_pack(&self->client, &head, len, 1, msg.out);
-	ret = fault_in(fault, write(self->client.fd, msg.out, size));
-	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	ret = fault_call(fault, write(self->client.fd, msg.out, size));
 	n = fault_settle(&self->client, &self->server);
 	if (ret < 0)
 		EXPECT_EQ(0, n) TH_LOG("fault %u", fault->nth);
@@ -101,7 +93,7 @@ TEST_FAIL_NTH(pair, rmpp, 15)
 	fault_settle(&self->client, &self->server);
 }
 
-/* On InfiniBand: SMPs, and what needs no address to be resolved */
+/* On InfiniBand: SMPs, and requests whose address needs not to be resolved */
 
 FIXTURE(fabric)
 {
@@ -115,10 +107,8 @@ FIXTURE_SETUP(fabric)
 	self->fabric = (struct umad_fabric){ .hosts = 2 };
 	umad_subnet(&self->fabric);
 	umad_sm_open(&self->fabric.host[0], &self->sm);
-	self->cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new,
-				    umad_reg_send_only(2), &self->client);
-	self->sid = umad_open_agent(&self->fabric.host[1], &umad_abi_new,
-				    umad_reg_vendor(2, umad_get_set_send), &self->server);
+	umad_open_both(self, &umad_abi_new, &self->fabric.host[0], umad_reg_send_only(2),
+		       &self->fabric.host[1], umad_reg_vendor(2, umad_get_set_send));
 }
 
 FIXTURE_TEARDOWN(fabric)
@@ -136,8 +126,7 @@ static void nth_smp(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *sel
 	int n;
 
 	msg.hdr.timeout_ms = 50;
-	ret = fault_in(fault, _umad_write(&self->sm.file, &msg));
-	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	ret = fault_call(fault, _umad_write(&self->sm.file, &msg));
 	n = fault_settle(&self->sm.file, &self->sm.file);
 	EXPECT_EQ(ret < 0 ? 0 : 1, n);
 	EXPECT_EQ(0, umad_smp_exchange(&self->sm, &msg));
@@ -156,13 +145,12 @@ TEST_FAIL_NTH(fabric, smp_to_the_neighbour, 5)
 
 TEST_FAIL_NTH(fabric, by_lid, 5)
 {
-	struct umad_msg msg = umad_msg(&self->fabric.host[1], self->cid, MAD_GET, fault->nth);
+	struct umad_msg msg = umad_request(&self->fabric.host[1], self->cid, MAD_GET, fault->nth,
+					   10);
 	ssize_t ret;
 	int n;
 
-	msg.hdr.timeout_ms = 10;
-	ret = fault_in(fault, _umad_write(&self->client, &msg));
-	fault_expect(fault, ret < 0 ? errno : 0, 0);
+	ret = fault_call(fault, _umad_write(&self->client, &msg));
 	n = fault_settle(&self->client, &self->server);
 	if (ret < 0)
 		EXPECT_EQ(0, n);

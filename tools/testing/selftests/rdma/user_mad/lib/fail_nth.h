@@ -3,19 +3,18 @@
  * What user space asks of umad, with each allocation and each access to user memory
  * on the way failing once, in turn: the first run of a test has its first one fail,
  * the next run its second one, until a run comes through without having met that
- * many. Whatever a failed call returns must be ENOMEM or EFAULT unless said
- * otherwise, must have left nothing behind, and must work when it is repeated.
+ * many. A failed call must return ENOMEM or EFAULT, must have left nothing behind, and
+ * must work when it is repeated.
  *
  *	TEST_FAIL_NTH(pair, open, 3)
  *	{
- *		ret = fault_in(fault, _umad_open(&self->port, O_RDWR, &file));
- *		fault_expect(fault, ret ? errno : 0, 0);
+ *		if (fault_call(fault, _umad_open(&self->port, O_RDWR, &file)))
  *		...
  *	}
  *
  * This takes a kernel with FAILSLAB, FAIL_PAGE_ALLOC, FAULT_INJECTION_USERCOPY
- * and FAULT_INJECTION_STACKTRACE_FILTER. What the kernel itself has to say, by
- * KASAN, lockdep or kmemleak, is for the one to see who runs this.
+ * and FAULT_INJECTION_STACKTRACE_FILTER. The kernel's own reports, by KASAN, lockdep or
+ * kmemleak, are in its log.
  */
 #ifndef UMAD_FAIL_NTH_H
 #define UMAD_FAIL_NTH_H
@@ -75,15 +74,23 @@ int fault_settle(const struct umad_file *a, const struct umad_file *b);
 })
 
 /* @err, if not 0, is a failure that only the fault can have caused */
-#define fault_expect(fault, err, also) do {				\
+#define fault_expect(fault, err) do {					\
 	int __e = (err);						\
 									\
 	if (__e) {							\
 		EXPECT_TRUE((fault)->struck);				\
-		EXPECT_TRUE(__e == ENOMEM || __e == EFAULT || __e == (also)) \
+		EXPECT_TRUE(__e == ENOMEM || __e == EFAULT)		\
 			TH_LOG("fault %u: %s", (fault)->nth, strerror(__e)); \
 	}								\
 } while (0)
+
+/* The value of @call, which fails for the fault or not at all */
+#define fault_call(fault, call) ({					\
+	long __value = fault_in(fault, call);				\
+									\
+	fault_expect(fault, __value < 0 ? errno : 0);			\
+	__value;							\
+})
 
 /* There must have been @least faults, or this has tested nothing */
 #define fault_end(fault, least) do {					\
