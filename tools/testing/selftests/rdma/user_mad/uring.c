@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * io_uring: what needs no waiting is done at once, also on descriptors that block,
- * and a read that has to wait does so without a thread of the kernel's.
+ * io_uring: a request that needs no waiting is done at once, also on descriptors that
+ * block, and a read that has to wait does so without a thread of the kernel's.
  */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
@@ -21,6 +21,8 @@
 
 #define BY_WORKER	"a worker of the kernel's does what needs no waiting"
 
+/* A test is a process, with whose end the ring ends */
+static struct io_uring ring;
 static struct umad_vector vector;
 
 /* Whether a thread was made for us that does what would wait */
@@ -43,25 +45,24 @@ static bool have_worker(void)
 }
 
 /* A read or write of one element of the vector */
-static struct io_uring_sqe *ring_put(struct io_uring *ring, int op,
-				     const struct umad_file *file, int i)
+static struct io_uring_sqe *ring_put(int op, const struct umad_file *file, int i)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
 
 	io_uring_prep_rw(op, sqe, file->fd, vector.iov[i].iov_base, vector.iov[i].iov_len, 0);
 	sqe->user_data = i;
 	return sqe;
 }
 
-#define ring_read(ring, file, i)	ring_put(ring, IORING_OP_READ, file, i)
-#define ring_write(ring, file, i)	ring_put(ring, IORING_OP_WRITE, file, i)
+#define ring_read(file, i)	ring_put(IORING_OP_READ, file, i)
+#define ring_write(file, i)	ring_put(IORING_OP_WRITE, file, i)
 
 /* Reads: the server of a pair, which blocks */
 
-#define reading(self, ring) do {					\
+#define reading(self) do {						\
 	umad_make_blocking(&(self)->server);				\
 	umad_vector_rooms(&vector, &(self)->server);			\
-	umad_ring(ring, UMAD_VECTOR);					\
+	umad_ring(&ring, UMAD_VECTOR);					\
 } while (0)
 
 /* As many as there are, in their order, by one system call */
@@ -69,12 +70,11 @@ TEST_F(pair, read_many)
 {
 	int len = umad_mad_len(&self->server), i;
 	struct io_uring_cqe cqe;
-	struct io_uring ring;
 
-	reading(self, &ring);
+	reading(self);
 	umad_queue_mads(self, 0, UMAD_VECTOR);
 	for (i = 0; i < UMAD_VECTOR; i++)
-		ring_read(&ring, &self->server, i);
+		ring_read(&self->server, i);
 	umad_ring_submit(&ring, UMAD_VECTOR);
 	if (umad_reference()) {
 		/* Workers take them in any order */
@@ -89,18 +89,16 @@ TEST_F(pair, read_many)
 		}
 	}
 	EXPECT_FIXED(!have_worker(), BY_WORKER);
-	io_uring_queue_exit(&ring);
 }
 
 TEST_F(pair, read_waits_by_poll)
 {
 	int len = umad_mad_len(&self->server), i;
 	struct io_uring_cqe cqe;
-	struct io_uring ring;
 
-	reading(self, &ring);
+	reading(self);
 	for (i = 0; i < 4; i++)
-		ring_read(&ring, &self->server, i);
+		ring_read(&self->server, i);
 	umad_ring_submit(&ring, 4);
 	EXPECT_FALSE(umad_ring_next(&ring, &cqe, 0));
 	EXPECT_FALSE(have_worker());
@@ -108,20 +106,18 @@ TEST_F(pair, read_waits_by_poll)
 	for (i = 0; i < 4; i++)
 		umad_ring_expect(&ring, len, UMAD_SOON_MS);
 	EXPECT_FIXED(!have_worker(), BY_WORKER);
-	io_uring_queue_exit(&ring);
 }
 
-/* Who gives up takes nothing away */
+/* A read that is cancelled takes nothing away */
 TEST_F(pair, read_cancelled)
 {
 	struct io_uring_sqe *sqe;
 	struct io_uring_cqe cqe;
-	struct io_uring ring;
 	struct umad_msg got;
 	int i;
 
-	reading(self, &ring);
-	ring_read(&ring, &self->server, 1);
+	reading(self);
+	ring_read(&self->server, 1);
 	umad_ring_submit(&ring, 1);
 	sqe = io_uring_get_sqe(&ring);
 	io_uring_prep_cancel64(sqe, 1, 0);
@@ -135,7 +131,6 @@ TEST_F(pair, read_cancelled)
 	umad_read(&self->server, &got);
 	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
 	EXPECT_TRUE(umad_vector_untouched(&vector, 1, 0));
-	io_uring_queue_exit(&ring);
 }
 
 /* Multishot: one request, a completion for each MAD */
@@ -147,7 +142,7 @@ struct buffers {
 
 static struct buffers buffers;
 
-static int buffers_register(struct io_uring *ring)
+static int buffers_register(void)
 {
 	struct io_uring_buf_reg reg = {
 		.ring_entries = BUFFERS,
@@ -160,7 +155,7 @@ static int buffers_register(struct io_uring *ring)
 		return -ENOMEM;
 	reg.ring_addr = (uintptr_t)buffers.ring;
 	io_uring_buf_ring_init(buffers.ring);
-	ret = io_uring_register_buf_ring(ring, &reg, 0);
+	ret = io_uring_register_buf_ring(&ring, &reg, 0);
 	for (i = 0; !ret && i < BUFFERS; i++)
 		io_uring_buf_ring_add(buffers.ring, buffers.buf[i], sizeof(buffers.buf[i]), i,
 				      io_uring_buf_ring_mask(BUFFERS), i);
@@ -179,18 +174,18 @@ static void buffers_recycle(const struct io_uring_cqe *cqe)
 	io_uring_buf_ring_advance(buffers.ring, 1);
 }
 
-static bool have_multishot(struct io_uring *ring)
+static bool have_multishot(void)
 {
-	struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
+	struct io_uring_probe *probe = io_uring_get_probe_ring(&ring);
 	bool have = probe && io_uring_opcode_supported(probe, OP_READ_MULTISHOT);
 
 	io_uring_free_probe(probe);
 	return have;
 }
 
-static void ring_read_multishot(struct io_uring *ring, const struct umad_file *file)
+static void ring_read_multishot(const struct umad_file *file)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
 
 	io_uring_prep_rw(OP_READ_MULTISHOT, sqe, file->fd, NULL, 0, 0);
 	sqe->flags = IOSQE_BUFFER_SELECT;
@@ -198,11 +193,11 @@ static void ring_read_multishot(struct io_uring *ring, const struct umad_file *f
 }
 
 /* A completion with a MAD, after which the request goes on */
-#define expect_shot(ring, file, want) do {				\
+#define expect_shot(file, want) do {					\
 	struct io_uring_cqe __cqe = {};					\
 	struct mad __mad;						\
 									\
-	ASSERT_TRUE(umad_ring_next(ring, &__cqe, UMAD_SOON_MS))		\
+	ASSERT_TRUE(umad_ring_next(&ring, &__cqe, UMAD_SOON_MS))	\
 		TH_LOG("no completion");				\
 	ASSERT_EQ((int)umad_mad_len(file), __cqe.res);			\
 	EXPECT_TRUE(__cqe.flags & IORING_CQE_F_MORE);			\
@@ -218,30 +213,30 @@ static void ring_read_multishot(struct io_uring *ring, const struct umad_file *f
  * A ring that is closed lets go of its files later, and with them of agents that the
  * next test wants to register. So what it still reads has to end before.
  */
-#define ring_cancel(ring) do {						\
+#define ring_cancel() do {						\
 	struct io_uring_sync_cancel_reg __reg = {			\
 		.flags = IORING_ASYNC_CANCEL_ANY,			\
 		.timeout = { -1, -1 },					\
 	};								\
 									\
 	/* How many it has found, or 0 */				\
-	ASSERT_LE(0, io_uring_register_sync_cancel(ring, &__reg));	\
-	umad_ring_expect(ring, -ECANCELED, UMAD_SOON_MS);			\
+	ASSERT_LE(0, io_uring_register_sync_cancel(&ring, &__reg));	\
+	umad_ring_expect(&ring, -ECANCELED, UMAD_SOON_MS);		\
 } while (0)
 
 /* So many such requests by the server of a pair; one ends before its buffers do */
-#define reading_multishot(self, ring, count) do {			\
+#define reading_multishot(self, count) do {				\
 	int __i;							\
 									\
 	if (umad_reference())						\
 		SKIP(return, BY_WORKER);				\
-	reading(self, ring);						\
-	if (!have_multishot(ring))					\
+	reading(self);							\
+	if (!have_multishot())						\
 		SKIP(return, "this kernel has no multishot reads");	\
-	ASSERT_EQ(0, buffers_register(ring));				\
+	ASSERT_EQ(0, buffers_register());				\
 	for (__i = 0; __i < (count); __i++)				\
-		ring_read_multishot(ring, &(self)->server);		\
-	umad_ring_submit(ring, count);					\
+		ring_read_multishot(&(self)->server);			\
+	umad_ring_submit(&ring, count);					\
 } while (0)
 
 /*
@@ -251,21 +246,19 @@ static void ring_read_multishot(struct io_uring *ring, const struct umad_file *f
 TEST_F(pair, multishots)
 {
 	struct io_uring_cqe cqe;
-	struct io_uring ring;
 	int i;
 
 	umad_queue_mads(self, 0, 3);
-	reading_multishot(self, &ring, 2);
+	reading_multishot(self, 2);
 	for (i = 0; i < MANY; i++) {
 		if (i >= 3)
 			umad_send_mads(self, i, 1);
-		expect_shot(&ring, &self->server, i);
+		expect_shot(&self->server, i);
 	}
 	EXPECT_FALSE(umad_ring_next(&ring, &cqe, 0));
 	EXPECT_FALSE(have_worker());
-	ring_cancel(&ring);
+	ring_cancel();
 	umad_ring_expect(&ring, -ECANCELED, UMAD_SOON_MS);
-	io_uring_queue_exit(&ring);
 	free(buffers.ring);
 }
 
@@ -273,12 +266,11 @@ TEST_F(pair, multishots)
 TEST_F(pair, multishot_out_of_buffers)
 {
 	struct io_uring_cqe cqe;
-	struct io_uring ring;
 	struct umad_msg got;
 	int i;
 
 	umad_queue_mads(self, 0, BUFFERS + 1);
-	reading_multishot(self, &ring, 1);
+	reading_multishot(self, 1);
 	for (i = 0; i < BUFFERS; i++) {
 		ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 		EXPECT_EQ((int)umad_mad_len(&self->server), cqe.res);
@@ -288,7 +280,6 @@ TEST_F(pair, multishot_out_of_buffers)
 	EXPECT_FALSE(cqe.flags & IORING_CQE_F_MORE);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(BUFFERS, (int)be64toh(got.mad.tid));
-	io_uring_queue_exit(&ring);
 	free(buffers.ring);
 }
 
@@ -296,17 +287,15 @@ TEST_F(pair, multishot_out_of_buffers)
 
 TEST_F(pair, write_waits)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 5, LONG_MS);
 	struct umad_tracing tracing;
-	struct io_uring ring;
 	struct umad_msg got;
 	char text[256];
 
 	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	umad_ring(&ring, UMAD_VECTOR);
-	msg.hdr.timeout_ms = LONG_MS;
 	umad_vector_put(&vector, 0, &self->client, &msg);
-	ring_write(&ring, &self->client, 0);
+	ring_write(&self->client, 0);
 	umad_ring_submit(&ring, 1);
 	umad_ring_expect(&ring, (int)umad_mad_len(&self->client), UMAD_SOON_MS);
 	/* However often it is tried, it is read when it can be sent */
@@ -317,27 +306,23 @@ TEST_F(pair, write_waits)
 	/* However often that was tried, it was sent once */
 	pair_expect_nothing_sent(self);
 	umad_err_write(EINVAL, &self->client, &msg);
-	io_uring_queue_exit(&ring);
 }
 
 TEST_F(pair, write_nowait)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 5);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 5, LONG_MS);
 	struct io_uring_cqe cqe;
-	struct io_uring ring;
 	struct umad_msg got;
 
 	umad_ring(&ring, UMAD_VECTOR);
-	msg.hdr.timeout_ms = LONG_MS;
 	umad_vector_put(&vector, 0, &self->client, &msg);
-	ring_write(&ring, &self->client, 0)->rw_flags = RWF_NOWAIT;
+	ring_write(&self->client, 0)->rw_flags = RWF_NOWAIT;
 	umad_ring_submit(&ring, 1);
 	ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 	EXPECT_FIXED(cqe.res == -EAGAIN, "RWF_NOWAIT is refused");
 	EXPECT_FALSE(have_worker());
 	pair_expect_nothing_sent(self);
 	pair_deliver(self, &msg, &got);
-	io_uring_queue_exit(&ring);
 }
 
 /* A simulated InfiniBand device, where writes do not wait, and which can go */
@@ -347,12 +332,11 @@ FIXTURE(ib)
 	struct umad_device device;
 	struct umad_file file;
 	__u32 id;
-	struct io_uring ring;
 };
 
 FIXTURE_SETUP(ib)
 {
-	umad_ring(&self->ring, UMAD_VECTOR);
+	umad_ring(&ring, UMAD_VECTOR);
 	umad_device(&self->device, UMAD_MADSIM);
 	ASSERT_EQ(0, umad_device_up(&self->device));
 	self->id = umad_open_agent(&self->device.port, &umad_abi_new,
@@ -362,18 +346,14 @@ FIXTURE_SETUP(ib)
 
 FIXTURE_TEARDOWN(ib)
 {
-	io_uring_queue_exit(&self->ring);
 	umad_close(&self->file);
 	umad_device_free(&self->device);
 }
 
-/* To itself, and nobody answers */
+/* To itself, and no answer comes */
 static struct umad_msg ib_request(FIXTURE_DATA(ib) *self, __u32 tid)
 {
-	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_GET, tid);
-
-	msg.hdr.timeout_ms = LONG_MS;
-	return msg;
+	return umad_request(&self->device.port, self->id, MAD_GET, tid, LONG_MS);
 }
 
 TEST_F(ib, write_many)
@@ -385,11 +365,11 @@ TEST_F(ib, write_many)
 	for (i = 0; i < UMAD_VECTOR; i++) {
 		msg = ib_request(self, i);
 		umad_vector_put(&vector, i, &self->file, &msg);
-		ring_write(&self->ring, &self->file, i);
+		ring_write(&self->file, i);
 	}
-	umad_ring_submit(&self->ring, UMAD_VECTOR);
+	umad_ring_submit(&ring, UMAD_VECTOR);
 	for (i = 0; i < UMAD_VECTOR; i++) {
-		ASSERT_TRUE(umad_ring_next(&self->ring, &cqe,
+		ASSERT_TRUE(umad_ring_next(&ring, &cqe,
 					   umad_reference() ? UMAD_SOON_MS : 0));
 		EXPECT_EQ(len, cqe.res);
 		if (!umad_reference())
@@ -415,16 +395,15 @@ TEST_F(ib, long_write_is_read_once)
 	size_t size;
 
 	umad_register(&self->file, &reg);
-	msg = umad_msg(&self->device.port, reg.id, MAD_SEND, 9);
+	msg = umad_lost_request(&self->device.port, reg.id, MAD_SEND, 9, 0);
 	umad_make_active(&msg);
-	umad_msg_to_nobody(&msg);
 	size = umad_long_pack(&self->file, &msg, LONG_LEN, 3, buf);
 
 	ASSERT_EQ(0, umad_tracing_start(&tracing));
-	sqe = io_uring_get_sqe(&self->ring);
+	sqe = io_uring_get_sqe(&ring);
 	io_uring_prep_write(sqe, self->file.fd, buf, size, 0);
-	umad_ring_submit(&self->ring, 1);
-	umad_ring_expect(&self->ring, (int)size, UMAD_SOON_MS);
+	umad_ring_submit(&ring, 1);
+	umad_ring_expect(&ring, (int)size, UMAD_SOON_MS);
 	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_umad_write", text, sizeof(text)));
 	umad_tracing_stop(&tracing);
 }
@@ -432,33 +411,33 @@ TEST_F(ib, long_write_is_read_once)
 TEST_F(ib, removal)
 {
 	struct umad_msg msg = ib_request(self, 1);
-	bool multishot = !umad_reference() && have_multishot(&self->ring);
+	bool multishot = !umad_reference() && have_multishot();
 	struct io_uring_cqe cqe;
 	int i;
 
 	umad_vector_rooms(&vector, &self->file);
 	for (i = 0; i < 3; i++)
-		ring_read(&self->ring, &self->file, i);
+		ring_read(&self->file, i);
 	if (multishot) {
-		ASSERT_EQ(0, buffers_register(&self->ring));
-		ring_read_multishot(&self->ring, &self->file);
+		ASSERT_EQ(0, buffers_register());
+		ring_read_multishot(&self->file);
 	}
-	umad_ring_submit(&self->ring, 3 + multishot);
+	umad_ring_submit(&ring, 3 + multishot);
 	ASSERT_EQ(0, umad_device_remove(&self->device));
 	for (i = 0; i < 3 + multishot; i++) {
-		ASSERT_TRUE(umad_ring_next(&self->ring, &cqe, UMAD_SOON_MS));
+		ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
 		EXPECT_EQ(-EIO, cqe.res);
 		EXPECT_FALSE(cqe.flags & IORING_CQE_F_MORE);
 	}
 	EXPECT_TRUE(umad_vector_untouched(&vector, 0, 0));
 
-	/* ... and whoever comes now */
-	ring_read(&self->ring, &self->file, 0);
+	/* ... and those that come now */
+	ring_read(&self->file, 0);
 	umad_vector_put(&vector, 1, &self->file, &msg);
-	ring_write(&self->ring, &self->file, 1);
-	umad_ring_submit(&self->ring, 2);
+	ring_write(&self->file, 1);
+	umad_ring_submit(&ring, 2);
 	for (i = 0; i < 2; i++)
-		umad_ring_expect(&self->ring, -EIO, UMAD_SOON_MS);
+		umad_ring_expect(&ring, -EIO, UMAD_SOON_MS);
 }
 
 TEST_HARNESS_MAIN
