@@ -27,14 +27,13 @@ FIXTURE_TEARDOWN(layout)
 	umad_close(&self->server);
 }
 
-/* What the descriptor writes and reads back shows the layout it speaks */
+/* The layout of the packets that a descriptor writes and reads back is that of @size */
 #define expect_layout(self, agent, size) do {				\
 	struct umad_msg __msg, __got;					\
 	__u8 __buf[UMAD_HDR_NEW + MAD_SIZE];				\
 									\
 	(self)->file.hlen = size;					\
-	__msg = umad_msg(&(self)->port, agent, MAD_SEND, 0x1234);	\
-	__msg.hdr.timeout_ms = 1;					\
+	__msg = umad_request(&(self)->port, agent, MAD_SEND, 0x1234, 1); \
 	umad_write(&(self)->file, &__msg);				\
 	umad_read(&(self)->server, &__got);				\
 	EXPECT_EQ(0, memcmp(__got.mad.data, __msg.mad.data, 216));	\
@@ -44,55 +43,46 @@ FIXTURE_TEARDOWN(layout)
 	EXPECT_EQ(MAD_CLASS_VENDOR2, __buf[(size) + 1]);		\
 } while (0)
 
+/* ... for one more agent, registered by ioctl @api */
+#define expect_agent(self, api, size) do {				\
+	struct umad_reg __reg = umad_reg_send_only(api);		\
+									\
+	umad_register(&(self)->file, &__reg);				\
+	expect_layout(self, __reg.id, size);				\
+} while (0)
+
 TEST_F(layout, v1_first_is_old)
 {
-	struct umad_reg reg = umad_reg_send_only(1);
-
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
+	expect_agent(self, 1, UMAD_HDR_OLD);
 
 	/* ... for the life of the descriptor */
-	reg = umad_reg_send_only(2);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
+	expect_agent(self, 2, UMAD_HDR_OLD);
 	umad_err_enable_pkey(EINVAL, &self->file);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
+	expect_layout(self, 1, UMAD_HDR_OLD);
 
 	umad_unregister(&self->file, 0);
 	umad_unregister(&self->file, 1);
 	umad_err_enable_pkey(EINVAL, &self->file);
-	reg = umad_reg_send_only(2);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
+	expect_agent(self, 2, UMAD_HDR_OLD);
 }
 
 TEST_F(layout, v2_first_is_new)
 {
-	struct umad_reg reg = umad_reg_send_only(2);
-
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
-	reg = umad_reg_send_only(1);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
+	expect_agent(self, 2, UMAD_HDR_NEW);
+	expect_agent(self, 1, UMAD_HDR_NEW);
 	umad_err_enable_pkey(EINVAL, &self->file);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
+	expect_layout(self, 1, UMAD_HDR_NEW);
 }
 
 TEST_F(layout, enable_pkey_is_new)
 {
-	struct umad_reg reg = umad_reg_send_only(1);
-
 	/* Twice before use is fine, whatever the argument */
 	umad_enable_pkey(&self->file);
 	umad_enable_pkey(&self->file);
 	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_ENABLE_PKEY, ~0UL));
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
+	expect_agent(self, 1, UMAD_HDR_NEW);
 	umad_err_enable_pkey(EINVAL, &self->file);
-	reg = umad_reg_send_only(2);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
+	expect_agent(self, 2, UMAD_HDR_NEW);
 }
 
 /* A refused registration does not use the descriptor */
@@ -104,10 +94,7 @@ TEST_F(layout, refused_v1_decides_nothing)
 	umad_err_register(EINVAL, &self->file, &reg);
 	umad_err(EFAULT, ioctl(self->file.fd, IB_USER_MAD_REGISTER_AGENT, NULL));
 	umad_enable_pkey(&self->file);
-
-	reg = umad_reg_send_only(1);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_NEW);
+	expect_agent(self, 1, UMAD_HDR_NEW);
 }
 
 TEST_F(layout, refused_v2_decides_nothing)
@@ -116,9 +103,7 @@ TEST_F(layout, refused_v2_decides_nothing)
 
 	reg.flags = 2;
 	umad_err_register(EINVAL, &self->file, &reg);
-	reg = umad_reg_send_only(1);
-	umad_register(&self->file, &reg);
-	expect_layout(self, reg.id, UMAD_HDR_OLD);
+	expect_agent(self, 1, UMAD_HDR_OLD);
 }
 
 /* Before it is used a descriptor speaks the old layout */
