@@ -16,26 +16,17 @@ KSFT_SKIP=4
 number=0
 failed=0
 
-result()
-{
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number $2"
-	else
-		echo "not ok $number $2"
-		failed=1
-	fi
-}
-
 # check NAME COMMAND...
 check()
 {
 	name=$1
 	shift
+	number=$((number + 1))
 	if "$@"; then
-		result 0 "$name"
+		echo "ok $number $name"
 	else
-		result 1 "$name"
+		echo "not ok $number $name"
+		failed=1
 	fi
 }
 
@@ -51,7 +42,7 @@ cleanup()
 	ip link delete group $GROUP 2>/dev/null || true
 }
 
-# wait_for COMMAND...: for what happens a moment later
+# wait_for COMMAND...: it may succeed a moment later
 wait_for()
 {
 	tries=50
