@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Faults of links and verbs: what they do, how they are counted, and what the
+# Faults of links and verbs: their effects, how they are counted, and the lines that the
 # faults file refuses.
 
 . "$(dirname "$0")/lib.sh"
@@ -31,8 +31,8 @@ check "no answer" says "^0$" ask 2
 check "counted" injected "H1 1 drop nth 1"
 check "drop no more" put $faults "H1 1 drop off"
 check "answers again" says "^3$" ask 3
-# A client may or may not ask again: who is told of a timeout first, it or the
-# kernel, is a matter of luck. So compare with what left the port, or was discarded.
+# A client may or may not ask again: it is a matter of luck whether it hears of a timeout
+# first or the kernel. So compare with the packets that left the port, or were discarded.
 sent()
 {
 	local counters=/sys/class/infiniband/madsim0/ports/1/counters
@@ -48,7 +48,7 @@ check "drop every second request" eval '
 	[ $answered -ge 2 ]
 	[ $left -ge 4 ]'
 
-# With the same seed, the same packets. Duplicates make nobody ask again, and a
+# With the same seed, the same packets. No client asks again for a duplicate, and a
 # slow machine has time to answer: nothing but the requests is counted.
 pattern()
 {
@@ -70,33 +70,20 @@ check "a probability with a seed repeats" eval '
 	[ "$a" != 00000000 ]
 	[ "$a" != 11111111 ]'
 
-check "duplicates do no harm, and are counted" eval '
-	put $faults "H1 1 duplicate nth 1"
-	says "^3$" ask 3
-	injected "H1 1 duplicate nth 1"
-	put $faults "H1 1 clear"'
-check "delayed packets arrive" eval '
-	put $faults "H1 1 delay_ms 50"
-	put $faults "H1 1 delay nth 1"
-	says "^2$" ask 2
-	injected "H1 1 delay nth 1 delay_ms 50"
-	put $faults "H1 1 clear"'
-check "a delay beyond the timeout is none" eval '
-	put $faults "H1 1 delay_ms 2000"
-	put $faults "H1 1 delay nth 1"
-	says "^0$" ask 1
-	put $faults "H1 1 clear"'
-check "a reordered packet arrives at last" eval '
-	put $faults "H1 1 reorder nth 1"
-	says "^2$" ask 2
-	injected "H1 1 reorder nth 1"
-	put $faults "H1 1 clear"'
-check "a corrupted packet is another one" eval '
-	put $faults "H1 1 seed 3"
-	put $faults "H1 1 corrupt nth 1"
-	ask 4
-	injected "H1 1 corrupt nth 1"
-	put $faults "H1 1 clear"'
+# answered_of COUNT ANSWERED KIND [SETTING]: with such a fault of each packet, which is counted
+answered_of()
+{
+	[ $# = 3 ] || put $faults "H1 1 $4"
+	put $faults "H1 1 $3 nth 1"
+	says "^$2$" ask "$1"
+	injected "H1 1 $3 nth 1"
+	put $faults "H1 1 clear"
+}
+check "duplicates do no harm, and are counted" answered_of 3 3 duplicate
+check "delayed packets arrive" answered_of 2 2 delay "delay_ms 50"
+check "a delay beyond the timeout is none" answered_of 1 0 delay "delay_ms 2000"
+check "a reordered packet arrives at last" answered_of 2 2 reorder
+check "a corrupted packet is another one" answered_of 4 "[0-4]" corrupt "seed 3"
 
 check "link down and up" eval '
 	put $faults "H2 1 link down"
@@ -106,16 +93,13 @@ check "link down and up" eval '
 	state_is madsim1 1 INIT
 	says "^1$" cat /sys/class/infiniband/madsim1/ports/1/counters/link_downed'
 
-check "post_send fails once" eval '
-	put $faults "H1 fail post_send 5"
-	says "^0$" ask 1
-	says "^1$" ask 1
-	injected "H1 fail post_send 0"'
-check "create_ah fails once" eval '
-	put $faults "H1 fail create_ah 12"
-	says "^0$" ask 1
-	says "^1$" ask 1
-	injected "H1 fail create_ah 0"'
+for verb in "post_send 5" "create_ah 12"; do
+	check "${verb% *} fails once" eval '
+		put $faults "H1 fail $verb"
+		says "^0$" ask 1
+		says "^1$" ask 1
+		injected "H1 fail ${verb% *} 0"'
+done
 check "modify_port fails once" eval '
 	issm=/dev/infiniband/$(grep -lx madsim0 /sys/class/infiniband_mad/issm*/ibdev | cut -d/ -f5)
 	put $faults "H1 fail modify_port 16"

@@ -35,6 +35,14 @@ round_trip()
 	diff "$tmp/before" "$tmp/after"
 }
 
+# makes NAME ARGUMENT ...: a fabric, until the check ends
+makes()
+{
+	fabric=$1
+	"$madsim_load" -n "$fabric" "${@:2}"
+	trap '"$madsim_load" -r "$fabric"' EXIT
+}
+
 first_up()
 {
 	grep -l LinkUp "/sys/class/infiniband/$1"/ports/*/phys_state |
@@ -57,8 +65,7 @@ check "nothing is left" eval '[ -z "$(ls $configfs)" ]; [ -z "$(devices)" ]'
 
 chosen()
 {
-	"$madsim_load" -n pick -d 0 -N "$1" "$examples/net.1"
-	trap '"$madsim_load" -r pick' EXIT
+	makes pick -d 0 -N "$1" "$examples/net.1"
 	device "$1"
 	fails device Hca1
 }
@@ -100,8 +107,7 @@ rate()
 }
 widths()
 {
-	"$madsim_load" -n wide -d 9 "$tmp/wide"
-	trap '"$madsim_load" -r wide' EXIT
+	makes wide -d 9 "$tmp/wide"
 	diff <("$madsim_load" -g "$tmp/wide") \
 	     <("$madsim_load" -g "$debugfs/wide/topology")
 	all_say iblinkinfo -C "$(device A)" -P 1 -- \
@@ -191,8 +197,7 @@ Ca	1 "H-b8cef603000f0e00"		# "node1 mlx5_0"
 FILE
 cluster()
 {
-	"$madsim_load" -n cluster -d 1 "$tmp/cluster"
-	trap '"$madsim_load" -r cluster' EXIT
+	makes cluster -d 1 "$tmp/cluster"
 	ibnetdiscover -C "$(devices)" -P "$(first_up "$(devices)")" |
 		grep -v '^#' >"$tmp/cluster.net"
 	diff <(grep . "$tmp/cluster" | sort) <(grep . "$tmp/cluster.net" | sort)
@@ -218,8 +223,7 @@ FILE
 names()
 {
 	cd /
-	"$madsim_load" -n names -d 0 -N "*" "$tmp/names"
-	trap '"$madsim_load" -r names' EXIT
+	makes names -d 0 -N "*" "$tmp/names"
 	diff <("$madsim_load" -g "$tmp/names") \
 	     <("$madsim_load" -g "$debugfs/names/topology")
 	device "*"
@@ -242,8 +246,7 @@ understood()
 	fi
 	[ -z "$(ls $configfs)" ]
 	printf '%s\n' "${graph[@]}" | diff - "$tmp/found"
-	"$madsim_load" -n odd -d 1 "$tmp/odd"
-	trap '"$madsim_load" -r odd' EXIT
+	makes odd -d 1 "$tmp/odd"
 	says "^1$" cat $configfs/odd/live
 	# Complaints do not depend on the way, and the driver has what was found
 	diff "$tmp/found" <("$madsim_load" -g $debugfs/odd/topology)
@@ -287,8 +290,7 @@ Ca  1 "H-0002c90300000101"      # "one mlx5_0"
 FILE
 labelled_guid()
 {
-	"$madsim_load" -n label -d 1 "$tmp/odd"
-	trap '"$madsim_load" -r label' EXIT
+	makes label -d 1 "$tmp/odd"
 	says "^0x0002c90300000101$" cat $configfs/label/H-0002c90300000101/port_guid
 }
 check "labels are no GUIDs" labelled_guid
@@ -313,8 +315,7 @@ SW     9  4 0x0002c90300000002 4x EDR - RT     7  1 0x0002c903000000c1 ( 'spine'
 FILE
 sizes()
 {
-	"$madsim_load" -n report -d 1 "$tmp/odd"
-	trap '"$madsim_load" -r report' EXIT
+	makes report -d 1 "$tmp/odd"
 	says "^2$" cat $configfs/report/H-0002c903000000a1/ports
 	says "^80$" cat $configfs/report/S-0002c90300000002/ports
 	says "^0x0002c903000000a1$" cat $configfs/report/H-0002c903000000a1/port_guid
@@ -408,7 +409,7 @@ Ca 2 "A"
 FILE
 no_host()
 {
-	"$madsim_load" -n sharp -d 1 - <<-'FILE'
+	makes sharp -d 1 - <<-'FILE'
 	Switch 4 "S"
 	[1] "AN"[1]
 	[2] "H"[1]
@@ -417,7 +418,6 @@ no_host()
 	Ca 1 "H"	# "host"
 	[1] "S"[2]
 	FILE
-	trap '"$madsim_load" -r sharp' EXIT
 	device H
 	fails device AN
 	says "Aggregation" cat $configfs/sharp/AN/description
@@ -430,8 +430,7 @@ drawn()
 		'^	"S" .label="S", shape=box' '^	"A" .label="A", shape=ellipse' \
 		'^	"C" -- "S" .taillabel=1, headlabel=3, label="1x sdr"\]$'
 	says "^9$" eval '"$madsim_load" --dot "$tmp/wide" | grep -c " -- "'
-	"$madsim_load" -n wide -d 1 "$tmp/wide"
-	trap '"$madsim_load" -r wide' EXIT
+	makes wide -d 1 "$tmp/wide"
 	says '^	"A" -- "S" .taillabel=1, headlabel=1, label="12x qdr init", style=dashed\]$' \
 		"$madsim_load" --dot wide
 	put $configfs/wide/faults "A 1 link down"

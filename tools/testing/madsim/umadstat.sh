@@ -1,16 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# umadstat, with a subnet manager and others at work: the table and the JSON say
-# what sysfs and /proc say. What it makes of less, and what it refuses, is in fixture.py
-# of tools/testing/umadstat.
+# umadstat, with a subnet manager and others at work: the table and the JSON agree with
+# sysfs and /proc. fixture.py of tools/testing/umadstat has less there, and its refusals.
 
 . "$(dirname "$0")/lib.sh"
 
 have python3
 
 umadstat=$here/../../infiniband/umadstat/umadstat
-mad=/sys/class/infiniband_mad
 
 plan 13
 
@@ -30,10 +28,7 @@ for line in sys.stdin:
 # umad_of DEVICE: its umad device
 umad_of()
 {
-	local dir
-	for dir in $mad/umad*; do
-		[ "$(cat "$dir/ibdev")" != "$1" ] || echo "${dir##*/}"
-	done
+	grep -lx "$1" /sys/class/infiniband_mad/umad*/ibdev | cut -d/ -f5
 }
 
 # fdinfo PID DEVICE: of all descriptors that a process has of it
@@ -92,7 +87,7 @@ files_of_port()
 }
 check "as many descriptors as the port counts" files_of_port
 
-# Who does not read: a server that is stopped, and a client that asks it
+# A server that is stopped does not read, and a client asks it
 ibping -S -C madsim1 -P 1 &
 server=$!
 asked=$(umad_of madsim1)
@@ -123,7 +118,7 @@ port_unread()
 }
 check "the port tells, too, and comes first" port_unread
 
-# What ibnetdiscover asks, the port sends
+# The port sends the requests of ibnetdiscover
 (while :; do ibnetdiscover -C madsim2 -P 1; done) >/dev/null 2>&1 &
 discovery=$!
 rates()

@@ -51,30 +51,31 @@ check "the subnet administration says what the nodes say" eval '
 		sed -nE "s/.* lid ([0-9]+) lmc .*/\1/p" | sort -nu)'
 ports_of madsim0 >"$tmp/first"
 
-# again NAME: another subnet manager in its place
+# as_first: all are there again, with the same LIDs
+as_first()
+{
+	until_true 60 whole madsim0 36 52
+	diff "$tmp/first" <(ports_of madsim0)
+}
+
+# again NAME SM DEVICE: another subnet manager in its place
 again()
 {
-	check "$1" eval '
-		until_true 60 whole madsim0 36 52
-		diff "$tmp/first" <(ports_of madsim0)'
+	sm_end sm
+	[ "$2" = sm ] || rm -r "$tmp/sm.cache"
+	SM_LMC=1 sm_start "$2" "$3"
+	until_true 30 grep -q "SUBNET UP" "$tmp/$2.log"
+	check "$1" as_first
 }
-sm_end sm
-SM_LMC=1 sm_start sm madsim0
-until_true 30 grep -q "SUBNET UP" "$tmp/sm.log"
-again "the same LIDs when it starts again"
-sm_end sm
-rm -r "$tmp/sm.cache"
-SM_LMC=1 sm_start other madsim1
-until_true 30 grep -q "SUBNET UP" "$tmp/other.log"
-again "the same LIDs by one that knows nothing"
+again "the same LIDs when it starts again" sm madsim0
+again "the same LIDs by one that knows nothing" other madsim1
 
 check "a host that was gone has its LID again" eval '
 	name=$(cat /sys/class/infiniband/madsim3/node_name)
 	fault $name unplug
 	until_true 30 whole madsim0 35 50
 	fault $name plug
-	until_true 30 whole madsim0 36 52
-	diff "$tmp/first" <(ports_of madsim0)'
+	as_first'
 
 # conflict: the LID of another host
 conflict()
@@ -84,15 +85,13 @@ conflict()
 	ibportstate -C madsim3 -P 1 -D 0 1 lid "$there"
 	says "^$there\$" lid madsim3
 	kill -HUP "$(cat "$tmp/other.pid")"
-	until_true 30 whole madsim0 36 52
-	diff "$tmp/first" <(ports_of madsim0)
+	as_first
 }
 check "a LID that two have is taken from the wrong one" conflict
 check "and so is one that nobody gave" eval '
 	ibportstate -C madsim3 -P 1 -D 0 1 lid 900
 	kill -HUP "$(cat "$tmp/other.pid")"
-	until_true 30 whole madsim0 36 52
-	diff "$tmp/first" <(ports_of madsim0)'
+	as_first'
 sm_end other
 sm_start single madsim0
 check "without LMC" until_true 60 whole madsim0 36
