@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Tests of umadstat over folders that look like /sys and /proc.
 
-What it makes of every value, whatever module there is, of files that vanish and
-of files that may not be read. Prints TAP. See umadstat.sh of
-tools/testing/madsim for the same with real modules.
+Every value, with either module, files that vanish and files that may not be read.
+Prints TAP. See umadstat.sh of tools/testing/madsim for the same with real modules.
 """
 
 import functools
@@ -81,7 +80,7 @@ def umad(*agents, outstanding=0, unread=0, dropped=0):
 
 
 def busy_host(root):
-    """Three ports, the last of which suffers most, and who is at them."""
+    """Three ports, the last of which suffers most, and the processes at them."""
     put_port(root, 0, "mlx5_0", counts={"sent": 123456, "received": 7,
                                         "outstanding": 3, "files": 1})
     put_port(root, 2, "mlx5_1", counts={"timeouts": 2})
@@ -109,7 +108,7 @@ def busy_host(root):
 
 
 def other_module(root):
-    """What the kernel's own ib_umad has: no counters, no keys in fdinfo."""
+    """Of the kernel's own ib_umad: no counters, no keys in fdinfo."""
     put_port(root, 0, "mlx5_0")
     put_process(root, 1, "init", [])
     put_process(root, 70, "opensm", [("/dev/infiniband/umad0", ""),
@@ -117,7 +116,7 @@ def other_module(root):
 
 
 def umadstat(root, *args, status=0, user=None):
-    """What it says, to stdout or, if it is to fail, to stderr"""
+    """Its output, to stdout or, if it is to fail, to stderr"""
     # A checkout may be for its owner alone
     program = shutil.copy(PROGRAM, root)
     done = subprocess.run([sys.executable, program, "--root", root, *args],
@@ -268,13 +267,6 @@ def openmetrics_of_another_module(root):
         ("gone_files", ""): 0})
 
 
-def one_port(root):
-    busy_host(root)
-    for name in "umad0", "mlx5_0", "mlx5_0/1":
-        found = rows(umadstat(root, "-p", name))
-        expect([row.split()[0] for row in found if row[0] != " "], ["umad0"])
-
-
 def rates(root):
     busy_host(root)
     again = [subprocess.Popen(
@@ -300,7 +292,7 @@ def rates(root):
     tables = text.split("\n\n")
     expect(tables.pop(), "")
     expect(len(tables), 2)
-    # What drops now hurts more than what dropped once
+    # Drops now hurt more than those before
     expect(rows(tables[0])[0].split()[0], "umad2")
     expect(rows(tables[1])[0].split()[0], "umad0")
     expect_in("dropped: memory 0.", tables[0])
@@ -353,7 +345,7 @@ def closed(path, what=other_module, mode=0):
 
 
 def half(path):
-    """What is just coming or going is not there."""
+    """A thing that is just coming or going is not there."""
     def there(root):
         other_module(root)
         os.makedirs(os.path.join(root, path))
@@ -363,9 +355,11 @@ def half(path):
 PORTS = "there are: umad0 (mlx5_0/1), umad2 (mlx5_1/1), umad10 (rxe0/1)"
 ALL = ["umad0", "opensm[70]", "opensm[70]"]
 SOME = "not all processes may be seen: run as root\n"
-# What is there, who asks, with which arguments; the status, what is said, and the first words
-# of the rows
+# The files, the user, the arguments; the status, the message, and the first words of the rows
 SAYS = {
+    **{f"port {name}": (busy_host, None, ["-p", name], 0, "",
+                        ["umad0", "opensm[70]", "0:", "1:", "opensm[70]"])
+       for name in ("umad0", "mlx5_0", "mlx5_0/1")},
     **{f"no port {name!r}": (busy_host, None, ["-p", name], 1, f"there is no port {name}; {PORTS}",
                              None) for name in ("umad1", "umad", "mlx5_0/2", "issm0", "")},
     "no ports": (nothing, None, [], 0, "no port has a umad device\n", None),
@@ -406,7 +400,7 @@ def nobody_reads(root):
 
 TESTS = {test.__name__.replace("_", " "): (test,) for test in (
     table_has_it_all, columns_are_columns, json_has_it_all, openmetrics_has_it_all,
-    openmetrics_of_another_module, one_port, rates, another_module, some_counters,
+    openmetrics_of_another_module, rates, another_module, some_counters,
     nobody_reads)}
 TESTS.update({name: (says, *row) for name, row in SAYS.items()})
 
