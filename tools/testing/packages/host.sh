@@ -35,10 +35,7 @@ fabric()
 	"$here/examples" /usr/share/man/man8/madsim-load.8.gz >"$tmp/load.sh"
 	# The last line removes the fabric, which the other examples use
 	sed -i '$d' "$tmp/load.sh"
-	sh -ex "$tmp/load.sh" >"$tmp/said" 2>&1
-	local status=$?
-	cat "$tmp/said"
-	[ $status = 0 ] && grep -q '"S-.*"\[2\]' "$tmp/said"
+	ends 0 '"S-.*"\[2\]' sh -ex "$tmp/load.sh"
 }
 
 asks_the_port()

@@ -52,7 +52,7 @@ build_id()
 	od -An -v -tx1 $module/notes/.note.gnu.build-id 2>/dev/null | tr -d ' \n'
 }
 
-# What an exchange has to leave as it was
+# An exchange has to leave this as it was
 state()
 {
 	build_id
@@ -60,28 +60,23 @@ state()
 	grep -s . $module/parameters/* || true
 }
 
+# open_devices: whether there are any, and which
 open_devices()
 {
-	find /proc/[0-9]*/fd -lname '/dev/infiniband/*' 2>/dev/null
+	find /proc/[0-9]*/fd -lname '/dev/infiniband/*' 2>/dev/null | grep .
 }
 
-# as_before: the module, and nobody left who has it open
+# as_before: the module, and no process has it open
 as_before()
 {
-	diff "$tmp/before" <(state) && fails open_devices_of_any
-}
-
-open_devices_of_any()
-{
-	open_devices | grep .
+	diff "$tmp/before" <(state) && fails open_devices
 }
 
 # Have modprobe know the module that is loaded, as after an installation: ours has
-# come by insmod. What else the guest needs is loaded by now.
+# come by insmod. The guest needs no other module that is not loaded by now.
 install_module()
 {
 	local target
-
 	target=/lib/modules/$(uname -r)
 
 	rm -f /etc/modprobe.d/guest-umad.conf
@@ -215,7 +210,7 @@ interrupted()
 	setsid env --default-signal=INT,QUIT "$umad_check" -o "$tmp/report" -p rxe0 \
 		-t send -t recv --switch-module "$other" >"$tmp/page" 2>"$tmp/progress" &
 	pid=$!
-	until_true 60 eval '[ "$(build_id)" ] && [ "$(build_id)" != '"$id"' ] && open_devices_of_any'
+	until_true 60 eval '[ "$(build_id)" ] && [ "$(build_id)" != '"$id"' ] && open_devices'
 	case $2 in
 	group)	kill "-$1" -- -$pid ;;
 	alone)	kill "-$1" $pid ;;
