@@ -78,12 +78,14 @@ install: check-kdir
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(addprefix $(tools)/,madsim-load/madsim-load.8 \
 		madsim-record/madsim-record.8 madsim-vm/madsim-vm.8 madsim-wire/madsim-wire.8 umadstat/umadstat.8)
 	install -D -m 644 -t $(madsim) $(addprefix $(tools)/,madsim-load/topology.awk madsim-load/hosts.sh) \
-		$(addprefix $(tools)/madsim-vm/,vm.sh qemu.sh workflow.yml)
+		$(addprefix $(tools)/madsim-vm/,vm.sh qemu.sh workflow.yml) \
+		$(tools)/madsim-wire/tracepcap.py
 	install -D -t $(madsim) $(tools)/madsim-load/madsim-load \
-		$(addprefix $(tools)/madsim-vm/,madsim-vm fabric init session)
-	install -D -t $(DESTDIR)$(prefix)/sbin $(tools)/umadstat/umadstat $(tools)/madsim-wire/madsim-wire \
-		$(tools)/madsim-record/madsim-record
-	ln -sf ../share/madsim/madsim-load ../share/madsim/madsim-vm $(DESTDIR)$(prefix)/sbin/
+		$(addprefix $(tools)/madsim-vm/,madsim-vm fabric init session) \
+		$(tools)/madsim-wire/madsim-wire
+	install -D -t $(DESTDIR)$(prefix)/sbin $(tools)/umadstat/umadstat $(tools)/madsim-record/madsim-record
+	ln -sf $(addprefix ../share/madsim/,madsim-load madsim-vm madsim-wire) \
+		$(DESTDIR)$(prefix)/sbin/
 	$(if $(wildcard build/umad-check/umad-check),$(umad_check) install)
 	$(if $(DESTDIR),,depmod $(KREL))
 
