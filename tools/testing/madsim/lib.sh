@@ -8,6 +8,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 madsim_load=$here/../../infiniband/madsim-load/madsim-load
 madsim_record=$here/../../infiniband/madsim-record/madsim-record
 madsim_wire=$here/../../infiniband/madsim-wire/madsim-wire
+umaddump=$here/../../infiniband/madsim-wire/umaddump
 tmp=$(mktemp -d)
 configfs=/sys/kernel/config/madsim
 debugfs=/sys/kernel/debug/madsim
@@ -305,18 +306,26 @@ mount_tracing()
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 }
 
-# captures WHERE COMMAND ...: what crosses the link meanwhile, into $tmp/packets
+# captures WHERE COMMAND: what crosses the link meanwhile, into $tmp/packets
 captures()
+{
+	records packets "$2" "$madsim_wire" capture "$1"
+}
+
+# records NAME COMMAND PROGRAM ...: what the program captures meanwhile, into $tmp/NAME. It may
+# have ended by itself
+records()
 {
 	local pid
 	mount_tracing
-	"$madsim_wire" capture "$1" "$tmp/packets" 2>"$tmp/capture" &
+	"${@:3}" "$tmp/$1" 2>"$tmp/$1.said" &
 	pid=$!
-	until_true 20 grep -q capturing "$tmp/capture"
-	"${@:2}"
-	kill -INT $pid
+	until_true 60 grep -q capturing "$tmp/$1.said"
+	# shellcheck disable=SC2086	# a command
+	$2
+	kill -INT $pid 2>/dev/null || true
 	wait $pid
-	cat "$tmp/capture"
+	cat "$tmp/$1.said"
 }
 
 # wire_is STATE: the wire at port 4 of the switch next to madsim0

@@ -52,7 +52,7 @@ check "what goes across can be captured" eval '
 	captures west.leaf.4 across
 	most=$(($(crossed) - most))
 	echo "$least to $most"
-	count=$(sed -n "s/ packets$//p" "$tmp/capture")
+	count=$(sed -n "s/ packets$//p" "$tmp/packets.said")
 	[ $least -le "$count" ] && [ "$count" -le $most ]'
 pull
 check "the cable is pulled: the other half is gone" eval '
