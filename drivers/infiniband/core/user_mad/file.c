@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
+#include <linux/wait_bit.h>
 
 #include "user_mad.h"
 
@@ -24,18 +25,41 @@ static int umad_file_join(struct umad_file *file)
 	return ret;
 }
 
-static void umad_file_put(struct umad_file *file)
+static void umad_file_init(void *object)
 {
-	if (!refcount_dec_and_test(&file->refs))
-		return;
+	struct umad_file *file = object;
 
+	memset(file, 0, sizeof(*file));
+	umad_agents_init(file);
+	spin_lock_init(&file->transaction_lock);
+	umad_queue_init(file);
+}
+
+static struct kmem_cache *umad_file_cache;
+
+/* A free file is as umad_file_init() leaves it, which makes open() and registration short */
+int __init umad_files_init(void)
+{
+	umad_file_cache = kmem_cache_create("ib_umad_file", sizeof(struct umad_file), 0,
+					    SLAB_ACCOUNT, umad_file_init);
+	return umad_file_cache ? 0 : -ENOMEM;
+}
+
+void umad_files_exit(void)
+{
+	kmem_cache_destroy(umad_file_cache);
+}
+
+static void umad_file_free(struct umad_file *file)
+{
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	WARN_ON(file->ids || atomic_read(&file->sends) || atomic_long_read(&file->held) ||
+	umad_agents_uncharge(file);
+	WARN_ON(atomic_read(&file->sends) || atomic_long_read(&file->held) ||
 		!RB_EMPTY_ROOT(&file->transactions));
-	mutex_destroy(&file->reg_lock);
 	mem_cgroup_put(file->memcg);
-	kfree(file);
+	file->used = false;
+	kmem_cache_free(umad_file_cache, file);
 }
 
 static int umad_open(struct inode *inode, struct file *filp)
@@ -43,22 +67,18 @@ static int umad_open(struct inode *inode, struct file *filp)
 	struct umad_file *file;
 	int ret;
 
-	file = kzalloc_obj(*file, GFP_KERNEL_ACCOUNT);
+	file = kmem_cache_alloc(umad_file_cache, GFP_KERNEL);
 	if (!file)
 		return -ENOMEM;
 
-	refcount_set(&file->refs, 1);
 	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
-	spin_lock_init(&file->transaction_lock);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
-	mutex_init(&file->reg_lock);
-	spin_lock_init(&file->agents_lock);
-	umad_queue_init(file);
+	umad_agents_charge(file);
 
 	ret = umad_file_join(file);
 	if (ret) {
-		umad_file_put(file);
+		umad_file_free(file);
 		return ret;
 	}
 
@@ -72,12 +92,8 @@ static void umad_agents_destroy(struct llist_head *agents)
 {
 	struct umad_agent *agent, *next;
 
-	llist_for_each_entry_safe(agent, next, agents->first, node) {
-		struct umad_file *file = agent->file;
-
+	llist_for_each_entry_safe(agent, next, agents->first, node)
 		umad_agent_destroy(agent);
-		umad_file_put(file);
-	}
 }
 
 static int umad_release(struct inode *inode, struct file *filp)
@@ -91,7 +107,10 @@ static int umad_release(struct inode *inode, struct file *filp)
 
 	umad_agents_detach(file, &agents);
 	umad_agents_destroy(&agents);
-	umad_file_put(file);
+	/* A disassociation may be destroying others */
+	if (!umad_agents_gone(file))
+		wait_var_event(&file->ids, umad_agents_gone(file));
+	umad_file_free(file);
 	return 0;
 }
 
@@ -110,10 +129,7 @@ void umad_files_disassociate(struct umad_port *port)
 	list_for_each_entry(file, &port->files, port_list) {
 		wake_up_all(&file->readers);
 		wake_up_all(&file->pollers);
-		/* Waits for a registration that has begun; later ones see no device */
-		mutex_lock(&file->reg_lock);
 		umad_agents_detach(file, &agents);
-		mutex_unlock(&file->reg_lock);
 	}
 	mutex_unlock(&port->lock);
 
@@ -138,7 +154,9 @@ static __poll_t umad_poll(struct file *filp, struct poll_table_struct *wait)
 static void umad_show_agent(struct seq_file *m, const struct umad_agent *agent)
 {
 	const struct ib_mad_agent *mad_agent = agent->mad_agent;
-	const struct ib_mad_reg_req *req = &agent->req;
+	static const struct ib_mad_reg_req none;
+	/* Without a class it receives nothing, whatever was asked for */
+	const struct ib_mad_reg_req *req = agent->reg.req.mgmt_class ? &agent->reg.req : &none;
 	u32 methods[IB_MGMT_MAX_METHODS / 32];
 
 	bitmap_to_arr32(methods, req->method_mask, IB_MGMT_MAX_METHODS);
@@ -159,25 +177,24 @@ static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
 	u64 dropped;
 	u32 id;
 
+	for (id = 0; id < UMAD_MAX_AGENTS; id++)
+		agents += atomic_read(&file->agents[id].users) >= 0;
 	spin_lock(&file->queue_lock);
 	unread = file->unread;
 	dropped = file->dropped;
 	spin_unlock(&file->queue_lock);
 
-	spin_lock(&file->agents_lock);
-	for (id = 0; id < UMAD_MAX_AGENTS; id++)
-		agents += !!READ_ONCE(file->agents[id]);
 	seq_printf(m, "umad-agents:\t%u\n", agents);
 	seq_printf(m, "umad-outstanding:\t%d\n", atomic_read(&file->sends));
 	seq_printf(m, "umad-unread:\t%u\n", unread);
 	seq_printf(m, "umad-dropped:\t%llu\n", dropped);
 	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
-		/* Pairs with umad_agent_publish(), which writes without the lock */
-		agent = smp_load_acquire(&file->agents[id]);
-		if (agent)
-			umad_show_agent(m, agent);
+		agent = umad_agent_get(file, id);
+		if (!agent)
+			continue;
+		umad_show_agent(m, agent);
+		umad_agent_put(agent);
 	}
-	spin_unlock(&file->agents_lock);
 }
 
 const struct file_operations umad_fops = {
@@ -188,8 +205,6 @@ const struct file_operations umad_fops = {
 	.write_iter	= umad_write_iter,
 	.poll		= umad_poll,
 	.unlocked_ioctl	= umad_ioctl,
-#ifdef CONFIG_COMPAT
-	.compat_ioctl	= umad_compat_ioctl,
-#endif
+	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= umad_show_fdinfo,
 };

@@ -1,135 +1,166 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * ioctl(): decodes the requests of user space. No other file knows that a registration has
- * two layouts.
+ * ioctl(): registers agents, and answers what else user space asks for.
+ *
+ * Registering reserves an id and its agent, tells it to user space, registers with the MAD
+ * layer and publishes the agent, in this order. The access to user memory comes before there
+ * is anything that the removal of the device has to wait for. The last step cannot fail.
  */
-#include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/compat.h>
 #include <linux/fs.h>
 
 #include <asm/ioctls.h>
 
-#include "user_mad.h"
+#include "ioctl.h"
 
-/* 32-bit processes use the same structures, but for the longs of one mask */
-static_assert(sizeof(struct ib_user_mad_reg_req) == 28);
-static_assert(sizeof(struct ib_user_mad_reg_req2) == 40);
+/*
+ * An agent takes this of the cap, and no cgroup is charged: some 700 bytes of the MAD layer,
+ * and the address handle.
+ */
+#define UMAD_AGENT_COST	SZ_1K
 
-/* Flags go down to the MAD layer as they are */
-static_assert((u32)IB_USER_MAD_USER_RMPP == (u32)IB_MAD_USER_RMPP);
-
-static int umad_decode_qpn(u32 qpn, struct umad_reg *reg)
+/*
+ * Lets a file have an agent more. It pays for that until it is closed, and for the first from
+ * when it is opened. The caller holds umad_port.lock, or the file is new.
+ */
+bool umad_agents_charge(struct umad_file *file)
 {
-	if (qpn > 1)
-		return -EINVAL;
-	reg->qp_type = qpn ? IB_QPT_GSI : IB_QPT_SMI;
+	if (file->charged == UMAD_MAX_AGENTS || !umad_cap_charge(file, UMAD_AGENT_COST))
+		return false;
+	clear_bit(file->charged++, &file->ids);
+	return true;
+}
+
+/* A file without agents is as umad_agents_init() leaves it then */
+void umad_agents_uncharge(struct umad_file *file)
+{
+	WARN_ON(!umad_agents_gone(file));
+	umad_cap_uncharge(file, file->charged * UMAD_AGENT_COST);
+	file->charged = 0;
+	file->ids = ~0UL;
+}
+
+/* Reserves the lowest free id, and returns its agent or NULL */
+static struct umad_agent *umad_agent_reserve(struct umad_file *file)
+{
+	unsigned long taken, id;
+	bool more;
+
+	/* Other tasks reserve and release ids at the same time, so this looks at a copy */
+	do {
+		while (unlikely((taken = READ_ONCE(file->ids)) == ~0UL)) {
+			mutex_lock(&file->port->lock);
+			more = umad_agents_charge(file);
+			mutex_unlock(&file->port->lock);
+			if (!more)
+				return NULL;
+		}
+		id = ffz(taken);
+	} while (test_and_set_bit(id, &file->ids));
+
+	return file->agents + id;
+}
+
+/* The first agent of a descriptor settles the layout of its headers */
+static void umad_settle_layout(struct umad_file *file)
+{
+	if (file->hdr_len < sizeof(struct ib_user_mad_hdr))
+		dev_warn_ratelimited(&file->port->dev,
+				     "%s[%d] uses the user_mad header without P_Key index, see Documentation/infiniband/user_mad.rst\n",
+				     current->comm, task_tgid_nr(current));
+	file->used = true;
+}
+
+/* Registers a reserved agent, whose id is in user memory if @stored */
+static int umad_agent_register(struct umad_file *file, struct umad_agent *agent,
+			       bool pkey_layout, bool stored)
+{
+	const struct umad_reg *reg = &agent->reg;
+	struct umad_port *port = file->port;
+	struct ib_mad_agent *mad_agent;
+	u8 hdr_len = file->hdr_len;
+	int ret;
+
+	lockdep_assert_held(&port->lock);
+
+	if (!port->ib_dev)
+		return -EPIPE;
+
+	/* A MAD may arrive before ib_register_mad_agent() has returned */
+	if (!file->used && pkey_layout)
+		WRITE_ONCE(file->hdr_len, sizeof(struct ib_user_mad_hdr));
+	mad_agent = ib_register_mad_agent(port->ib_dev, port->port_num, reg->qp_type,
+					  reg->req.mgmt_class ? &agent->reg.req : NULL,
+					  reg->rmpp_version, umad_send_handler,
+					  umad_recv_handler, agent, reg->flags);
+	ret = PTR_ERR_OR_ZERO(mad_agent);
+	if (!ret && !stored) {
+		ib_unregister_mad_agent(mad_agent);
+		ret = -EFAULT;
+	}
+	if (ret) {
+		WRITE_ONCE(file->hdr_len, hdr_len);
+		return ret;
+	}
+	if (!file->used)
+		umad_settle_layout(file);
+	agent->mad_agent = mad_agent;
+	atomic_inc(&port->agents);
+	/* Writers find the agent from here on */
+	atomic_set_release(&agent->users, 0);
 	return 0;
 }
 
 /*
- * Decodes IB_USER_MAD_REGISTER_AGENT. @compat: the method mask has 32-bit words, from a
- * 32-bit process on a 64-bit kernel. Returns -EINVAL for a QP that is neither 0 nor 1.
+ * IB_USER_MAD_REGISTER_AGENT, or with @v2 IB_USER_MAD_REGISTER_AGENT2. It stores the new id
+ * before the outcome is known. If the request is refused, it stores the old id again, unless
+ * the page can no longer be written. The error of the MAD layer comes before that.
  */
-int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
-		   struct umad_reg *reg)
+static int umad_register(struct umad_file *file, void __user *uptr, bool v2)
 {
-	*reg = (struct umad_reg) {
-		.rmpp_version		= ureq->rmpp_version,
-		.req.mgmt_class		= ureq->mgmt_class,
-		.req.mgmt_class_version	= ureq->mgmt_class_version,
-	};
-	memcpy(reg->req.oui, ureq->oui, sizeof(reg->req.oui));
-	if (compat)
-		bitmap_from_arr32(reg->req.method_mask,
-				  (const u32 *)ureq->method_mask,
-				  IB_MGMT_MAX_METHODS);
+	union {
+		struct ib_user_mad_reg_req v1;
+		struct ib_user_mad_reg_req2 v2;
+	} ureq __uninitialized;
+	struct ib_user_mad_reg_req2 __user *uptr2 = uptr;	/* Both begin with the id */
+	struct umad_port *port = file->port;
+	struct umad_agent *agent;
+	bool stored;
+	int ret;
+
+	if (umad_port_gone(port))
+		return -EPIPE;
+	if (v2 ? copy_from_user(&ureq.v2, uptr, sizeof(ureq.v2)) :
+		 copy_from_user(&ureq.v1, uptr, sizeof(ureq.v1)))
+		return -EFAULT;
+
+	ret = v2 ? umad_check_v2(&ureq.v2) : umad_check_qpn(ureq.v1.qpn);
+	if (ret) {
+		/* Tells a client that asks for unknown flags the known ones */
+		if (v2 && ureq.v2.qpn <= 1 && (ureq.v2.flags & ~IB_USER_MAD_REG_FLAGS_CAP) &&
+		    put_user((u32)IB_USER_MAD_REG_FLAGS_CAP, &uptr2->flags))
+			return -EFAULT;
+		return ret;
+	}
+
+	agent = umad_agent_reserve(file);
+	if (!agent)
+		return -ENOMEM;
+	if (v2)
+		umad_decode_v2(&ureq.v2, &agent->reg);
 	else
-		memcpy(reg->req.method_mask, ureq->method_mask,
-		       sizeof(reg->req.method_mask));
+		umad_decode_v1(&ureq.v1, in_compat_syscall(), &agent->reg);
 
-	return umad_decode_qpn(ureq->qpn, reg);
-}
-
-/*
- * Decodes IB_USER_MAD_REGISTER_AGENT2. Returns -EINVAL for a QP that is neither 0 nor 1, an
- * unknown flag, or an OUI of more than 24 bits with a class.
- */
-int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
-		   struct umad_reg *reg)
-{
-	*reg = (struct umad_reg) {
-		.rmpp_version		= ureq->rmpp_version,
-		.flags			= ureq->flags,
-		.pkey_layout		= true,
-		.req.mgmt_class		= ureq->mgmt_class,
-		.req.mgmt_class_version	= ureq->mgmt_class_version,
-		.req.oui		= { ureq->oui >> 16, ureq->oui >> 8,
-					    ureq->oui },
-	};
-	bitmap_from_arr64(reg->req.method_mask, ureq->method_mask,
-			  IB_MGMT_MAX_METHODS);
-
-	if (ureq->flags & ~IB_USER_MAD_REG_FLAGS_CAP)
-		return -EINVAL;
-	if (ureq->mgmt_class && ureq->oui >> 24)
-		return -EINVAL;
-	return umad_decode_qpn(ureq->qpn, reg);
-}
-
-/*
- * umad_agent_register() stores the new id before the outcome is known. If the request is
- * refused, this stores the old id again, unless the page can no longer be written.
- */
-static int umad_register(struct umad_file *file, const struct umad_reg *reg,
-			 u32 __user *uid, u32 old_id)
-{
-	int ret = umad_agent_register(file, reg, umad_send_handler,
-				      umad_recv_handler, uid);
-
-	if (ret)
-		put_user(old_id, uid);
+	stored = !put_user((u32)agent->id, &uptr2->id);
+	mutex_lock(&port->lock);
+	ret = umad_agent_register(file, agent, v2, stored);
+	mutex_unlock(&port->lock);
+	if (ret) {
+		clear_bit_unlock(agent->id, &file->ids);
+		put_user(ureq.v2.id, &uptr2->id);
+	}
 	return ret;
-}
-
-static int umad_register_v1(struct umad_file *file,
-			    struct ib_user_mad_reg_req __user *uptr,
-			    bool compat)
-{
-	struct ib_user_mad_reg_req ureq __uninitialized;
-	struct umad_reg reg __uninitialized;
-	int ret;
-
-	if (umad_port_gone(file->port))
-		return -EPIPE;
-	if (copy_from_user(&ureq, uptr, sizeof(ureq)))
-		return -EFAULT;
-
-	ret = umad_decode_v1(&ureq, compat, &reg);
-	if (ret)
-		return ret;
-	return umad_register(file, &reg, &uptr->id, ureq.id);
-}
-
-static int umad_register_v2(struct umad_file *file,
-			    struct ib_user_mad_reg_req2 __user *uptr)
-{
-	struct ib_user_mad_reg_req2 ureq __uninitialized;
-	struct umad_reg reg __uninitialized;
-	int ret;
-
-	if (umad_port_gone(file->port))
-		return -EPIPE;
-	if (copy_from_user(&ureq, uptr, sizeof(ureq)))
-		return -EFAULT;
-
-	ret = umad_decode_v2(&ureq, &reg);
-	/* Tells a client that asks for unknown flags the known ones */
-	if (ret && ureq.qpn <= 1 && (ureq.flags & ~IB_USER_MAD_REG_FLAGS_CAP) &&
-	    put_user((u32)IB_USER_MAD_REG_FLAGS_CAP, &uptr->flags))
-		return -EFAULT;
-	if (ret)
-		return ret;
-	return umad_register(file, &reg, &uptr->id, ureq.id);
 }
 
 static int umad_unregister(struct umad_file *file, u32 __user *uid)
@@ -145,12 +176,12 @@ static int umad_enable_pkey(struct umad_file *file)
 {
 	int ret = 0;
 
-	mutex_lock(&file->reg_lock);
+	mutex_lock(&file->port->lock);
 	if (file->used)
 		ret = -EINVAL;
 	else
 		WRITE_ONCE(file->hdr_len, sizeof(struct ib_user_mad_hdr));
-	mutex_unlock(&file->reg_lock);
+	mutex_unlock(&file->port->lock);
 
 	return ret;
 }
@@ -163,36 +194,23 @@ static int umad_next_len(struct umad_file *file, int __user *ulen)
 	return put_user((int)umad_queue_next_len(file), ulen);
 }
 
-static long umad_do_ioctl(struct umad_file *file, unsigned int cmd,
-			  void __user *arg, bool compat)
+/* Holds no lock while it accesses user memory. user_mad.rst has the errors */
+long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
+	struct umad_file *file = filp->private_data;
+	void __user *uptr = (void __user *)arg;
+
 	switch (cmd) {
 	case IB_USER_MAD_REGISTER_AGENT:
-		return umad_register_v1(file, arg, compat);
 	case IB_USER_MAD_REGISTER_AGENT2:
-		return umad_register_v2(file, arg);
+		return umad_register(file, uptr, cmd == IB_USER_MAD_REGISTER_AGENT2);
 	case IB_USER_MAD_UNREGISTER_AGENT:
-		return umad_unregister(file, arg);
+		return umad_unregister(file, uptr);
 	case IB_USER_MAD_ENABLE_PKEY:
 		return umad_enable_pkey(file);
 	case FIONREAD:
-		return umad_next_len(file, arg);
+		return umad_next_len(file, uptr);
 	default:
 		return -ENOIOCTLCMD;
 	}
 }
-
-/* Holds no lock while it accesses user memory. user_mad.rst has the errors */
-long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
-{
-	return umad_do_ioctl(filp->private_data, cmd, (void __user *)arg,
-			     false);
-}
-
-#ifdef CONFIG_COMPAT
-/* umad_ioctl() for 32-bit processes on a 64-bit kernel */
-long umad_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
-{
-	return umad_do_ioctl(filp->private_data, cmd, compat_ptr(arg), true);
-}
-#endif

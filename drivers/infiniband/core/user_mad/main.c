@@ -143,9 +143,13 @@ static int __init umad_init(void)
 	if (ret)
 		return ret;
 
-	ret = umad_ports_init();
+	ret = umad_files_init();
 	if (ret)
 		goto err_packet;
+
+	ret = umad_ports_init();
+	if (ret)
+		goto err_files;
 
 	ret = ib_register_client(&umad_client);
 	if (ret)
@@ -161,6 +165,8 @@ err_client:
 	ib_unregister_client(&umad_client);
 err_ports:
 	umad_ports_exit();
+err_files:
+	umad_files_exit();
 err_packet:
 	umad_packet_exit();
 	return ret;
@@ -172,6 +178,7 @@ static void __exit umad_exit(void)
 	ib_unregister_client(&umad_issm_client);
 	ib_unregister_client(&umad_client);
 	umad_ports_exit();
+	umad_files_exit();
 	umad_packet_exit();
 }
 module_exit(umad_exit);

@@ -53,6 +53,8 @@ void umad_packet_drain(struct umad_file *file)
 		kmem_cache_free(umad_send_cache, file->spare_send);
 	if (file->spare_recv)
 		kmem_cache_free(umad_recv_cache, file->spare_recv);
+	file->spare_send = NULL;
+	file->spare_recv = NULL;
 }
 
 /* Returns a send with nothing filled in but umad_queued.is_send, or NULL */

@@ -15,7 +15,7 @@ void umad_queue_init(struct umad_file *file)
 	init_waitqueue_head(&file->pollers);
 }
 
-/* Frees the unread packets of a descriptor without agents and readers */
+/* Without agents and readers: frees unread packets, leaves what umad_queue_init() leaves */
 void umad_queue_exit(struct umad_file *file)
 {
 	struct umad_queued *queued;
@@ -25,6 +25,10 @@ void umad_queue_exit(struct umad_file *file)
 		umad_queued_free(file, queued);
 		cond_resched();
 	}
+	file->queue_end = &file->queue;
+	file->unread = 0;
+	file->timeouts = 0;
+	file->dropped = 0;
 }
 
 /* Wakes one reader and all pollers, to look at the queue */

@@ -139,19 +139,20 @@ static int umad_queue_recv(struct umad_agent *agent,
 {
 	bool message = recv_wc->mad_len > recv_wc->mad_seg_size;
 	struct umad_file *file = agent->file;
+	u8 hdr_len = READ_ONCE(file->hdr_len);
 	struct umad_recv *recv;
 
-	if (!umad_recv_len_valid(recv_wc->mad_len, agent->hdr_len))
+	if (!umad_recv_len_valid(recv_wc->mad_len, hdr_len))
 		return -EMSGSIZE;
 	if (READ_ONCE(file->unread) > UMAD_MAX_UNREAD)
 		return -ENOBUFS;
 
 	if (message)
-		recv = umad_rmpp_keep(file, agent->hdr_len, recv_wc,
+		recv = umad_rmpp_keep(file, hdr_len, recv_wc,
 				      rdma_max_mad_size(mad_agent->device,
 							mad_agent->port_num));
 	else
-		recv = umad_recv_alloc(file, agent->hdr_len, recv_wc->mad_len);
+		recv = umad_recv_alloc(file, hdr_len, recv_wc->mad_len);
 	if (!recv)
 		return message ? -EDQUOT : -ENOMEM;
 
@@ -165,7 +166,7 @@ static int umad_queue_recv(struct umad_agent *agent,
 
 	if (!message) {
 		/* In the old layout this overwrites the P_Key index */
-		memcpy(recv->data + agent->hdr_len, recv_wc->recv_buf.mad, recv_wc->mad_len);
+		memcpy(recv->data + hdr_len, recv_wc->recv_buf.mad, recv_wc->mad_len);
 		ib_free_recv_mad(recv_wc);
 	}
 	umad_queue_add(file, &recv->queued);
@@ -203,7 +204,7 @@ static void umad_recv_drop(struct umad_agent *agent,
 static bool umad_recv_is_message(const struct umad_agent *agent,
 				 const struct umad_rmpp_mad *mad)
 {
-	return agent->kernel_rmpp && umad_rmpp_active(mad) &&
+	return umad_kernel_rmpp(agent) && umad_rmpp_active(mad) &&
 	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class);
 }
 

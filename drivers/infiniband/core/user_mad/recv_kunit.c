@@ -84,7 +84,7 @@ static int umad_recv_test_init(struct kunit *test)
 	spin_lock_init(&t->file.transaction_lock);
 	umad_queue_init(&t->file);
 	t->agent.file = &t->file;
-	t->agent.hdr_len = sizeof(struct ib_user_mad_hdr);
+	t->file.hdr_len = sizeof(struct ib_user_mad_hdr);
 	atomic_set(&t->agent.users, 1);
 	t->mad_agent.context = &t->agent;
 	t->mad_agent.send_handler = umad_send_handler;
@@ -140,7 +140,7 @@ static struct umad_send *umad_test_request(struct kunit *test)
 	struct umad_send *send = umad_send_alloc(&t->file, GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, send);
-	send->queued.hdr_len = t->agent.hdr_len;
+	send->queued.hdr_len = t->file.hdr_len;
 	send->response = false;
 	send->tracked = false;
 	send->no_record = false;
@@ -220,7 +220,7 @@ static struct umad_recv *umad_test_keep_segs(struct kunit *test, struct umad_fil
 	t->last.mad = &t->last_mad;
 	list_add(&t->recv_wc.recv_buf.list, &t->recv_wc.rmpp_list);
 	list_add_tail(&t->last.list, &t->recv_wc.rmpp_list);
-	recv = umad_rmpp_keep(file, t->agent.hdr_len, &t->recv_wc, max_mad_size);
+	recv = umad_rmpp_keep(file, t->file.hdr_len, &t->recv_wc, max_mad_size);
 	INIT_LIST_HEAD(&t->recv_wc.rmpp_list);
 	if (recv)
 		INIT_LIST_HEAD(&umad_recv_rmpp(recv)->segs);

@@ -233,7 +233,7 @@ static int umad_plan_message(const struct umad_agent *agent,
 	if (mad->mad_hdr.base_version == OPA_MGMT_BASE_VERSION &&
 	    rdma_cap_opa_mad(mad_agent->device, mad_agent->port_num))
 		mad_size = sizeof(struct opa_mad);
-	return umad_plan_send(mad, m->len, agent->kernel_rmpp, mad_size, plan);
+	return umad_plan_send(mad, m->len, umad_kernel_rmpp(agent), mad_size, plan);
 }
 
 /*
@@ -331,7 +331,7 @@ ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
  * Whether a send ends in a record. A client has to learn that no response came, that there
  * was no room for it, or that the request failed after write() had returned. An RMPP message
  * can time out although no response is expected. A send that ends because its agent is being
- * unregistered, and so has no users, has not failed, and no client waits for it.
+ * unregistered, and so has no writers, has not failed, and no client waits for it.
  */
 static bool umad_send_lost(const struct umad_agent *agent,
 			   struct umad_send *send, enum ib_wc_status status)
@@ -343,7 +343,7 @@ static bool umad_send_lost(const struct umad_agent *agent,
 		trace_ib_umad_timeout(agent, umad_send_mad(send), UMAD_STAT_TIMEOUTS);
 		return true;
 	}
-	if (!atomic_read(&agent->users))
+	if (atomic_read(&agent->users) == UMAD_AGENT_GONE)
 		return false;
 	if (status != IB_WC_SUCCESS)
 		umad_count(port, UMAD_STAT_SEND_ERRORS);

@@ -4,9 +4,9 @@
  * order in which one holds the next. Then the functions, by file: no file calls one that
  * stands above its own.
  *
- * Lock order: umad_port.lock -> umad_file.reg_lock -> umad_file.agents_lock. The spinlocks
- * umad_file.queue_lock and umad_file.transaction_lock are held alone. None of these is ever
- * held across an access to user memory or the resolution of an address.
+ * The mutex umad_port.lock and the spinlocks umad_file.queue_lock and
+ * umad_file.transaction_lock are held one at a time. None of these is ever held across an
+ * access to user memory or the resolution of an address.
  *
  * The MAD layer calls the handlers
  *  - in the worker that completes the work of a port's QPs. There is one for each
@@ -23,6 +23,7 @@
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/gfp.h>
+#include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/lockdep.h>
@@ -48,6 +49,7 @@ struct umad_ah;
 
 /* Part of the ABI: ids are 0 to 31. */
 #define UMAD_MAX_AGENTS		32
+static_assert(UMAD_MAX_AGENTS <= BITS_PER_LONG);
 
 /*
  * For a writer, which reclaims memory of its own cgroup, but not for long, and the OOM
@@ -119,10 +121,10 @@ struct umad_stats {
  * @has_smi: whether the port has a QP0, and so an issmN; immutable
  * @is_roce: whether an address has to be resolved for each send; immutable
  * @stats: counters of each CPU
- * @lock: protects @ib_dev, @issm_set and @files
- * @ib_dev: the device, NULL once it is gone. A removal takes @lock, and umad_file.reg_lock
- *	of each descriptor, after that and before the device goes. So it may be used with
- *	either of them held, and be read without to see whether it is NULL
+ * @lock: protects @ib_dev, @issm_set and @files; serialises registration of agents
+ * @ib_dev: the device, NULL once it is gone. A removal takes @lock after that and before the
+ *	device goes. So it may be used with @lock held, and be read without to see whether it
+ *	is NULL
  * @issm_set: the holder of issmN has set the IsSM capability bit
  * @issm_busy: bit 0 is set while issmN is open
  * @issm_wait: openers in line for issmN
@@ -165,27 +167,74 @@ static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
 }
 
 /*
- * File: born at open. It outlives its release only while a disassociation destroys agents of
- * it, and dies when no callback of the MAD layer can reach it any more.
+ * File: born at open, dies at release, when no callback of the MAD layer can reach it any
+ * more.
  */
+
+/**
+ * struct umad_reg - a registration request of either layout
+ * @req: the requests that the agent receives; none if mgmt_class is 0
+ * @rmpp_version: 0, or the RMPP version
+ * @flags: IB_USER_MAD_USER_RMPP or 0
+ * @qp_type: IB_QPT_SMI or IB_QPT_GSI
+ */
+struct umad_reg {
+	struct ib_mad_reg_req	req;
+	u8			rmpp_version;
+	u8			flags;
+	u8			qp_type;
+};
+
+/*
+ * Agent: a part of its file, born by ioctl, dies by ioctl or with its file or device. The MAD
+ * layer passes it to the handlers, which need not search for file and id.
+ */
+
+/* In umad_agent.users: there is no agent, or writers no longer find it */
+#define UMAD_AGENT_GONE	INT_MIN
+
+/**
+ * struct umad_agent - a registration with the MAD layer
+ * @file: the descriptor that it belongs to; immutable
+ * @mad_agent: the MAD layer's part; valid with a reference from umad_agent_get(), and for
+ *	the task that destroys the agent
+ * @ah: address handle of the last send, taken and given by xchg(), or NULL
+ * @node: in a list of the task that destroys it
+ * @reg: as it was registered; immutable
+ * @users: writers on their way to the MAD layer, and UMAD_AGENT_GONE. The task that added
+ *	the latter destroys the agent, and waits until there are no writers
+ * @id: the id user space knows it by; immutable
+ */
+struct umad_agent {
+	struct umad_file	*file;
+	struct ib_mad_agent	*mad_agent;
+	struct umad_ah		*ah;
+	struct llist_node	node;
+	struct umad_reg		reg;
+	atomic_t		users;
+	u8			id;
+};
+
+/* As ib_mad_kernel_rmpp_agent() says */
+static inline bool umad_kernel_rmpp(const struct umad_agent *agent)
+{
+	return agent->reg.rmpp_version && !agent->reg.flags;
+}
 
 /**
  * struct umad_file - an open descriptor of umadN
  * @port: the port it was opened on; immutable
- * @refs: one for the descriptor, one for each agent that the MAD layer knows
  * @port_list: entry in umad_port.files
  * @memcg: the cgroup of the process that opened the file, or NULL; charged for its packets;
  *	immutable
  * @held: its share of the cap, in bytes
- * @reg_lock: serialises registration, also with the removal of the device; protects @used
- * @used: an agent was registered, so the header layout is settled
+ * @used: an agent was registered, so the header layout is settled; under umad_port.lock
+ * @charged: for so many agents the cap is charged; under umad_port.lock
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
- *	Written with @reg_lock held and @used false, read without a lock
- * @agents_lock: held to read and clear a place of @agents
+ *	Written with umad_port.lock held and @used false, read without a lock
  * @ids: a bit for each id that is taken, from before its agent exists until it is
- *	gone for good. Set and cleared without a lock
- * @agents: registered agents by id. The task that reserved an id fills its place without a
- *	lock, and the task that takes an agent out has to destroy it
+ *	gone for good, and for each from @charged on. Set and cleared without a lock
+ * @agents: agents by id
  * @sends: sends that the MAD layer has not completed yet, and writers that are about to
  *	post one
  * @transaction_lock: protects @transactions
@@ -208,17 +257,15 @@ static inline void umad_count(const struct umad_port *port, enum umad_stat stat)
  */
 struct umad_file {
 	struct umad_port	*port;
-	refcount_t		refs;
 	struct list_head	port_list;
 	struct mem_cgroup	*memcg;
 	atomic_long_t		held;
 
-	struct mutex		reg_lock;	/* registration */
 	bool			used;
+	u8			charged;
 	u8			hdr_len;
-	spinlock_t		agents_lock;	/* @agents */
 	unsigned long		ids;
-	struct umad_agent	*agents[UMAD_MAX_AGENTS];
+	struct umad_agent	agents[UMAD_MAX_AGENTS];
 
 	atomic_t		sends;
 	spinlock_t		transaction_lock;	/* @transactions */
@@ -235,53 +282,6 @@ struct umad_file {
 	u64			dropped;
 	wait_queue_head_t	readers;
 	wait_queue_head_t	pollers;
-};
-
-/**
- * struct umad_reg - a registration request of either layout
- * @qp_type: IB_QPT_SMI or IB_QPT_GSI
- * @req: the requests that the agent receives; none if mgmt_class is 0
- * @rmpp_version: 0, or the RMPP version
- * @flags: IB_USER_MAD_USER_RMPP or 0
- * @pkey_layout: first of all on a descriptor, it selects the 64-byte header
- */
-struct umad_reg {
-	enum ib_qp_type		qp_type;
-	struct ib_mad_reg_req	req;
-	u8			rmpp_version;
-	u32			flags;
-	bool			pkey_layout;
-};
-
-/*
- * Agent: born by ioctl, dies by ioctl or with its file or device. The MAD layer passes it to
- * the handlers, which need not search for file and id.
- */
-
-/**
- * struct umad_agent - a registration with the MAD layer
- * @file: the descriptor that it belongs to; immutable
- * @mad_agent: the MAD layer's part; valid while the agent is in
- *	umad_file.agents or a reference from umad_agent_get() is held
- * @ah: address handle of the last send, taken and given by xchg(), or NULL
- * @node: in a list of the task that destroys it
- * @req: the requests that it receives, none if mgmt_class is 0; immutable
- * @users: one for the table, one for each writer on its way to the MAD layer. The task
- *	that destroys the agent waits until there are none
- * @id: the id user space knows it by; immutable
- * @hdr_len: header layout of received MADs; immutable
- * @kernel_rmpp: as ib_mad_kernel_rmpp_agent() says; immutable
- */
-struct umad_agent {
-	struct umad_file	*file;
-	struct ib_mad_agent	*mad_agent;
-	struct umad_ah		*ah;
-	struct llist_node	node;
-	struct ib_mad_reg_req	req;
-	atomic_t		users;
-	u8			id;
-	u8			hdr_len;
-	bool			kernel_rmpp;
 };
 
 /**
@@ -471,6 +471,8 @@ static inline int umad_port_access(const struct umad_port *port)
 
 /* file.c */
 extern const struct file_operations umad_fops;
+int umad_files_init(void);
+void umad_files_exit(void);
 void umad_files_disassociate(struct umad_port *port);
 
 /* issm.c */
@@ -479,11 +481,8 @@ void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
 
 /* ioctl.c */
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
-long umad_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
-int umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool compat,
-		   struct umad_reg *reg);
-int umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq,
-		   struct umad_reg *reg);
+bool umad_agents_charge(struct umad_file *file);
+void umad_agents_uncharge(struct umad_file *file);
 
 /* send.c */
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from);
@@ -500,9 +499,15 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 bool umad_recv_len_valid(int mad_len, u8 hdr_len);
 
 /* agent.c */
-int umad_agent_register(struct umad_file *file, const struct umad_reg *reg,
-			ib_mad_send_handler send_handler,
-			ib_mad_recv_handler recv_handler, u32 __user *uid);
+void umad_agents_init(struct umad_file *file);
+
+/* Whether the ids of all agents are free, and none is being registered */
+static inline bool umad_agents_gone(const struct umad_file *file)
+{
+	/* Pairs with clear_bit_unlock() in umad_agent_destroy() */
+	return smp_load_acquire(&file->ids) == (unsigned long)(~0ULL << file->charged);
+}
+
 int umad_agent_unregister(struct umad_file *file, u32 id);
 void umad_agents_detach(struct umad_file *file, struct llist_head *agents);
 void umad_agent_destroy(struct umad_agent *agent);

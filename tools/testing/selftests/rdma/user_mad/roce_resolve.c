@@ -172,6 +172,9 @@ FIXTURE_SETUP(crowd)
 	int i, j;
 
 	umad_device(&self->device, UMAD_RXE_LONELY);
+	/* A removal comes to the agents of the first one last */
+	umad_open_agent(&self->device.port, &umad_abi_new, umad_reg_send_only(2),
+			&self->bystander);
 	for (i = 0; i < CROWD_FILES; i++) {
 		umad_open_abi(&self->device.port, &umad_abi_new, O_RDWR | O_NONBLOCK,
 			      &self->file[i]);
@@ -187,8 +190,6 @@ FIXTURE_SETUP(crowd)
 			writer->silent = variant->silent;
 		}
 	}
-	umad_open_agent(&self->device.port, &umad_abi_new, umad_reg_send_only(2),
-			&self->bystander);
 }
 
 FIXTURE_TEARDOWN(crowd)
