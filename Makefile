@@ -16,6 +16,8 @@ kbuild = $(MAKE) -C $(KDIR) M=$(src) USER_MAD_VERSION=$(VERSION) CONFIG_INFINIBA
 
 # Whether that is Linux $(1) or newer
 since = $(filter $(1),$(shell printf '%s\n' $(1) '$(KREL)' | sort -V | head -n 1))
+# Files of ib_madsim for what only later kernels have: include/ has others for these
+stand_ins = $(if $(call since,6.11),,sub) $(if $(call since,7.0),,port_speed)
 MODULES ?= ib_umad $(if $(call since,6.1),ib_madsim)
 
 .PHONY: modules
@@ -27,8 +29,10 @@ modules: check-kdir
 	@# forget the links to what is no longer there.
 	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
 	@find $(src) -xtype l -delete
-	$(if $(call since,6.11),,@[ ! -d $(src)/drivers/infiniband/sw/madsim ] || ln -sf \
-		$(CURDIR)/include/madsim_no_sub.c $(src)/drivers/infiniband/sw/madsim/sub.c)
+	@[ ! -d $(src)/drivers/infiniband/sw/madsim ] || for name in $(stand_ins); do \
+		ln -sf $(CURDIR)/include/madsim_no_$$name.c \
+			$(src)/drivers/infiniband/sw/madsim/$$name.c; \
+	done
 	@# Each module by itself: when one cannot be built, the other is there.
 	@# What a failing one says is said again for the line that tells why.
 	@rm -f $(OUT)/failed $(OUT)/log

@@ -17,7 +17,7 @@ perftests=()
 		"ib_send_bw --use-srq -q 2" "ib_send_lat -I 64" "ib_send_lat -c UC"
 		"ib_send_lat -c UD" ib_write_bw "ib_write_bw -c UC" ib_write_lat
 		ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat)
-plan $((28 + ${#perftests[@]} + $(wc -l <<<"$cases")))
+plan $((29 + ${#perftests[@]} + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 faults=$configfs/test/faults
@@ -221,6 +221,31 @@ else
 fi
 check "kill programs that send and receive" killed
 check "a link goes down" no_peer
+# Of a link that both ends have again, and one that is down
+port_speed()
+{
+	local link want
+	while read -r link want; do
+		put $fabric/unlink "h2 1"
+		put $fabric/link "h2 1 leaf 2 ${link/-/ }"
+		until_true 30 active 4
+		says "^$want$" "$here/verbs.py" madsim1 madsim0 port_speed
+	done <<-END
+	4x-xdr 8000
+	1x-ndr 1000
+	12x-fdr10 1200
+	4x-qdr 400
+	END
+	put $faults "h2 1 link down"
+	says "^0$" "$here/verbs.py" madsim1 madsim0 port_speed
+	put $faults "h2 1 link up"
+	until_true 30 active 4
+}
+if printf '%s\n' 7.0 "$(uname -r)" | sort -CV; then
+	check "the speed of a port" port_speed
+else
+	skip "the speed of a port" "kernels before 7.0 do not tell it"
+fi
 check "unplug a host of which a program is sending" eval '
 	flood madsim1 madsim0
 	put $faults "h2 unplug"

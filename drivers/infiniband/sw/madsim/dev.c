@@ -406,6 +406,7 @@ static void madsim_dev_set_data(struct madsim_dev *dev)
 		READ_ONCE(hfi1verbs) ? RDMA_DRIVER_HFI1 : RDMA_DRIVER_QIB;
 	ib_set_device_ops(&dev->ibdev, &madsim_user_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_mr_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_port_speed_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_srq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_ud_ops);
 	dev->ibdev.uverbs_cmd_mask |= madsim_user_calls;

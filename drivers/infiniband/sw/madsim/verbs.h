@@ -544,6 +544,9 @@ struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
 /* stats.c: hw_counters */
 extern const struct ib_device_ops madsim_stats_ops;
 
+/* port_speed.c */
+extern const struct ib_device_ops madsim_port_speed_ops;
+
 /* user.c: what there is for each user */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
 void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user);
