@@ -61,6 +61,13 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #define uverbs_attr_bundle ib_udata
 #endif
 
+/* What reads a binary attribute had one that is not constant */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define madsim_vpd_read(file_, kobj_, attr_, buf_, pos_, count_) \
+	madsim_vpd_read(struct file *file, struct kobject *kobj, \
+			struct bin_attribute *attr, char *buf, loff_t pos, size_t count)
+#endif
+
 /* reg_user_mr() had no DMA handle. Applies to the function, not to its address. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #define madsim_reg_user_mr(ibpd_, start_, length_, virt_addr_, access_, dmah_, udata_) \

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 54
+plan 58
 
 # takes FILE VALUE [SHOWN]: it can be written and is shown so
 takes()
@@ -62,6 +62,16 @@ check "a seed, which root alone can read" eval '
 check "a description" takes $fabric/b/description "the other one"
 check "a long description: ENAMETOOLONG" refuses "too long" \
 	put $fabric/b/description "$(printf 'x%.0s' $(seq 65))"
+check "vital product data" eval '
+	takes $fabric/a/vpd "ab;SN=1"
+	takes $fabric/b/vpd x
+	takes $fabric/b/vpd ""'
+check "two letters for a field, and no checksum: EINVAL" eval '
+	for bad in SN S=1 SN1=1 "" RV=1 "SN=$(printf "x%.0s" $(seq 256))"; do
+		refuses "Invalid argument" put $fabric/b/vpd "ab;$bad;PN=1"
+	done'
+check "more than 1023 bytes: EFBIG" refuses "too large" \
+	put $fabric/b/vpd "$(printf 'x%.0s' $(seq 1024))"
 check "device is yes or no: EINVAL" refuses "Invalid argument" put $fabric/a/device 7
 check "make devices" eval 'put $fabric/a/device 1; put $fabric/b/device 1'
 
@@ -102,10 +112,16 @@ check "the node has what was configured" eval '
 	says "^0002:c902:0000:9990$" cat $dev/sys_image_guid
 	says ":0002:c902:0000:1230$" cat $dev/ports/1/gids/0
 	says "the other one" smpquery -C $(cat $fabric/a/dev_name) -P 1 -D nodedesc 0,1,2'
+check "and of vital product data what PCI has" eval '
+	cd /sys/class/infiniband
+	says "^ 82 02 00 61 62 90 08 00 53 4e 01 31 52 56 01 a5 78$" \
+		od -An -v -w99 -tx1 "$(cat $fabric/a/dev_name)/device/vpd"
+	says "^400$" stat -c %a "$(cat $fabric/a/dev_name)/device/vpd"
+	[ ! -e "$(cat $fabric/b/dev_name)/device/vpd" ]'
 check "live again: EALREADY" refuses "already in progress" put $fabric/live 1
 check "a node with power cannot be changed: EBUSY" eval '
 	for write in "ports 2" "type switch" "guid 5" "port_guid 5" "sys_image_guid 5" \
-			"vendor_id 5" "device_id 5" "seed 5" "description x" "device 0" \
+			"vendor_id 5" "device_id 5" "seed 5" "vpd x" "description x" "device 0" \
 			"opa 1" "separate_smi 1" "smp_by_lid 0" "sm_disabled 1"; do
 		refuses "busy" put "$fabric/a/${write% *}" "${write#* }"
 	done'

@@ -11,6 +11,7 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 
 #include "model.h"
 
@@ -198,6 +199,26 @@ MADSIM_NODE_FILE(device_id,
 MADSIM_NODE_FILE(seed, madsim_node_write_id(node, &node->seed, U32_MAX, page),
 		 "%u\n", node->seed)
 
+static int madsim_node_write_vpd(struct madsim_node *node, const char *page)
+{
+	struct madsim_vpd *vpd = madsim_vpd_make(page);
+	int ret;
+
+	if (IS_ERR(vpd))
+		return PTR_ERR(vpd);
+
+	ret = madsim_node_lock(node);
+	if (!ret) {
+		swap(node->vpd, vpd);
+		mutex_unlock(&node->fabric->mutex);
+	}
+	kfree(vpd);
+	return ret;
+}
+
+MADSIM_NODE_FILE(vpd, madsim_node_write_vpd(node, page),
+		 "%s\n", node->vpd ? node->vpd->text : "")
+
 static ssize_t madsim_node_description_show(struct config_item *item,
 					    char *page)
 {
@@ -259,6 +280,7 @@ CONFIGFS_ATTR(madsim_node_, vendor_id);
 CONFIGFS_ATTR(madsim_node_, device_id);
 CONFIGFS_ATTR_PERM(madsim_node_, seed, 0600);
 CONFIGFS_ATTR(madsim_node_, description);
+CONFIGFS_ATTR(madsim_node_, vpd);
 CONFIGFS_ATTR_RO(madsim_node_, dev_name);
 
 static struct configfs_attribute *madsim_node_attrs[] = {
@@ -276,6 +298,7 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 	&madsim_node_attr_device_id,
 	&madsim_node_attr_seed,
 	&madsim_node_attr_description,
+	&madsim_node_attr_vpd,
 	&madsim_node_attr_dev_name,
 	NULL
 };

@@ -527,7 +527,8 @@ void madsim_dev_set_registered(struct madsim_dev *dev, bool registered)
  * @dev: the device, of a node without one, and without power
  *
  * Context: process context; fabric->mutex is held.
- * Return: 0, or what root_device_register() or ib_register_device() said.
+ * Return: 0, or what root_device_register(), device_create_bin_file() or
+ * ib_register_device() said.
  */
 int madsim_dev_register(struct madsim_dev *dev)
 {
@@ -541,6 +542,9 @@ int madsim_dev_register(struct madsim_dev *dev)
 	if (IS_ERR(bus_dev))
 		return PTR_ERR(bus_dev);
 	dev->ibdev.dev.parent = bus_dev;
+	ret = madsim_vpd_show(bus_dev, node->vpd);
+	if (ret)
+		goto err_bus;
 
 	/* The MAD layer sends before this returns */
 	spin_lock_irq(&node->fabric->lock);
@@ -557,6 +561,7 @@ err:
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
+err_bus:
 	root_device_unregister(bus_dev);
 	return ret;
 }

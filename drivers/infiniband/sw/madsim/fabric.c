@@ -378,6 +378,7 @@ void madsim_node_free(struct madsim_node *node)
 	madsim_switch_free(node->sw);
 	kvfree(node->sl2vl);
 	xa_destroy(&node->refused);
+	kfree(node->vpd);
 	kfree(node);
 }
 

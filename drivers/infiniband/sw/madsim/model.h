@@ -248,6 +248,18 @@ struct madsim_switch {
 };
 
 /**
+ * struct madsim_vpd - vital product data
+ * @len:	of @data
+ * @data:	as PCI has it, with its tags and a checksum
+ * @text:	as the user wrote it
+ */
+struct madsim_vpd {
+	size_t len;
+	u8 data[1024 + 16];
+	char text[1024];
+};
+
+/**
  * struct madsim_node - a channel adapter or a switch
  * @fabric:	immutable
  * @list:	on fabric->nodes; fabric->mutex
@@ -270,6 +282,7 @@ struct madsim_switch {
  * @split:	that has QP1 only, and QP0 is for another one
  * @smp_by_lid:	its agent answers SMPs that come by LID, too
  * @sm_disabled: its end ports with IsSMDisabled
+ * @vpd:	vital product data of its ib_device, or NULL
  * @opa:	its ports take 2 KiB MADs
  * @desc:	NodeDescription; fabric->lock
  * @powered:	the node is in the fabric; fabric->lock, changed under
@@ -300,6 +313,7 @@ struct madsim_node {
 	u32 vendor_id;
 	u32 device_id;
 	u32 seed;
+	struct madsim_vpd *vpd;
 	bool want_dev;
 	bool opa;
 	bool split;
@@ -691,6 +705,10 @@ void madsim_dev_exit(void);
 
 /* sub.c: one ib_device for QP0, another one for QP1 */
 int madsim_sub_allow(struct madsim_dev *parent);
+
+/* vpd.c: vital product data */
+struct madsim_vpd *madsim_vpd_make(const char *text);
+int madsim_vpd_show(struct device *dev, struct madsim_vpd *vpd);
 
 /* mad.c, ud.c, rc.c: queue pairs behind a port. The rest of that is in verbs.h */
 void madsim_mad_receive(struct madsim_port *port,
