@@ -267,6 +267,19 @@ def openmetrics_of_another_module(root):
         ("gone_files", ""): 0})
 
 
+def names_of_two_namespaces(root):
+    """The device of umad1 is not that whose name can be seen"""
+    put_process(root, 1, "init", [])
+    for num in 0, 1:
+        put_port(root, num, "mlx5_0", counts={"sent": num})
+    os.makedirs(os.path.join(root, "sys/class/infiniband_mad/umad1/device"))
+    put(root, "sys/class/infiniband_mad/umad0/device/infiniband/mlx5_0/ports/1", state="1: DOWN")
+    expect([port["state"] for port in json.loads(umadstat(root, "-j"))["ports"]], ["DOWN", None])
+    found = metrics(umadstat(root, "--openmetrics"))
+    expect([found["sent_total", f'device="mlx5_0",port="1",umad="umad{num}"'] for num in (0, 1)],
+           [0, 1])
+
+
 def rates(root):
     busy_host(root)
     again = [subprocess.Popen(
@@ -400,7 +413,7 @@ def nobody_reads(root):
 
 TESTS = {test.__name__.replace("_", " "): (test,) for test in (
     table_has_it_all, columns_are_columns, json_has_it_all, openmetrics_has_it_all,
-    openmetrics_of_another_module, rates, another_module, some_counters,
+    openmetrics_of_another_module, names_of_two_namespaces, rates, another_module, some_counters,
     nobody_reads)}
 TESTS.update({name: (says, *row) for name, row in SAYS.items()})
 
