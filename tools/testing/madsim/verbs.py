@@ -1258,17 +1258,10 @@ def stalled():
 
 
 def port_speed():
-    """what the kernel says of port 1 of the first device, in 100 Mb/s, and that there is no port
-    2. The part of rdma-core for these devices does not ask"""
+    """what the kernel says of port 1. The part of rdma-core for these devices does not ask"""
     ctx, speed = Context(name=sys.argv[1]), ctypes.c_uint64()
-    for port, want in (1, 0), (2, errno.EINVAL):
-        request = struct.pack("=HHHHQIIHHHHQHHHHQ", 56, 0, 7, 2, 0, 16, 0, 0, 8, 1, 0, port,
-                              1, 8, 1, 0, ctypes.addressof(speed))
-        try:
-            fcntl.ioctl(ctx.cmd_fd, 0xc0181b01, bytearray(request))
-            assert not want, speed
-        except OSError as error:
-            assert error.errno == want, error
+    fcntl.ioctl(ctx.cmd_fd, 0xc0181b01, struct.pack("=HHHHQIIHHHHQHHHHQ", 56, 0, 7, 2, 0, 16, 0,
+                0, 8, 1, 0, 1, 1, 8, 1, 0, ctypes.addressof(speed)))
     print(speed.value)
 
 

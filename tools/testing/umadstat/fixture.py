@@ -276,8 +276,7 @@ def names_of_two_namespaces(root):
     put(root, "sys/class/infiniband_mad/umad0/device/infiniband/mlx5_0/ports/1", state="1: DOWN")
     expect([port["state"] for port in json.loads(umadstat(root, "-j"))["ports"]], ["DOWN", None])
     found = metrics(umadstat(root, "--openmetrics"))
-    expect([found["sent_total", f'device="mlx5_0",port="1",umad="umad{num}"'] for num in (0, 1)],
-           [0, 1])
+    expect(found["sent_total", 'device="mlx5_0",port="1",umad="umad1"'], 1)
 
 
 def rates(root):

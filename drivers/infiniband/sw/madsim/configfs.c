@@ -119,6 +119,8 @@ MADSIM_NODE_FILE(opa, madsim_node_write_flag(node, &node->opa, page),
 		 "%d\n", node->opa)
 MADSIM_NODE_FILE(separate_smi, madsim_node_write_flag(node, &node->split, page),
 		 "%d\n", node->split)
+MADSIM_NODE_FILE(planes, madsim_node_write_flag(node, &node->planes, page),
+		 "%d\n", node->planes)
 MADSIM_NODE_FILE(smp_by_lid,
 		 madsim_node_write_flag(node, &node->smp_by_lid, page),
 		 "%d\n", node->smp_by_lid)
@@ -271,6 +273,7 @@ CONFIGFS_ATTR(madsim_node_, ports);
 CONFIGFS_ATTR(madsim_node_, device);
 CONFIGFS_ATTR(madsim_node_, opa);
 CONFIGFS_ATTR(madsim_node_, separate_smi);
+CONFIGFS_ATTR(madsim_node_, planes);
 CONFIGFS_ATTR(madsim_node_, smp_by_lid);
 CONFIGFS_ATTR(madsim_node_, sm_disabled);
 CONFIGFS_ATTR(madsim_node_, guid);
@@ -289,6 +292,7 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 	&madsim_node_attr_device,
 	&madsim_node_attr_opa,
 	&madsim_node_attr_separate_smi,
+	&madsim_node_attr_planes,
 	&madsim_node_attr_smp_by_lid,
 	&madsim_node_attr_sm_disabled,
 	&madsim_node_attr_guid,

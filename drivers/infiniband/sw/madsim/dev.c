@@ -453,7 +453,8 @@ static void madsim_dev_seed(struct madsim_dev *dev)
  *
  * Context: process context.
  * Return: the device, or an ERR_PTR():
- *  * -EINVAL: a channel adapter has too many ports
+ *  * -EINVAL: a channel adapter has too many ports, or planes without a device for
+ *    QP0; or a switch has planes
  *  * -ENOSPC: there are %MADSIM_MAX_DEVICES
  *  * -ENOMEM
  */
@@ -461,7 +462,10 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 {
 	struct madsim_dev *dev;
 
-	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
+	if (node->planes && (node->sw || !node->split))
+		return ERR_PTR(-EINVAL);
+	if (!node->sw && node->nports > (node->planes ? MADSIM_MAX_PLANES :
+							 MADSIM_MAX_CA_PORTS))
 		return ERR_PTR(-EINVAL);
 	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
 		return ERR_PTR(-ENOSPC);
@@ -481,7 +485,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	madsim_dev_seed(dev);
 	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 	dev->ibdev.is_switch = !!node->sw;
-	dev->ibdev.phys_port_cnt = node->nports;
+	dev->ibdev.phys_port_cnt = node->planes && !smi ? 1 : node->nports;
 	dev->ibdev.num_comp_vectors = 1;
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
 	memcpy(dev->ibdev.node_desc, node->desc, sizeof(node->desc));

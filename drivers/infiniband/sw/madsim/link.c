@@ -69,7 +69,8 @@ void madsim_port_reset(struct madsim_port *port)
 		info->guid_cap = MADSIM_GUIDS;
 		port->pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);
 		port->guids[0] = cpu_to_be64(madsim_first_port_guid(node) +
-					     (port->num ? port->num - 1 : 0));
+					     (port->num && !node->planes ?
+						      port->num - 1 : 0));
 	}
 	if (!port->num) {
 		madsim_pi_set(info, MADSIM_PI_STATE, IB_PORT_ACTIVE);
@@ -88,7 +89,8 @@ void madsim_port_reset(struct madsim_port *port)
 
 static void madsim_dev_event(struct madsim_dev *dev, struct ib_event *event)
 {
-	if (!dev || !dev->registered || !dev->node->powered)
+	if (!dev || !dev->registered || !dev->node->powered ||
+	    event->element.port_num > dev->ibdev.phys_port_cnt)
 		return;
 	event->device = &dev->ibdev;
 	ib_dispatch_event(event);

@@ -52,6 +52,7 @@
 
 #define MADSIM_MAX_DEVICES	64	/* ib_devices, over all fabrics */
 #define MADSIM_MAX_CA_PORTS	2	/* of a node with an ib_device */
+#define MADSIM_MAX_PLANES	4
 #define MADSIM_MAX_PORTS	254	/* of a switch; 255 is "none" in LFTs */
 #define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
 #define MADSIM_FILE_SIZE	4096	/* of what configfs writes or reads at most */
@@ -280,6 +281,8 @@ struct madsim_vpd {
  *		this
  * @want_dev:	the node shall be backed by an ib_device
  * @split:	that has QP1 only, and QP0 is for another one
+ * @planes:	that has port 1 only, of which all ports are planes; the one for QP0
+ *		has them all
  * @smp_by_lid:	its agent answers SMPs that come by LID, too
  * @sm_disabled: its end ports with IsSMDisabled
  * @vpd:	vital product data of its ib_device, or NULL
@@ -317,6 +320,7 @@ struct madsim_node {
 	bool want_dev;
 	bool opa;
 	bool split;
+	bool planes;
 	bool smp_by_lid;
 	DECLARE_BITMAP(sm_disabled, MADSIM_MAX_PORTS + 1);
 	char desc[MADSIM_NAME_LEN];

@@ -183,6 +183,36 @@ TEST_F(smi_device, refused)
 	EXPECT_EQ(-EOPNOTSUPP, smi_add(SMI_DEVICE, DEVICE_TYPE_SMI));
 }
 
+/* One port for data, and one for each plane */
+TEST_F(smi_device, planes)
+{
+	struct umad_port smi;
+	char name[64];
+	int i;
+
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "0"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/unlink", "h2 1"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/h2/ports", "4"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", "h2 1 s1 2"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", "h2 4 s1 3"));
+	EXPECT_EQ(-1, umad_sysfs_write(UMAD_FABRIC "/live", "1"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/h2/planes", "1"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "1"));
+	ASSERT_EQ(0, umad_fabric_port("h2", 1, &self->gsi));
+	EXPECT_NE(0, umad_find_port_of(self->gsi.ibdev, 2, &smi));
+	ASSERT_EQ(0, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI));
+	for (i = 1; i <= 4; i += 3) {
+		const struct umad_path out = { 1, { i } };
+
+		ASSERT_EQ(0, umad_find_port_of(SMI_DEVICE, i, &smi));
+		EXPECT_EQ(0, memcmp(smi.gid, self->gsi.gid, sizeof(smi.gid)));
+		EXPECT_EQ(0, name_at(&smi, &out, name));
+		EXPECT_STREQ("s1", name);
+	}
+	/* Events of port 4 are for a device that has one */
+	umad_fabric_fault("h2 4 link down");
+}
+
 /* Both go with the node, and whoever reads at either is told */
 TEST_F(smi_device, unplug)
 {
