@@ -18,7 +18,7 @@
 #define CAP_SM			0x00000002
 #define CAP_SM_DISABLED		0x00000400
 
-/* Two hosts around a switch; the second one has two devices, or will have */
+/* Two hosts around a switch; the second one has two devices, or will have, and planes */
 FIXTURE(smi_device)
 {
 	struct umad_fabric fabric;
@@ -30,6 +30,12 @@ FIXTURE_SETUP(smi_device)
 	self->fabric = (struct umad_fabric){ .hosts = 2, .star = true };
 	umad_fabric_start(&self->fabric);
 	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "0"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/unlink", "h2 1"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/h2/ports", "4"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/h2/planes", "1"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", "h2 1 s1 2"));
+	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", "h2 4 s1 3"));
+	ASSERT_EQ(-1, umad_sysfs_write(UMAD_FABRIC "/live", "1"));
 	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/h2/separate_smi", "1"));
 	if (umad_sysfs_write(UMAD_FABRIC "/live", "1")) {
 		ASSERT_EQ(EOPNOTSUPP, errno);
@@ -114,6 +120,11 @@ TEST_F(smi_device, each_has_a_queue_pair)
 	EXPECT_STREQ("h1", name);
 	ASSERT_EQ(0, name_at(&self->fabric.host[0], &umad_to_second, name));
 	EXPECT_STREQ("h2", name);
+	EXPECT_NE(0, umad_find_port_of(self->gsi.ibdev, 4, &smi));
+	ASSERT_EQ(0, umad_find_port_of(SMI_DEVICE, 4, &smi));
+	EXPECT_EQ(0, memcmp(smi.gid, self->gsi.gid, sizeof(smi.gid)));
+	EXPECT_EQ(0, name_at(&smi, &(struct umad_path){ 1, { 4 } }, name));
+	EXPECT_STREQ("s1", name);
 	ASSERT_EQ(0, smi_del(SMI_DEVICE));
 	EXPECT_EQ(-ENODEV, smi_del(SMI_DEVICE));
 }
@@ -181,36 +192,6 @@ TEST_F(smi_device, refused)
 	ASSERT_EQ(0, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI));
 	EXPECT_EQ(-EEXIST, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI));
 	EXPECT_EQ(-EOPNOTSUPP, smi_add(SMI_DEVICE, DEVICE_TYPE_SMI));
-}
-
-/* One port for data, and one for each plane */
-TEST_F(smi_device, planes)
-{
-	struct umad_port smi;
-	char name[64];
-	int i;
-
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "0"));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/unlink", "h2 1"));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/h2/ports", "4"));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", "h2 1 s1 2"));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/link", "h2 4 s1 3"));
-	EXPECT_EQ(-1, umad_sysfs_write(UMAD_FABRIC "/live", "1"));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/h2/planes", "1"));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/live", "1"));
-	ASSERT_EQ(0, umad_fabric_port("h2", 1, &self->gsi));
-	EXPECT_NE(0, umad_find_port_of(self->gsi.ibdev, 2, &smi));
-	ASSERT_EQ(0, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI));
-	for (i = 1; i <= 4; i += 3) {
-		const struct umad_path out = { 1, { i } };
-
-		ASSERT_EQ(0, umad_find_port_of(SMI_DEVICE, i, &smi));
-		EXPECT_EQ(0, memcmp(smi.gid, self->gsi.gid, sizeof(smi.gid)));
-		EXPECT_EQ(0, name_at(&smi, &out, name));
-		EXPECT_STREQ("s1", name);
-	}
-	/* Events of port 4 are for a device that has one */
-	umad_fabric_fault("h2 4 link down");
 }
 
 /* Both go with the node, and whoever reads at either is told */
