@@ -1181,6 +1181,50 @@ def burst():
         assert one_by_one == at_once, f"{seed}: {one_by_one}, and at once {at_once}"
 
 
+def meanwhile():
+    """in the middle of messages: what is given back changes no more"""
+    half = 1 << 23
+
+    def region(a, b):
+        b.mr.close()
+
+    def queue_pair(a, b):
+        b.qp.close()
+
+    def responder(a, b):
+        b.turn(e.IBV_QPS_ERR)
+
+    def requester(a, b):
+        a.turn(e.IBV_QPS_RESET)
+
+    def refusal(a, b):
+        """What the peer asks for fails it, and what it has posted comes back"""
+        b.send(b.sge(8), opcode=WRITE, to=a, wrong=1)
+        a.completes(FLUSHED)
+
+    for action in (region, queue_pair, responder, requester, refusal) * 4:
+        a, b = pair(RC, size=2 * half, depth=64, sig_all=0)
+        a.mr.write(b"x" * half, half)
+        memory = b.mr
+        b.mr = MR(b.pd, half, ALL, memory.buf)
+        child = os.fork()
+        if not child:
+            for number in range(64):
+                a.send(a.sge(half, number % 2 * half), opcode=WRITE, to=b, flags=0)
+            signal.pause()
+        at = random.randrange(half)
+        while memory.read(1, at) != b"x":
+            pass
+        action(a, b)
+        left = memory.read(half, 0)
+        # Others go on with what they have begun to copy
+        time.sleep(0.01)
+        same = left == memory.read(half, 0)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert same, action.__name__
+
+
 class Faults:
     """Allocations of ib_madsim, or for it, that fail"""
 

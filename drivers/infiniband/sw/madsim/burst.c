@@ -2,9 +2,11 @@
 /*
  * Packets from the middle of a message, many at once. When one packet has been taken and
  * responded to, and fabric->lock has been held since, the next ones fare as it did: their
- * headers are the same but for their numbers. So their bytes are copied from the sender's
- * memory to the receiver's, without a packet in between, and the ports on the way count
- * them. The last packet of a message, which completes it, goes by itself.
+ * headers are the same but for their numbers. So the ports on the way count them, and the
+ * queue pairs go on as if they had been sent one by one. Then their bytes are copied from
+ * the sender's memory to the receiver's, without a packet in between, and without
+ * fabric->lock. The last packet of a message, which completes it, goes by itself after
+ * that.
  */
 
 #include <linux/minmax.h>
@@ -12,8 +14,11 @@
 
 #include "verbs.h"
 
-/* Bytes that are copied at once, with interrupts off; some twenty microseconds */
-#define MADSIM_BURST_BYTES	SZ_128K
+/* Bytes of one burst: calls that need a region, or a queue pair, wait for these */
+#define MADSIM_BURST_BYTES	SZ_1M
+
+/* And of these before other threads have their turn */
+#define MADSIM_BURST_TURN	SZ_128K
 
 /* What the requester has of the message, from the next packet on */
 static struct madsim_span madsim_burst_local(const struct madsim_qp *qp,
@@ -71,7 +76,9 @@ static u32 madsim_burst_count(const struct madsim_qp *qp,
  * Packets of which one may be refused have to be sent one by one.
  *
  * Context: any; fabric->lock is held since @peer has taken the packet.
- * Return: how many these are. They have arrived, and so have their responses.
+ * Return: how many these are. They have arrived, and so have their responses, but for their
+ * bytes. So madsim_burst_copy() is next, when the lock was released, and madsim_burst_end()
+ * when it was taken again.
  */
 u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
 		 struct madsim_packet *pkt)
@@ -79,22 +86,23 @@ u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
 	struct madsim_rc *rc = qp->rc, *their = peer->rc;
 	const struct madsim_swqe *wqe = madsim_rc_head(rc);
 	bool read = wqe->opcode == IB_WR_RDMA_READ;
-	struct madsim_span local, remote;
-	struct ib_sge key = {
-		.addr = read ? wqe->va + rc->sent : their->va + their->offset,
-		.lkey = read ? wqe->rkey : their->rkey,
-	};
-	u32 count;
+	struct madsim_burst *burst = &rc->burst;
+	u32 count, len;
 
 	/* Inline data is shorter. A READ of a strict fabric goes backwards */
-	if (wqe->flags & IB_SEND_INLINE || wqe->backwards)
+	if (wqe->flags & IB_SEND_INLINE || wqe->backwards || rc->waiters || their->waiters)
 		return 0;
 	count = madsim_burst_count(qp, wqe, peer);
-	key.length = count * rc->mtu;
-	local = madsim_burst_local(qp, wqe, read);
-	remote = madsim_burst_remote(peer, &key, read);
-	if (!count || !madsim_span_allows(&local, key.length) ||
-	    !madsim_span_allows(&remote, key.length))
+	len = count * rc->mtu;
+	burst->key = (struct ib_sge) {
+		.addr = read ? wqe->va + rc->sent : their->va + their->offset,
+		.length = len,
+		.lkey = read ? wqe->rkey : their->rkey,
+	};
+	burst->local = madsim_burst_local(qp, wqe, read);
+	burst->remote = madsim_burst_remote(peer, &burst->key, read);
+	if (!count || !madsim_span_allows(&burst->local, len) ||
+	    !madsim_span_allows(&burst->remote, len))
 		return 0;
 
 	pkt->bth = (struct madsim_bth) {
@@ -105,12 +113,60 @@ u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
 	pkt->with_imm = false;
 	pkt->grh_valid = rdma_ah_get_ah_flags(&rc->attr.ah_attr) & IB_AH_GRH;
 
-	madsim_span_copy(read ? &local : &remote, read ? &remote : &local,
-			 key.length);
-	rc->sent += key.length;
+	madsim_span_hold(&burst->local, len, 1);
+	madsim_span_hold(&burst->remote, len, 1);
+	burst->len = len;
+	burst->read = read;
+	burst->peer = peer;
+	their->landing++;
+	rc->sent += len;
 	rc->sq_psn = (rc->sq_psn + count) & MADSIM_PSN_MASK;
 	their->rq_psn = rc->sq_psn;
 	if (!read)
-		their->offset += key.length;
+		their->offset += len;
 	return count;
+}
+
+/**
+ * madsim_burst_copy - copy the bytes of a burst
+ * @qp: the queue pair that has sent it
+ *
+ * Context: process context, sleeps; no lock is held.
+ */
+void madsim_burst_copy(const struct madsim_qp *qp)
+{
+	const struct madsim_burst *burst = &qp->rc->burst;
+	struct madsim_span local = burst->local, remote = burst->remote;
+	u32 len, piece;
+
+	lockdep_assert_not_held(&madsim_fabric_of(qp->ibqp.device)->lock);
+	might_sleep();
+
+	for (len = burst->len; len; len -= piece) {
+		piece = min_t(u32, len, MADSIM_BURST_TURN);
+		madsim_span_copy(burst->read ? &local : &remote,
+				 burst->read ? &remote : &local, piece);
+		cond_resched();
+	}
+}
+
+/**
+ * madsim_burst_end - a burst was copied
+ * @qp: the queue pair that has sent it
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_burst_end(struct madsim_qp *qp)
+{
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+	struct madsim_burst *burst = &qp->rc->burst;
+
+	madsim_span_hold(&burst->local, burst->len, -1);
+	madsim_span_hold(&burst->remote, burst->len, -1);
+	burst->len = 0;
+	burst->peer->rc->landing--;
+	madsim_qp_copied(qp);
+	madsim_qp_copied(burst->peer);
+	if (waitqueue_active(&fabric->copied))
+		wake_up_all(&fabric->copied);
 }

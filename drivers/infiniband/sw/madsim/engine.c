@@ -610,7 +610,10 @@ static void madsim_later_work(struct work_struct *work)
 	kfree(dgram);
 }
 
-/* Send what can follow the packet of @qp at once. Returns how many packets these are */
+/*
+ * Send what can follow the packet of @qp at once. Returns how many packets these are, whose
+ * bytes are to be copied then
+ */
 static u32 madsim_run_burst(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
@@ -630,14 +633,14 @@ static u32 madsim_run_burst(struct madsim_qp *qp)
 	return packets;
 }
 
-/* Count what goes in @packets. Returns whether there may be more to be sent at once */
-static bool madsim_run_step(struct madsim_qp *qp, u32 *packets)
+/* Returns whether there may be more to be sent at once. In @burst, how many are to be copied */
+static bool madsim_run_step(struct madsim_qp *qp, u32 *burst)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	struct madsim_packet *pkt = &fabric->tx;
 	bool more, last;
 
-	(*packets)++;
+	*burst = 0;
 	if (!madsim_rc_prepare(qp, pkt, &more))
 		return more;
 	last = pkt->bth.last;
@@ -646,7 +649,7 @@ static bool madsim_run_step(struct madsim_qp *qp, u32 *packets)
 	madsim_send(qp->port, pkt);
 	more = madsim_rc_sent(qp);
 	if (more && !last && !qp->rc->ahead)
-		*packets += madsim_run_burst(qp);
+		*burst = madsim_run_burst(qp);
 	return more;
 }
 
@@ -671,18 +674,25 @@ static void madsim_run(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	bool strict = madsim_is_strict(qp);
-	u32 packets = 0, most = strict ? 1 : MADSIM_MAX_RUN;
-	bool more;
+	u32 packets = 0, burst = 0, most = strict ? 1 : MADSIM_MAX_RUN;
+	bool more = true;
 
-	do {
+	while (more && (packets < most || burst)) {
 		/* A tasklet that tells of a completion runs when the packet was sent */
 		local_bh_disable();
 		spin_lock_irq(&fabric->lock);
-		more = madsim_run_step(qp, &packets);
+		if (burst)
+			madsim_burst_end(qp);
+		burst = 0;
+		if (packets < most)
+			more = madsim_run_step(qp, &burst);
 		spin_unlock_irq(&fabric->lock);
 		local_bh_enable();
+		if (burst)
+			madsim_burst_copy(qp);
+		packets += 1 + burst;
 		cond_resched();
-	} while (more && packets < most);
+	}
 
 	if (more && strict)
 		madsim_defer(qp, false);
@@ -786,6 +796,7 @@ static void madsim_held_work(struct work_struct *work)
  */
 void madsim_engine_init(struct madsim_fabric *fabric)
 {
+	init_waitqueue_head(&fabric->copied);
 	INIT_LIST_HEAD(&fabric->mcast);
 	INIT_LIST_HEAD(&fabric->traps);
 	INIT_DELAYED_WORK(&fabric->trap_work, madsim_trap_work);

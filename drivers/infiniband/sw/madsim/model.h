@@ -32,6 +32,10 @@
  *
  * Locking order: the su_mutex of configfs, fabric->mutex, wire->mutex, cq->mutex,
  * fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock.
+ *
+ * The bytes of a burst are copied with none of them held, see struct madsim_rc. Until that
+ * has ended, counts under fabric->lock keep regions and queue pairs, for which
+ * fabric->copied waits.
  */
 
 #ifndef MADSIM_MODEL_H
@@ -43,6 +47,7 @@
 #include <linux/prandom.h>
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -386,6 +391,7 @@ struct madsim_way {
  * @end_ports:	how many there are; changed under @mutex and @lock
  * @tx:		the packet that travels, and comes back as its response; @lock
  * @way:	of the last packet that a connected queue pair has sent; @lock
+ * @copied:	waits for the end of copies, which @lock counts but does not cover
  * @copy:	a replica of a multicast packet; @lock
  * @mcast:	ports that a multicast packet still has to leave through; @lock
  * @traps:	ports with notices to send; @lock
@@ -419,6 +425,7 @@ struct madsim_fabric {
 	u32 end_ports;
 	struct madsim_packet tx;
 	struct madsim_way way;
+	wait_queue_head_t copied;
 	struct madsim_packet copy;
 	struct list_head mcast;
 	struct list_head traps;

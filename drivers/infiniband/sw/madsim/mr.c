@@ -3,14 +3,15 @@
  * Memory of clients: regions and their keys, and what is copied from there into
  * packets and back, or to other regions.
  *
- * An adapter would find the pages by its own tables, and so does this. A copy
- * happens under fabric->lock, of a packet or a burst at most.
+ * An adapter would find the pages by its own tables, and so does this. A packet is copied
+ * under fabric->lock. The bytes of a burst are copied without: their regions count that.
  */
 
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 #include <rdma/ib_umem.h>
 
 #include "verbs.h"
@@ -36,12 +37,15 @@
  * @num_pages:	how many of them there are
  * @key:	what it is used with; the lock of the fabric, as all below
  * @valid:	it can be used
+ * @users:	how many copies without the lock are under way there. All that they read
+ *		here stays as it is meanwhile
+ * @leaving:	it was to be invalidated, and waits for the end of these
  * @access:	IB_ACCESS_*
  * @start:	the address of the first byte, as requests have it
  * @length:	in bytes
  * @offset:	of the first byte in the first page
  *
- * That of a program is constant from the time it is found by its key.
+ * That of a program is constant from the time it is found by its key, until it goes.
  */
 struct madsim_mr {
 	struct ib_mr ibmr;
@@ -54,6 +58,8 @@ struct madsim_mr {
 	u32 num_pages;
 	u32 key;
 	bool valid;
+	bool leaving;
+	u32 users;
 	int access;
 	u64 start;
 	u64 length;
@@ -244,23 +250,34 @@ static int madsim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg,
 static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct madsim_dev *dev = to_madsim_dev(ibmr->device);
+	struct madsim_fabric *fabric = dev->node->fabric;
 	struct madsim_mr *mr = to_madsim_mr(ibmr);
 
+	spin_lock_irq(&fabric->lock);
+	mr->valid = false;
+	/* By their keys the copies find the regions that they have to let go */
+	wait_event_lock_irq(fabric->copied, !mr->users, fabric->lock);
+	spin_unlock_irq(&fabric->lock);
 	xa_erase(&dev->mrs, madsim_mr_place(dev, mr->key));
-	/* A packet that has found it before that is copied with this held */
-	spin_lock_irq(&dev->node->fabric->lock);
-	spin_unlock_irq(&dev->node->fabric->lock);
+	/* A packet that has found it before that looks at it with this held */
+	spin_lock_irq(&fabric->lock);
+	spin_unlock_irq(&fabric->lock);
 	madsim_mr_free(mr);
 	return 0;
+}
+
+static struct madsim_mr *madsim_mr_at(const struct ib_pd *pd, u32 key)
+{
+	struct madsim_dev *dev = to_madsim_dev(pd->device);
+
+	return xa_load(&dev->mrs, madsim_mr_place(dev, key));
 }
 
 /* The region with a key, if it is one of this protection domain */
 static struct madsim_mr *madsim_mr_find(struct ib_pd *pd, u32 key)
 {
-	struct madsim_dev *dev = to_madsim_dev(pd->device);
-	struct madsim_mr *mr;
+	struct madsim_mr *mr = madsim_mr_at(pd, key);
 
-	mr = xa_load(&dev->mrs, madsim_mr_place(dev, key));
 	return mr && mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 
@@ -383,7 +400,7 @@ bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
 {
 	struct madsim_mr *mr = to_madsim_mr(ibmr);
 
-	if (mr->pd != pd || mr->valid || !mr->max_pages ||
+	if (mr->pd != pd || mr->valid || mr->leaving || !mr->max_pages ||
 	    (mr->key ^ key) >> MADSIM_KEY_SHIFT)
 		return false;
 	memcpy(mr->pages, mr->mapped, mr->num_pages * sizeof(*mr->pages));
@@ -402,17 +419,22 @@ bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
  * @pd: the protection domain of the queue pair that does it
  * @key: its key
  *
+ * Its owner may do anything with the memory when it hears of that. So copies have to end
+ * before. No other one begins.
+ *
  * Context: any; the lock of the fabric is held.
- * Return: false if there is no such region.
+ * Return: 0; -EINVAL: there is no such region; -EBUSY: try again.
  */
-bool madsim_mr_invalidate(struct ib_pd *pd, u32 key)
+int madsim_mr_invalidate(struct ib_pd *pd, u32 key)
 {
-	struct madsim_mr *mr = madsim_mr_find(pd, key);
+	struct madsim_mr *mr = madsim_mr_at(pd, key);
 
-	if (!mr || !mr->max_pages)
-		return false;
+	if (!mr || mr->pd != pd || mr->key != key || !mr->max_pages ||
+	    !(mr->valid || mr->leaving))
+		return -EINVAL;
 	mr->valid = false;
-	return true;
+	mr->leaving = mr->users;
+	return mr->leaving ? -EBUSY : 0;
 }
 
 /* Whether the kernel itself has this piece, with the key of all of its memory */
@@ -515,6 +537,19 @@ static bool madsim_span_is_kernel(const struct madsim_span *span,
 	return !span->remote && madsim_is_kernel_sge(span->pd, sge);
 }
 
+/* The piece that has the next of @len bytes, and in @piece how many of them it has */
+static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len,
+					     u32 *piece)
+{
+	while (span->at >= span->sge->length) {
+		span->at -= span->sge->length;
+		span->sge++;
+		span->mr = NULL;
+	}
+	*piece = min_t(u64, len, span->sge->length - span->at);
+	return span->sge;
+}
+
 /**
  * madsim_span_allows - whether the keys of bytes are good
  * @span: the bytes
@@ -525,56 +560,65 @@ static bool madsim_span_is_kernel(const struct madsim_span *span,
  */
 bool madsim_span_allows(const struct madsim_span *span, u32 len)
 {
+	struct madsim_span next = *span;
 	const struct ib_sge *sge;
-	u64 at = span->at;
 	u32 piece;
 
-	for (sge = span->sge; len; sge++) {
-		if (at >= sge->length) {
-			at -= sge->length;
-			continue;
-		}
-		piece = min_t(u64, len, sge->length - at);
+	for (; len; len -= piece, next.at += piece) {
+		sge = madsim_span_next(&next, len, &piece);
 		if (!madsim_span_is_kernel(span, sge) &&
-		    !madsim_mr_check(span->pd, sge->lkey, sge->addr + at, piece,
-				     span->access))
+		    !madsim_mr_check(span->pd, sge->lkey, sge->addr + next.at,
+				     piece, span->access))
 			return false;
-		len -= piece;
-		at = 0;
 	}
 	return true;
+}
+
+/**
+ * madsim_span_hold - count a copy in the regions of bytes
+ * @span: the bytes
+ * @len: how many of them, for which the keys are good, or were when the copy began
+ * @copies: 1 before the copy, -1 after it
+ *
+ * Context: any; the lock of the fabric is held.
+ */
+void madsim_span_hold(const struct madsim_span *span, u32 len, int copies)
+{
+	struct madsim_span next = *span;
+	const struct ib_sge *sge;
+	u32 piece;
+
+	lockdep_assert_held(&to_madsim_dev(span->pd->device)->node->fabric->lock);
+
+	for (; len; len -= piece, next.at += piece) {
+		sge = madsim_span_next(&next, len, &piece);
+		if (!madsim_span_is_kernel(span, sge))
+			madsim_mr_at(span->pd, sge->lkey)->users += copies;
+	}
 }
 
 /* The next of @len bytes, and in @len how many of them are in one piece */
 static void *madsim_span_piece(struct madsim_span *span, u32 *len)
 {
-	const struct ib_sge *sge;
-	u64 addr;
+	const struct ib_sge *sge = madsim_span_next(span, *len, len);
+	u64 addr = sge->addr + span->at;
 
-	while (span->at >= span->sge->length) {
-		span->at -= span->sge->length;
-		span->sge++;
-		span->mr = NULL;
-	}
-	sge = span->sge;
-	addr = sge->addr + span->at;
-	*len = min_t(u64, *len, sge->length - span->at);
 	if (!span->mr && madsim_span_is_kernel(span, sge))
 		return ib_virt_dma_to_ptr(addr);
 	if (!span->mr)
-		span->mr = madsim_mr_find(span->pd, sge->lkey);
+		span->mr = madsim_mr_at(span->pd, sge->lkey);
 	return madsim_mr_piece(span->mr, addr, len);
 }
 
 /**
  * madsim_span_copy - copy from the memory of one client to that of another
- * @to: where to, of which nothing is known afterwards
+ * @to: where to; afterwards, where the next bytes go
  * @from: where from, likewise
- * @len: how many bytes, for which the keys of both are good
+ * @len: how many bytes, which madsim_span_hold() has counted for both
  *
  * What there is then is up to the program if both are the same memory.
  *
- * Context: any; the lock of the fabric is held.
+ * Context: any.
  */
 void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len)
 {

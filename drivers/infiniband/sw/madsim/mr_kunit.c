@@ -93,7 +93,7 @@ static bool madsim_mr_turn_off(struct madsim_mr_test *t)
 	bool done;
 
 	spin_lock_irq(&t->fabric->lock);
-	done = madsim_mr_invalidate(t->pd, t->mr->rkey);
+	done = !madsim_mr_invalidate(t->pd, t->mr->rkey);
 	spin_unlock_irq(&t->fabric->lock);
 	return done;
 }
@@ -130,8 +130,34 @@ static void madsim_mr_test_mapped_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, madsim_mr_letter(t, b), 'b');
 }
 
+/* A key that is to go is good for no other copy, and gone when those under way have ended */
+static void madsim_mr_test_copied(struct kunit *test)
+{
+	struct madsim_mr_test *t = test->priv;
+	u64 a = madsim_mr_map_page(test, 0, 'a');
+	struct ib_sge sge = { .addr = a, .length = 1, .lkey = t->mr->lkey };
+	struct madsim_span span = { .pd = t->pd, .sge = &sge };
+
+	KUNIT_EXPECT_TRUE(test, madsim_mr_turn_on(t));
+	spin_lock_irq(&t->fabric->lock);
+	madsim_span_hold(&span, 1, 1);
+	KUNIT_EXPECT_EQ(test, madsim_mr_invalidate(t->pd, t->mr->rkey), -EBUSY);
+	spin_unlock_irq(&t->fabric->lock);
+	KUNIT_EXPECT_EQ(test, madsim_mr_letter(t, a), 0);
+	KUNIT_EXPECT_FALSE(test, madsim_mr_turn_on(t));
+	KUNIT_EXPECT_FALSE(test, madsim_mr_turn_off(t));
+
+	spin_lock_irq(&t->fabric->lock);
+	madsim_span_hold(&span, 1, -1);
+	spin_unlock_irq(&t->fabric->lock);
+	KUNIT_EXPECT_TRUE(test, madsim_mr_turn_off(t));
+	KUNIT_EXPECT_FALSE(test, madsim_mr_turn_off(t));
+	KUNIT_EXPECT_TRUE(test, madsim_mr_turn_on(t));
+}
+
 static struct kunit_case madsim_mr_tests[] = {
 	KUNIT_CASE(madsim_mr_test_mapped_early),
+	KUNIT_CASE(madsim_mr_test_copied),
 	{}
 };
 

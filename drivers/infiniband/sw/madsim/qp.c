@@ -283,6 +283,7 @@ static int madsim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 		return -EINVAL;
 
 	spin_lock_irq(&fabric->lock);
+	madsim_qp_idle(qp);
 	spin_lock(&qp->lock);
 	now = qp->state;
 	next = mask & IB_QP_STATE ? attr->qp_state : now;
@@ -369,7 +370,7 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 			ret = madsim_rq_post(&qp->rq, wr);
 		if (ret)
 			break;
-		if (qp->state == IB_QPS_ERR)
+		if (qp->state == IB_QPS_ERR && !madsim_is_failing(qp))
 			madsim_flush_recv(qp);
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);

@@ -212,6 +212,7 @@ void madsim_rc_del(struct madsim_qp *qp)
 
 	/* So that neither of the two has reason to start the other */
 	spin_lock_irq(&fabric->lock);
+	madsim_qp_idle(qp);
 	qp->state = IB_QPS_RESET;
 	madsim_rc_reset(qp);
 	spin_unlock_irq(&fabric->lock);

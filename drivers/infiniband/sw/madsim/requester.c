@@ -177,18 +177,19 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 				pkt->len);
 }
 
-/* Do a request that needs no packet */
-static enum ib_wc_status madsim_rc_local(struct madsim_qp *qp,
-					 const struct madsim_swqe *wqe)
+/* Do a request that needs no packet. Returns -EBUSY if it has to be tried again */
+static int madsim_rc_local(struct madsim_qp *qp, const struct madsim_swqe *wqe)
 {
-	bool good;
+	int ret;
 
 	if (wqe->opcode == IB_WR_REG_MR)
-		good = madsim_mr_enable(qp->ibqp.pd, wqe->mr, wqe->key,
-					wqe->access);
+		ret = madsim_mr_enable(qp->ibqp.pd, wqe->mr, wqe->key,
+				       wqe->access) ? 0 : -EINVAL;
 	else
-		good = madsim_mr_invalidate(qp->ibqp.pd, wqe->inv_key);
-	return good ? IB_WC_SUCCESS : IB_WC_MW_BIND_ERR;
+		ret = madsim_mr_invalidate(qp->ibqp.pd, wqe->inv_key);
+	if (ret == -EBUSY)
+		return ret;
+	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 }
 
 /* The oldest packets under way have arrived, or, of UC, have left */
@@ -230,16 +231,21 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_swqe *wqe = madsim_rc_head(rc);
-	enum ib_wc_status status;
 	bool local;
+	int status;
 
 	*more = false;
-	if (!wqe || !madsim_rc_may_send(qp) || (rc->ahead && !madsim_rc_open(qp)))
+	if (!wqe || rc->burst.len || !madsim_rc_may_send(qp) ||
+	    (rc->ahead && !madsim_rc_open(qp)))
 		return false;
 
 	local = madsim_ops[wqe->opcode].op == MADSIM_OP_LOCAL;
 	status = local ? madsim_rc_local(qp, wqe) :
 			 madsim_rc_build(qp, wqe, pkt);
+	if (status == -EBUSY) {
+		mod_delayed_work(madsim_send_wq(qp), &rc->timer, 1);
+		return false;
+	}
 	if (status || local) {
 		spin_lock(&qp->lock);
 		if (status)
@@ -480,7 +486,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		madsim_strict_posted(qp, wqe, madsim_ops[wr->opcode].op);
 	if (madsim_ops[wr->opcode].take)
 		madsim_ops[wr->opcode].take(wqe, wr);
-	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE)
+	if ((qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !rc->failing)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 	return 0;
 }

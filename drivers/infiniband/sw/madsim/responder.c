@@ -70,9 +70,13 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 	else
 		status = madsim_copy_to(pd, sge, rc->offset, pkt->data,
 					pkt->len);
-	if (!status && pkt->bth.with_inv &&
-	    !madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key))
-		return MADSIM_NAK_ACCESS;
+	if (!status && pkt->bth.with_inv) {
+		int ret = madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key);
+
+		if (ret)
+			return ret == -EBUSY ? MADSIM_RNR | rc->attr.min_rnr_timer :
+					       MADSIM_NAK_ACCESS;
+	}
 	rc->offset += pkt->len;
 	if (status || pkt->bth.last)
 		madsim_rc_received(qp, pkt, status);
@@ -328,6 +332,9 @@ bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		if (qp->state == IB_QPS_RTR)
 			madsim_event(&qp->events, IB_EVENT_COMM_EST);
 	}
+	/* The peer sends none while the bytes of the ones before are copied */
+	if (rc->landing && (!ahead || madsim_is_uc(qp)))
+		return false;
 	if (madsim_is_uc(qp)) {
 		madsim_uc_request(qp, pkt);
 		return false;

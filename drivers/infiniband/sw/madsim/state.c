@@ -210,29 +210,78 @@ void madsim_qp_drop(struct madsim_qp *qp, bool told)
 	}
 }
 
+/* Give back what was posted. @was: the state before */
+static void madsim_qp_flush(struct madsim_qp *qp, enum ib_qp_state was)
+{
+	/* It takes no more from the receive queue that it shares */
+	if (qp->state == IB_QPS_ERR && was != qp->state && qp->ibqp.srq)
+		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
+	if (qp->rc)
+		madsim_rc_flush_sends(qp);
+	madsim_qp_drop(qp, true);
+	if (qp->state == IB_QPS_SQE)
+		return;
+	if (qp->rc)
+		madsim_rc_flush(qp);
+	madsim_flush_recv(qp);
+}
+
 /**
  * madsim_qp_fail - stop a queue pair after an error
  * @qp: the queue pair
  * @state: %IB_QPS_ERR, or %IB_QPS_SQE for its sends alone
  *
+ * What was posted comes back when none of it is being copied.
+ *
  * Context: any; fabric->lock and qp->lock are held.
  */
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 {
+	enum ib_qp_state was = qp->state;
+
 	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
 
-	/* It takes no more from the receive queue that it shares */
-	if (state == IB_QPS_ERR && qp->state != state && qp->ibqp.srq)
-		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
 	qp->state = state;
-	if (qp->rc)
-		madsim_rc_flush_sends(qp);
-	madsim_qp_drop(qp, true);
-	if (state == IB_QPS_SQE)
+	if (qp->rc && madsim_rc_is_busy(qp->rc))
+		qp->rc->failing = true;
+	else
+		madsim_qp_flush(qp, was);
+}
+
+/**
+ * madsim_qp_idle - wait until nothing of a queue pair is being copied
+ * @qp: the queue pair
+ *
+ * Context: process context, sleeps; fabric->lock is held, but not meanwhile.
+ */
+void madsim_qp_idle(struct madsim_qp *qp)
+{
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+	struct madsim_rc *rc = qp->rc;
+
+	if (!rc)
 		return;
-	if (qp->rc)
-		madsim_rc_flush(qp);
-	madsim_flush_recv(qp);
+	rc->waiters++;
+	wait_event_lock_irq(fabric->copied, !madsim_rc_is_busy(rc), fabric->lock);
+	rc->waiters--;
+}
+
+/**
+ * madsim_qp_copied - a copy has ended
+ * @qp: a queue pair that it was of
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_qp_copied(struct madsim_qp *qp)
+{
+	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
+
+	if (!qp->rc->failing || madsim_rc_is_busy(qp->rc))
+		return;
+	spin_lock(&qp->lock);
+	qp->rc->failing = false;
+	madsim_qp_flush(qp, IB_QPS_RTS);
+	spin_unlock(&qp->lock);
 }
 
 /**

@@ -237,6 +237,42 @@ struct madsim_late {
 };
 
 /**
+ * struct madsim_span - bytes in the memory of a client
+ * @pd:		its protection domain
+ * @sge:	pieces of its memory; of a remote key just one, with that key
+ * @at:		how many bytes of these come before
+ * @access:	what their regions have to allow
+ * @remote:	the key is a remote one
+ * @mr:		the region of @sge, NULL before it is needed
+ */
+struct madsim_span {
+	struct ib_pd *pd;
+	const struct ib_sge *sge;
+	u64 at;
+	int access;
+	bool remote;
+	struct madsim_mr *mr;
+};
+
+/**
+ * struct madsim_burst - bytes that are copied without a lock; constant meanwhile
+ * @len:	how many; 0 if there are none
+ * @local:	where the requester has them
+ * @remote:	and the responder
+ * @key:	of @remote, if that is by a remote key
+ * @read:	they go to the requester
+ * @peer:	the responder's queue pair
+ */
+struct madsim_burst {
+	u32 len;
+	struct madsim_span local;
+	struct madsim_span remote;
+	struct ib_sge key;
+	bool read;
+	struct madsim_qp *peer;
+};
+
+/**
  * struct madsim_rc - what a connected queue pair has beyond others; fabric->lock
  * @qp:		immutable
  * @attr:	its attributes, as far as the peer and the requester go
@@ -275,6 +311,14 @@ struct madsim_late {
  * @atomic_psn:	number of the last one
  * @atomic:	and its response
  * @late:	what has not landed yet of an RDMA WRITE that it receives
+ * @burst:	what is copied of the oldest send. Only the thread that copies it ends it, and
+ *		no packet is made meanwhile
+ * @landing:	how many bursts of its peer are copied, which take no packet in between
+ * @waiters:	how many wait for the end of all that, so that no other burst begins
+ * @failing:	it has failed meanwhile, and gives back what was posted after that
+ *
+ * While bytes are copied, the requester's send, the responder's buffer, and both queue
+ * pairs stay. modify_qp() and destroy_qp() wait.
  */
 struct madsim_rc {
 	struct madsim_qp *qp;
@@ -312,6 +356,10 @@ struct madsim_rc {
 	u32 atomic_psn;
 	u64 atomic;
 	struct madsim_late late;
+	struct madsim_burst burst;
+	u32 landing;
+	u32 waiters;
+	bool failing;
 };
 
 /**
@@ -377,24 +425,6 @@ struct madsim_qp {
 	u32 sq_psn;
 	bool closing;
 	struct madsim_rq rq;
-};
-
-/**
- * struct madsim_span - bytes in the memory of a client
- * @pd:		its protection domain
- * @sge:	pieces of its memory; of a remote key just one, with that key
- * @at:		how many bytes of these come before
- * @access:	what their regions have to allow
- * @remote:	the key is a remote one
- * @mr:		the region of @sge, NULL before it is needed
- */
-struct madsim_span {
-	struct ib_pd *pd;
-	const struct ib_sge *sge;
-	u64 at;
-	int access;
-	bool remote;
-	struct madsim_mr *mr;
 };
 
 struct madsim_pd {
@@ -494,6 +524,18 @@ madsim_send_wq(const struct madsim_qp *qp)
 	return qp->alias ? madsim_user_wq : madsim_wq;
 }
 
+/* Bytes of its memory are copied without a lock */
+static inline bool madsim_rc_is_busy(const struct madsim_rc *rc)
+{
+	return rc->burst.len || rc->landing;
+}
+
+/* Has failed, and gives what was posted back later */
+static inline bool madsim_is_failing(const struct madsim_qp *qp)
+{
+	return qp->rc && qp->rc->failing;
+}
+
 /* The domain of the buffers that a queue pair receives into */
 static inline struct ib_pd *madsim_recv_pd(const struct madsim_qp *qp)
 {
@@ -570,8 +612,9 @@ bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
 		     u32 len, int access);
 bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key,
 		      int access);
-bool madsim_mr_invalidate(struct ib_pd *pd, u32 key);
+int madsim_mr_invalidate(struct ib_pd *pd, u32 key);
 bool madsim_span_allows(const struct madsim_span *span, u32 len);
+void madsim_span_hold(const struct madsim_span *span, u32 len, int copies);
 void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len);
 u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 
@@ -581,6 +624,8 @@ bool madsim_qp_admits(const struct madsim_qp *qp,
 void madsim_flush_recv(struct madsim_qp *qp);
 void madsim_qp_drop(struct madsim_qp *qp, bool told);
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
+void madsim_qp_idle(struct madsim_qp *qp);
+void madsim_qp_copied(struct madsim_qp *qp);
 void madsim_qp_lost(struct work_struct *work);
 int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr);
 void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
@@ -612,6 +657,8 @@ void madsim_kick(struct madsim_qp *qp);
 /* burst.c: many packets of a message at once */
 u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
 		 struct madsim_packet *pkt);
+void madsim_burst_copy(const struct madsim_qp *qp);
+void madsim_burst_end(struct madsim_qp *qp);
 
 /* qp.c: queue pairs, address handles */
 extern const struct ib_device_ops madsim_qp_ops;
