@@ -1183,7 +1183,7 @@ def burst():
 
 def meanwhile():
     """in the middle of messages: what is given back changes no more"""
-    half = 1 << 23
+    half = 1 << 21
 
     def region(a, b):
         b.mr.close()
@@ -1200,24 +1200,31 @@ def meanwhile():
     def refusal(a, b):
         """What the peer asks for fails it, and what it has posted comes back"""
         b.send(b.sge(8), opcode=WRITE, to=a, wrong=1)
-        a.completes(FLUSHED)
+        while not a.cq.poll(1)[0]:
+            time.sleep(0.001)
 
-    for action in (region, queue_pair, responder, requester, refusal) * 4:
-        a, b = pair(RC, size=2 * half, depth=64, sig_all=0)
+    def overtake(policy):
+        os.sched_setscheduler(0, policy, os.sched_param(policy == os.SCHED_FIFO))
+
+    for action in (region, queue_pair, responder, requester, refusal, refusal) * 8:
+        a, b = pair(RC, size=2 * half, depth=1024, cqe=1024,
+                    sig_all=0)
         a.mr.write(b"x" * half, half)
         memory = b.mr
         b.mr = MR(b.pd, half, ALL, memory.buf)
         child = os.fork()
         if not child:
-            for number in range(64):
+            for number in range(1024):
                 a.send(a.sge(half, number % 2 * half), opcode=WRITE, to=b, flags=0)
             signal.pause()
         at = random.randrange(half)
         while memory.read(1, at) != b"x":
             pass
+        overtake(os.SCHED_FIFO)
         action(a, b)
         left = memory.read(half, 0)
-        # Others go on with what they have begun to copy
+        overtake(os.SCHED_OTHER)
+        # What has been begun is copied
         time.sleep(0.01)
         same = left == memory.read(half, 0)
         os.kill(child, signal.SIGKILL)

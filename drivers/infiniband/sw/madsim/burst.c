@@ -167,6 +167,7 @@ void madsim_burst_end(struct madsim_qp *qp)
 	burst->peer->rc->landing--;
 	madsim_qp_copied(qp);
 	madsim_qp_copied(burst->peer);
+	/* Waiters have looked with the lock held, and are in the queue */
 	if (waitqueue_active(&fabric->copied))
 		wake_up_all(&fabric->copied);
 }
