@@ -29,6 +29,28 @@ static void madsim_cq_notify(struct tasklet_struct *notify)
 	ibcq->comp_handler(ibcq, ibcq->cq_context);
 }
 
+/* And where its vector has its interrupts */
+static void madsim_cq_there(struct work_struct *there)
+{
+	struct madsim_cq *cq = container_of(there, struct madsim_cq, there);
+
+	local_bh_disable();
+	madsim_cq_notify(&cq->notify);
+	local_bh_enable();
+}
+
+/*
+ * The CPU of a completion vector. That of the same vector of the next device is the next
+ * one. A program is woken where it sleeps, and the core polls some queues anywhere.
+ */
+static int madsim_cq_cpu(const struct ib_cq *ibcq, u32 vector, bool user)
+{
+	if (user || ibcq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
+		return -1;
+	return cpumask_local_spread(to_madsim_dev(ibcq->device)->node->number + vector,
+				    NUMA_NO_NODE);
+}
+
 /*
  * Call the owner's handler. That may need fabric->lock, or a lock that the owner holds
  * while it posts, so it is called later. A queue that the core polls itself has an array
@@ -38,7 +60,9 @@ static void madsim_cq_call(struct madsim_cq *cq)
 {
 	struct ib_cq *ibcq = &cq->ibcq;
 
-	if (ibcq->wc)
+	if (cq->cpu >= 0 && cq->cpu != raw_smp_processor_id())
+		queue_work_on(cq->cpu, madsim_vector_wq, &cq->there);
+	else if (ibcq->wc)
 		ibcq->comp_handler(ibcq, ibcq->cq_context);
 	else
 		tasklet_schedule(&cq->notify);
@@ -105,6 +129,8 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	tasklet_setup(&cq->notify, madsim_cq_notify);
+	INIT_WORK(&cq->there, madsim_cq_there);
+	cq->cpu = madsim_cq_cpu(ibcq, attr->comp_vector, attrs);
 	INIT_DELAYED_WORK(&cq->later, madsim_cq_later);
 	madsim_events_init(&cq->events, &event, ibcq->event_handler,
 			   ibcq->cq_context);
@@ -118,6 +144,7 @@ static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 
 	madsim_events_end(&cq->events);
 	cancel_delayed_work_sync(&cq->later);
+	cancel_work_sync(&cq->there);
 	tasklet_kill(&cq->notify);
 	mutex_destroy(&cq->mutex);
 	kvfree(cq->ring);

@@ -486,7 +486,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
 	dev->ibdev.is_switch = !!node->sw;
 	dev->ibdev.phys_port_cnt = node->planes && !smi ? 1 : node->nports;
-	dev->ibdev.num_comp_vectors = 1;
+	dev->ibdev.num_comp_vectors = min(num_online_cpus(), MADSIM_MAX_VECTORS);
 	dev->ibdev.node_guid = cpu_to_be64(node->guid);
 	memcpy(dev->ibdev.node_desc, node->desc, sizeof(node->desc));
 	if (madsim_has_data(node) && !smi)

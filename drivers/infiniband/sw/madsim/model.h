@@ -659,9 +659,13 @@ static inline u32 madsim_ring_at(u32 head, u32 offset, u32 size)
 	return at < size ? at : at - size;
 }
 
-/* main.c: workers, and those for the data of programs, which delay no other work */
+/*
+ * main.c: workers, those for the data of programs, which delay no other work, and those
+ * that stay on the CPU of a completion vector
+ */
 extern struct workqueue_struct *madsim_wq;
 extern struct workqueue_struct *madsim_user_wq;
+extern struct workqueue_struct *madsim_vector_wq;
 
 /* fabric.c: nodes and links, and bringing them to life */
 struct madsim_fabric *madsim_fabric_create(const char *name);

@@ -17,6 +17,7 @@
 #define MADSIM_MAX_SGE		32
 #define MADSIM_MAX_INLINE	512
 #define MADSIM_MAX_CQE		BIT(18)
+#define MADSIM_MAX_VECTORS	8U
 #define MADSIM_MAX_QP		4096	/* of clients */
 #define MADSIM_KERNEL_QP	512	/* of them, not for programs */
 #define MADSIM_MAX_RD_ATOMIC	16	/* to ask for; one is under way */
@@ -60,7 +61,9 @@ struct madsim_cqe {
  * struct madsim_cq - a completion queue
  * @ibcq:	the core's part
  * @events:	of it
- * @notify:	calls its owner's handler
+ * @notify:	calls its owner's handler, on this CPU
+ * @there:	calls it on @cpu
+ * @cpu:	immutable; that of its completion vector. -1 if any will do
  * @mutex:	one caller at a time moves entries about
  * @lock:	protects the rest
  * @armed:	which completions call the handler, once: a mask of IB_CQ_SOLICITED
@@ -88,6 +91,8 @@ struct madsim_cq {
 	struct ib_cq ibcq;
 	struct madsim_events events;
 	struct tasklet_struct notify;
+	struct work_struct there;
+	int cpu;
 	struct mutex mutex;	/* moving entries */
 	spinlock_t lock;	/* innermost */
 	u8 armed;
