@@ -172,6 +172,7 @@ cases_end
 check "ibv_devinfo" eval '
 	says "link_layer:.*InfiniBand" ibv_devinfo -d madsim0
 	says "port_lid:.*[1-9]" ibv_devinfo -d madsim1
+	says "num_comp_vectors:.*\<$(nproc)\$" ibv_devinfo -v -d madsim1
 	says "state:.*PORT_ACTIVE" ibv_devinfo -d madsim1'
 
 check "ibv_ud_pingpong" pingpong ud
