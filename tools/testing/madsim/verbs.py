@@ -1214,9 +1214,11 @@ def meanwhile():
         b.mr = MR(b.pd, half, ALL, memory.buf)
         child = os.fork()
         if not child:
-            for number in range(1024):
-                a.send(a.sge(half, number % 2 * half), opcode=WRITE, to=b, flags=0)
-            signal.pause()
+            try:
+                for number in range(1024):
+                    a.send(a.sge(half, number % 2 * half), opcode=WRITE, to=b, flags=0)
+            finally:
+                signal.pause()
         at = random.randrange(half)
         while memory.read(1, at) != b"x":
             pass
