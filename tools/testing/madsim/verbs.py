@@ -1181,6 +1181,21 @@ def burst():
         assert one_by_one == at_once, f"{seed}: {one_by_one}, and at once {at_once}"
 
 
+def registered_again():
+    """IB_USER_VERBS_CMD_REREG_MR, which libipathverbs does not know: only the new key is good"""
+    for access, new, status in (ALL, True, 0), (0, True, e.IBV_WC_LOC_PROT_ERR), \
+            (ALL, False, e.IBV_WC_LOC_PROT_ERR):
+        a, b = pair(RC)
+        keys = ctypes.create_string_buffer(8)
+        os.write(b.ctx.cmd_fd, struct.pack(
+            "=IHHQIIQQQII", 11, 14, 2, ctypes.addressof(keys), b.mr.handle,
+            e.IBV_REREG_MR_CHANGE_ACCESS, 0, 0, 0, 0, access))
+        lkey, = struct.unpack_from("=I", keys)
+        b.receive(b.sge(64, lkey=lkey if new else None))
+        a.send(a.sge(64))
+        b.completes(status)
+
+
 def meanwhile():
     """in the middle of messages: what is given back changes no more"""
     half = 1 << 21

@@ -143,10 +143,8 @@ static int madsim_mr_map(struct madsim_mr *mr)
 	return 0;
 }
 
-static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
-					u64 length, u64 virt_addr, int access,
-					struct ib_dmah *dmah,
-					struct ib_udata *udata)
+static struct ib_mr *madsim_mr_pin(struct ib_pd *ibpd, u64 start, u64 length,
+				   u64 virt_addr, int access)
 {
 	struct madsim_mr *mr;
 	int ret;
@@ -180,6 +178,31 @@ static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
 err:
 	madsim_mr_free(mr);
 	return ERR_PTR(ret);
+}
+
+static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
+					u64 length, u64 virt_addr, int access,
+					struct ib_dmah *dmah,
+					struct ib_udata *udata)
+{
+	return madsim_mr_pin(ibpd, start, length, virt_addr, access);
+}
+
+/* A new region, with another key: the core deregisters the old one, if this succeeds */
+static struct ib_mr *madsim_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+					  u64 length, u64 virt_addr, int access,
+					  struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		start = mr->umem->address;
+		length = mr->length;
+		virt_addr = mr->start;
+	}
+	return madsim_mr_pin(ibpd, start, length, virt_addr, access);
 }
 
 /* All memory of the kernel, which has it where addresses say */
@@ -661,4 +684,5 @@ const struct ib_device_ops madsim_mr_ops = {
 	.get_dma_mr = madsim_get_dma_mr,
 	.map_mr_sg = madsim_map_mr_sg,
 	.reg_user_mr = madsim_reg_user_mr,
+	.rereg_user_mr = madsim_rereg_user_mr,
 };
