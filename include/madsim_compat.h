@@ -55,6 +55,15 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 	madsim_wire_devnode(struct device *dev, umode_t *mode)
 #endif
 
+/* All flags of a mapping were set by hand */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#include <linux/mm.h>
+static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
 /* create_cq() took the udata alone */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 #include <rdma/uverbs_ioctl.h>

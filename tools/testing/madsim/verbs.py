@@ -12,9 +12,11 @@ run.
 import ctypes
 import errno
 import fcntl
+import glob
 import hashlib
 import inspect
 import itertools
+import mmap
 import os
 import random
 import re
@@ -207,6 +209,13 @@ def refused(number, function, *args, **kwargs):
         raise AssertionError("it is allowed")
 
 
+def has_rings():
+    """Whether the device lets programs poll, and post receives, without a call"""
+    uverbs = f"/sys/class/infiniband/{sys.argv[1]}/device/infiniband_verbs"
+    with open(f"{uverbs}/{os.listdir(uverbs)[0]}/abi_version") as version:
+        return int(version.read()) > 1
+
+
 def ud_pieces():
     """pieces at odd addresses"""
     a, b = pair(UD)
@@ -276,7 +285,9 @@ def types():
 def posting():
     """too many pieces, too many buffers, wrong states"""
     a = Side(sys.argv[1], RC)
-    refused(errno.EINVAL, a.receive, a.sge(8))
+    # Of a post to a ring nobody is told
+    if not has_rings():
+        refused(errno.EINVAL, a.receive, a.sge(8))
     a.qp.to_init(a.attr)
     refused(errno.EINVAL, a.send, a.sge(8))
     refused(errno.EINVAL, a.receive, *[a.sge(8)] * 5)
@@ -464,7 +475,7 @@ def cq_events():
 
 
 def cq_purged():
-    """what a queue pair that is gone has completed goes with it, and nothing else"""
+    """what a queue pair that is gone has completed goes with it but from a ring, and no more"""
     a = Side(sys.argv[1], UD)
     b = Side(None, UD, share=a)
     for side in a, b, a, b:
@@ -473,14 +484,14 @@ def cq_purged():
         side.receive(side.sge(4096))
         side.send(side.sge(8), to=side)
     a.qp.close()
-    done = b.completions(4)
-    assert {wc.qp_num for wc in done} == {b.qp.qp_num}
+    done = b.completions(8 if has_rings() else 4)
+    assert len([wc for wc in done if wc.qp_num == b.qp.qp_num]) == 4
     b.silent()
 
 
 def cq_purged_full():
     """likewise of a long completion queue, which has room then"""
-    a = Side(sys.argv[1], UD, depth=1200, cqe=1200)
+    a = Side(sys.argv[1], UD, depth=1200, cqe=1800 if has_rings() else 1200)
     b = Side(None, UD, depth=1200, share=a)
     a.connect(a)
     b.connect(b)
@@ -490,7 +501,8 @@ def cq_purged_full():
     a.qp.close()
     for number in range(600, 1200):
         b.send(b.sge(8), to=b, wr_id=number)
-    assert [wc.wr_id for wc in b.completions(1200)] == [*range(1200)]
+    done = b.completions(1800 if has_rings() else 1200)
+    assert [wc.wr_id for wc in done if wc.qp_num == b.qp.qp_num] == [*range(1200)]
     b.silent()
     assert b.state() == e.IBV_QPS_RTS
 
@@ -1073,6 +1085,108 @@ def rc_flush():
     done = a.completions(5)
     assert [wc.wr_id for wc in done] == [0, 1, 2, 3, 2]
     assert all(wc.status == FLUSHED for wc in done)
+    a.receive(a.sge(8), wr_id=4)
+    time.sleep(1)
+    assert [(wc.wr_id, wc.status) for wc in a.cq.poll(1)[1]] == [(4, FLUSHED)]
+
+
+def no_calls():
+    """polling, and posting receives, without a call of the kernel"""
+    if not has_rings():
+        return
+    for srq in False, True:
+        a, b = pair(RC, there={"srq": srq})
+        kept = os.dup(b.ctx.cmd_fd)
+        os.dup2(os.open("/dev/null", os.O_RDWR), b.ctx.cmd_fd)
+        b.silent()
+        for number in range(20):
+            b.receive(b.sge(64), wr_id=number)
+            a.sends(a.sge(8))
+            assert b.completions(1)[0].wr_id == number
+        os.dup2(kept, b.ctx.cmd_fd)
+
+
+def rings(side):
+    """What is mapped of its device, which no other one has open: heads, tails, and more"""
+    device, = glob.glob(f"/sys/class/infiniband/{side.ctx.name}/device/infiniband_verbs/*")
+    with open("/proc/self/maps") as maps:
+        found = sorted((offset, int(span.split("-")[0], 16))
+                       for span, _, offset, _, _, path in (line.split() for line in maps
+                                                           if "/uverbs" in line)
+                       if os.path.basename(path) == os.path.basename(device))
+    return [(ctypes.c_uint32 * 32).from_address(address) for _, address in found]
+
+
+def hostile():
+    """what is no index, or no buffer, in a ring fails its owner, who may begin again"""
+    if not has_rings():
+        return
+    a, b = pair(RC, rnr_retry=0)
+    receives = rings(b)[1]
+    for place, value in ((0, 9), (0, 2 ** 32 - 1), (24, 5), (24, 255)):
+        arrives(a, b)
+        b.receive(b.sge(64))
+        receives[place] = value
+        a.sends(a.sge(8), status=e.IBV_WC_RNR_RETRY_EXC_ERR)
+        b.hears(e.IBV_EVENT_QP_FATAL)
+        assert b.state() == e.IBV_QPS_ERR
+        b.silent()
+        a.turn(e.IBV_QPS_RESET)
+        b.turn(e.IBV_QPS_RESET)
+        a.connect(b)
+        b.connect(a)
+    completions = rings(a)[0]
+    taken = completions[1]
+    for _ in range(8):
+        a.send(a.sge(8), opcode=WRITE, to=b)
+    for tail in 65, 2 ** 31, 2 ** 32 - 1, taken + 9, taken - 1:
+        completions[1] = tail
+        refused(errno.ENOMEM, a.send, a.sge(8), opcode=WRITE, to=b)
+    completions[1] = taken + 1
+    a.send(a.sge(8), opcode=WRITE, to=b)
+    refused(errno.ENOMEM, a.send, a.sge(8), opcode=WRITE, to=b)
+    a, b = pair(RC, there={"srq": True}, rnr_retry=0)
+    b.receive(b.sge(64))
+    rings(b)[1][4] = 5
+    a.sends(a.sge(8), status=e.IBV_WC_RNR_RETRY_EXC_ERR)
+    b.hears(e.IBV_EVENT_SRQ_ERR)
+
+
+def mapping():
+    """a ring is mapped as a whole, as often as its owner likes, and no code is in it"""
+    if not has_rings():
+        return
+    a = Side(sys.argv[1], UD)
+    page, libc = mmap.PAGESIZE, ctypes.CDLL(None)
+
+    def maps(error=0, length=page, flags=mmap.MAP_SHARED, prot=3, at=0):
+        try:
+            have = mmap.mmap(a.ctx.cmd_fd, length, flags, prot, offset=at)
+        except OSError as failure:
+            assert failure.errno == error, failure
+            return None
+        assert not error, "it is mapped"
+        return have
+
+    maps(errno.EINVAL, at=page * 64)
+    maps(errno.EINVAL, length=page * 2)
+    maps(errno.EINVAL, flags=mmap.MAP_PRIVATE)
+    maps(errno.EPERM, prot=7)
+    assert libc.mprotect(ctypes.c_void_p(ctypes.addressof(rings(a)[0])), page, 7) == -1
+    again = maps()
+    a.connect(a)
+    a.receive(a.sge(64))
+    a.send(a.sge(8), to=a)
+    a.completes(0, 0)
+    assert struct.unpack_from("2I", again) == (2, 2)
+    child = os.fork()
+    if not child:
+        os._exit(maps()[:] != again[:])
+    assert os.waitpid(child, 0)[1] == 0
+    a.qp.close()
+    a.cq.close()
+    maps(errno.EINVAL)
+    assert struct.unpack_from("2I", again) == (2, 2)
 
 
 def rc_attributes():

@@ -17,7 +17,7 @@ perftests=()
 		"ib_send_bw --use-srq -q 2" "ib_send_lat -I 64" "ib_send_lat -c UC"
 		"ib_send_lat -c UD" ib_write_bw "ib_write_bw -c UC" ib_write_lat
 		ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat)
-plan $((29 + ${#perftests[@]} + $(wc -l <<<"$cases")))
+plan $((30 + ${#perftests[@]} + $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 faults=$configfs/test/faults
@@ -240,21 +240,38 @@ check "unplug a host of which a program is sending" eval '
 	kill_flood
 	put $faults "h2 plug"
 	until_true 30 active 4'
-# The hosts have other devices, which rdma-core does not take for those of ipathverbs
+# devices_with PARAMETER VALUE DEFAULT: new ones of the hosts
+devices_with()
+{
+	put /sys/module/ib_madsim/parameters/"$1" "$2"
+	put $faults $'h2 unplug\nh2 plug\nh3 unplug\nh3 plug'
+	put /sys/module/ib_madsim/parameters/"$1" "$3"
+	until_true 30 active 4
+}
+
+# rdma-core does not take them for those of ipathverbs
 hfi1verbs()
 {
-	put /sys/module/ib_madsim/parameters/hfi1verbs 1
-	put $faults $'h2 unplug\nh2 plug\nh3 unplug\nh3 plug'
-	put /sys/module/ib_madsim/parameters/hfi1verbs 0
-	until_true 30 active 4
+	devices_with hfi1verbs 1 0
 	unshare -m sh -euc '
 		mount -t tmpfs none /etc/libibverbs.d
 		echo driver hfi1verbs >/etc/libibverbs.d/hfi1verbs.driver
-		for name in rc_data ud_pieces inline srq_shared rc_atomic resized; do
+		for name in rc_data ud_pieces inline srq_shared rc_atomic resized no_calls; do
 			"$1" "$2" "$3" $name
 		done' sh "$here/verbs.py" "$(device h2)" "$(device h3)"
 }
 check "hfi1verbs of rdma-core" hfi1verbs
+without_rings()
+{
+	local name
+	devices_with rings 0 1
+	grep -x 1 "/sys/class/infiniband/$(device h3)/device/infiniband_verbs/"*/abi_version
+	for name in rc_data ud_pieces posting srq_shared resized resized_full cq_purged \
+			cq_purged_full cq_overflow cq_events send_queue rc_flush rc_reset; do
+		"$here/verbs.py" "$(device h2)" "$(device h3)" $name
+	done
+}
+check "all by system calls" without_rings
 mkdir $configfs/other
 check "an unplugged host that a program keeps" stalls_no_other a put $faults "h2 unplug"
 put $faults "h2 plug"

@@ -7,6 +7,7 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <rdma/ib_user_verbs.h>
 
 #include "verbs.h"
 
@@ -68,12 +69,59 @@ static void madsim_cq_call(struct madsim_cq *cq)
 		tasklet_schedule(&cq->notify);
 }
 
+static size_t madsim_cq_bytes(u32 size)
+{
+	return sizeof(struct madsim_shared) +
+	       (size + 1) * sizeof(struct ib_uverbs_wc);
+}
+
+static struct madsim_cqe *madsim_cq_entry(struct madsim_cq *cq, u32 at)
+{
+	if (unlikely(cq->old) && (s32)(at - cq->old_end) < 0)
+		return &cq->old[at & cq->old_mask];
+	return &cq->ring[at & cq->mask];
+}
+
+/* Put the next entries into the ring that a program has mapped, but not too many */
+static void madsim_cq_publish(struct madsim_cq *cq)
+{
+	struct madsim_shared *ring = cq->shared->memory;
+	struct ib_uverbs_wc *places = (void *)ring->entries;
+	unsigned int n;
+
+	for (n = 0; n < MADSIM_CQ_TURN && cq->shown != cq->tail; n++) {
+		const struct ib_wc *wc = &madsim_cq_entry(cq, cq->shown++)->wc;
+		struct ib_uverbs_wc *place = &places[cq->fill];
+
+		place->wr_id = wc->wr_id;
+		place->status = wc->status;
+		place->opcode = wc->opcode;
+		place->vendor_err = wc->vendor_err;
+		place->byte_len = wc->byte_len;
+		place->ex.imm_data = wc->ex.imm_data;
+		place->qp_num = wc->qp->qp_num;
+		place->src_qp = wc->src_qp;
+		place->wc_flags = wc->wc_flags;
+		place->pkey_index = wc->pkey_index;
+		place->slid = wc->slid;
+		place->sl = wc->sl;
+		place->dlid_path_bits = wc->dlid_path_bits;
+		place->port_num = wc->port_num;
+		cq->fill = madsim_ring_at(cq->fill, 1, cq->size + 1);
+	}
+	/* The program finds the entries before this */
+	smp_store_release(&ring->head, cq->fill);
+}
+
 /* Have the owner see all entries. Returns whether its handler is to be called */
 static bool madsim_cq_show(struct madsim_cq *cq)
 {
 	bool notify = cq->armed & cq->late;
 
-	cq->shown = cq->tail;
+	if (cq->shared)
+		madsim_cq_publish(cq);
+	else
+		cq->shown = cq->tail;
 	cq->late = 0;
 	if (notify)
 		cq->armed = 0;
@@ -115,15 +163,26 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 		.element.cq = ibcq,
 	};
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	/* Its first member; older kernels have no more than that */
+	struct ib_udata *udata = (struct ib_udata *)attrs;
+	struct madsim_ring *shared = NULL;
 
 	if (attr->flags)
 		return -EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > MADSIM_MAX_CQE)
 		return -EINVAL;
 
+	if (madsim_ring_wanted(udata)) {
+		shared = madsim_ring_create(udata, madsim_cq_bytes(attr->cqe));
+		if (IS_ERR(shared))
+			return PTR_ERR(shared);
+	}
 	cq->ring = madsim_cq_alloc(attr->cqe);
-	if (!cq->ring)
+	if (!cq->ring) {
+		madsim_ring_destroy(shared);
 		return -ENOMEM;
+	}
+	cq->shared = shared;
 	cq->mask = madsim_cq_places(attr->cqe) - 1;
 	cq->size = attr->cqe;
 	mutex_init(&cq->mutex);
@@ -147,15 +206,9 @@ static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	cancel_work_sync(&cq->there);
 	tasklet_kill(&cq->notify);
 	mutex_destroy(&cq->mutex);
+	madsim_ring_destroy(cq->shared);
 	kvfree(cq->ring);
 	return 0;
-}
-
-static struct madsim_cqe *madsim_cq_entry(struct madsim_cq *cq, u32 at)
-{
-	if (unlikely(cq->old) && (s32)(at - cq->old_end) < 0)
-		return &cq->old[at & cq->old_mask];
-	return &cq->ring[at & cq->mask];
 }
 
 /* The entry that is to be taken next, or NULL */
@@ -196,50 +249,13 @@ static void madsim_cq_move_all(struct madsim_cq *cq)
 	} while (more);
 }
 
-static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
-			    struct ib_udata *udata)
-{
-	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	struct madsim_cqe *ring;
-	int ret = 0;
-
-	if (!cqe || cqe > MADSIM_MAX_CQE)
-		return -EINVAL;
-	ring = madsim_cq_alloc(cqe);
-	if (!ring)
-		return -ENOMEM;
-
-	mutex_lock(&cq->mutex);
-	spin_lock_irq(&cq->lock);
-	if (cq->tail - cq->head > cqe) {
-		ret = -EINVAL;
-	} else {
-		swap(ring, cq->ring);
-		cq->old = ring;
-		cq->old_mask = cq->mask;
-		cq->old_end = cq->tail;
-		cq->mask = madsim_cq_places(cqe) - 1;
-		cq->size = cqe;
-		ibcq->cqe = cqe;
-	}
-	spin_unlock_irq(&cq->lock);
-	if (!ret) {
-		madsim_cq_move_all(cq);
-		spin_lock_irq(&cq->lock);
-		cq->old = NULL;
-		spin_unlock_irq(&cq->lock);
-	}
-	mutex_unlock(&cq->mutex);
-	kvfree(ring);
-	return ret;
-}
-
-/* The owner takes an entry */
-static void madsim_cqe_take(const struct madsim_cqe *cqe, struct ib_wc *wc)
+/* The owner has taken an entry */
+static void madsim_cqe_taken(const struct madsim_cqe *cqe)
 {
 	struct madsim_qp *qp = cqe->qp;
 
-	*wc = cqe->wc;
+	if (!qp)
+		return;
 	if (!cqe->send) {
 		qp->unread_recvs--;
 		return;
@@ -250,6 +266,97 @@ static void madsim_cqe_take(const struct madsim_cqe *cqe, struct ib_wc *wc)
 		WRITE_ONCE(qp->reaped, cqe->sends);
 }
 
+/* See what a program has taken of a ring. If that cannot be, it has taken nothing */
+static void madsim_cq_look(struct madsim_cq *cq)
+{
+	u32 tail, n;
+
+	if (!cq->shared)
+		return;
+	/* The program has read what is before this: those places are free */
+	tail = smp_load_acquire(&cq->shared->memory->tail);
+	if (tail > cq->size)
+		return;
+	n = tail >= cq->taken ? tail - cq->taken : tail + cq->size + 1 - cq->taken;
+	if (n > cq->shown - cq->head)
+		return;
+	cq->taken = tail;
+	while (n--)
+		madsim_cqe_taken(madsim_cq_entry(cq, cq->head++));
+}
+
+/* Have a program find all entries in a new ring, and call its handler if it is due */
+static void madsim_cq_show_all(struct madsim_cq *cq)
+{
+	bool more, notify;
+
+	do {
+		spin_lock_irq(&cq->lock);
+		notify = madsim_cq_show(cq);
+		more = cq->shown != cq->tail;
+		spin_unlock_irq(&cq->lock);
+		if (notify)
+			madsim_cq_call(cq);
+		cond_resched();
+	} while (more);
+}
+
+static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
+			    struct ib_udata *udata)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	struct madsim_ring *shared = NULL;
+	struct madsim_cqe *ring;
+	int ret = 0;
+
+	if (!cqe || cqe > MADSIM_MAX_CQE)
+		return -EINVAL;
+	if (cq->shared) {
+		shared = madsim_ring_create(udata, madsim_cq_bytes(cqe));
+		if (IS_ERR(shared))
+			return PTR_ERR(shared);
+	}
+	ring = madsim_cq_alloc(cqe);
+	if (!ring) {
+		madsim_ring_destroy(shared);
+		return -ENOMEM;
+	}
+
+	mutex_lock(&cq->mutex);
+	spin_lock_irq(&cq->lock);
+	madsim_cq_look(cq);
+	if (cq->tail - cq->head > cqe) {
+		ret = -EINVAL;
+	} else {
+		swap(ring, cq->ring);
+		cq->old = ring;
+		cq->old_mask = cq->mask;
+		cq->old_end = cq->tail;
+		cq->mask = madsim_cq_places(cqe) - 1;
+		cq->size = cqe;
+		ibcq->cqe = cqe;
+		if (shared) {
+			swap(shared, cq->shared);
+			cq->fill = 0;
+			cq->taken = 0;
+			cq->shown = cq->head;
+		}
+	}
+	spin_unlock_irq(&cq->lock);
+	if (!ret) {
+		madsim_cq_move_all(cq);
+		spin_lock_irq(&cq->lock);
+		cq->old = NULL;
+		spin_unlock_irq(&cq->lock);
+	}
+	if (cq->shared)
+		madsim_cq_show_all(cq);
+	mutex_unlock(&cq->mutex);
+	madsim_ring_destroy(shared);
+	kvfree(ring);
+	return ret;
+}
+
 static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
@@ -257,13 +364,16 @@ static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 	unsigned long flags;
 	int n;
 
+	if (cq->shared)
+		return -EINVAL;
 	spin_lock_irqsave(&cq->lock, flags);
 	cq->done = cq->head;
 	for (n = 0; n < num_entries; n++) {
 		cqe = madsim_cq_oldest(cq);
 		if (!cqe)
 			break;
-		madsim_cqe_take(cqe, &wc[n]);
+		wc[n] = cqe->wc;
+		madsim_cqe_taken(cqe);
 		cq->head++;
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -303,16 +413,18 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc,
 	struct ib_cq *ibcq = send ? qp->ibqp.send_cq : qp->ibqp.recv_cq;
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	bool notify = false, overflow = false, lost = false;
+	struct madsim_cqe *cqe;
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	if (unlikely(cq->tail - cq->head >= cq->size))
+		madsim_cq_look(cq);
 	if (likely(!cq->broken && cq->tail - cq->head < cq->size)) {
-		*madsim_cq_entry(cq, cq->tail++) = (struct madsim_cqe) {
-			.wc = *wc,
-			.qp = qp,
-			.send = send,
-			.sends = qp->ended,
-		};
+		cqe = madsim_cq_entry(cq, cq->tail++);
+		cqe->wc = *wc;
+		cqe->qp = qp;
+		cqe->send = send;
+		cqe->sends = qp->ended;
 		if (send)
 			qp->unread_sends++;
 		else
@@ -385,6 +497,15 @@ void madsim_cq_reap(struct madsim_qp *qp)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
+/* A program may be reading an entry just now, and will still find it if @qp is gone */
+static void madsim_cq_disown(struct madsim_cq *cq, struct madsim_cqe *cqe,
+			     const struct madsim_qp *qp)
+{
+	if (cqe->qp == qp)
+		cqe->qp = NULL;
+	cq->gap_end = cq->gap;
+}
+
 /*
  * Take the entries of a queue pair out of some, and close the gap between the others.
  * Returns whether there are more.
@@ -394,12 +515,14 @@ static bool madsim_cq_sift(struct madsim_cq *cq, const struct madsim_qp *qp)
 	unsigned int n;
 
 	for (n = 0; n < MADSIM_CQ_TURN; n++) {
-		const struct madsim_cqe *cqe;
+		struct madsim_cqe *cqe;
 
 		if ((s32)(cq->gap - cq->head) <= 0)
 			return false;
 		cqe = madsim_cq_entry(cq, --cq->gap);
-		if (cqe->qp != qp)
+		if (cq->shared)
+			madsim_cq_disown(cq, cqe, qp);
+		else if (cqe->qp != qp)
 			*madsim_cq_entry(cq, --cq->gap_end) = *cqe;
 	}
 	return true;
@@ -418,7 +541,8 @@ static bool madsim_cq_has(const struct madsim_cq *cq,
  * @ibcq: the completion queue
  * @qp: the queue pair, of which there are no more completions to come
  *
- * Looks at the newest entry first: the owner takes the oldest ones meanwhile.
+ * Looks at the newest entry first: the owner takes the oldest ones meanwhile. From a ring
+ * nothing is taken back.
  *
  * Context: process context, sleeps.
  */
@@ -429,6 +553,7 @@ void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp)
 
 	mutex_lock(&cq->mutex);
 	spin_lock_irq(&cq->lock);
+	madsim_cq_look(cq);
 	more = madsim_cq_has(cq, qp);
 	/* The others are moved to where their owner might not see them yet */
 	notify = madsim_cq_show(cq);
@@ -465,6 +590,47 @@ bool madsim_cq_feed(struct ib_cq *ibcq, int places)
 	fits = cq->feeds <= cq->size;
 	spin_unlock_irq(&cq->lock);
 	return fits;
+}
+
+static void madsim_cq_see(struct ib_cq *ibcq)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	madsim_cq_look(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/**
+ * madsim_cq_unread - whether there are completions that the owner has not taken
+ * @qp: the queue pair that they are of
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether there are.
+ */
+bool madsim_cq_unread(const struct madsim_qp *qp)
+{
+	madsim_cq_see(qp->ibqp.send_cq);
+	madsim_cq_see(qp->ibqp.recv_cq);
+	return READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs);
+}
+
+/**
+ * madsim_sq_is_full - whether there is no place for another send
+ * @qp: a queue pair
+ *
+ * As of an adapter, a send keeps its place until the owner has taken a completion.
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether it is full.
+ */
+bool madsim_sq_is_full(const struct madsim_qp *qp)
+{
+	if (likely(qp->posted - READ_ONCE(qp->reaped) < qp->max_send_wr))
+		return false;
+	madsim_cq_see(qp->ibqp.send_cq);
+	return qp->posted - READ_ONCE(qp->reaped) >= qp->max_send_wr;
 }
 
 /* Where the last completion so far ends */

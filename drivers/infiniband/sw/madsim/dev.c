@@ -15,6 +15,11 @@ module_param(hfi1verbs, bool, 0644);
 MODULE_PARM_DESC(hfi1verbs,
 		 "let programs use new devices by hfi1verbs of rdma-core, not ipathverbs (default N)");
 
+static bool rings = true;
+module_param(rings, bool, 0644);
+MODULE_PARM_DESC(rings,
+		 "let programs poll new devices, and post receives, without system calls (default Y)");
+
 static atomic_t madsim_dev_count = ATOMIC_INIT(0);
 
 /* The port that a verb means; the core has checked the number */
@@ -352,7 +357,7 @@ static void madsim_dealloc_ucontext(struct ib_ucontext *ibucontext)
 }
 
 /*
- * No program has memory of a device mapped. The core moves a device to another
+ * What programs have mapped is memory, and stays theirs. The core moves a device to another
  * network namespace only if it has this function.
  */
 static void madsim_disassociate_ucontext(struct ib_ucontext *ucontext)
@@ -362,12 +367,11 @@ static void madsim_disassociate_ucontext(struct ib_ucontext *ucontext)
 /*
  * Only for devices with data. rdma-core finds its part for a device by the
  * number of a driver, and has none for this one. With version 1 of the interface
- * of qib and of hfi1, it does everything by calls of the kernel, without memory that
- * both sides share. hfi1 is for an rdma-core that has dropped qib, which is made no more.
+ * of qib and of hfi1, it does everything by calls of the kernel. With version 2 completions
+ * and receives are in rings that both sides share: a queue is one if its owner asks where,
+ * whatever the version. hfi1 is for an rdma-core that has dropped qib, which is made no more.
  */
 static const struct ib_device_ops madsim_user_ops = {
-	.uverbs_abi_ver = 1,
-
 	.alloc_ucontext = madsim_alloc_ucontext,
 	.dealloc_ucontext = madsim_dealloc_ucontext,
 
@@ -404,7 +408,9 @@ static void madsim_dev_set_data(struct madsim_dev *dev)
 {
 	dev->ibdev.ops.driver_id =
 		READ_ONCE(hfi1verbs) ? RDMA_DRIVER_HFI1 : RDMA_DRIVER_QIB;
+	dev->ibdev.ops.uverbs_abi_ver = READ_ONCE(rings) ? 2 : 1;
 	ib_set_device_ops(&dev->ibdev, &madsim_user_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_ring_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_mr_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_port_speed_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_srq_ops);

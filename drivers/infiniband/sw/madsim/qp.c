@@ -197,11 +197,13 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	spin_lock_init(&qp->lock);
 	INIT_WORK(&qp->lost, madsim_qp_lost);
 	INIT_LIST_HEAD(&qp->dgrams);
+	INIT_DELAYED_WORK(&qp->flush, madsim_flush_later);
 	madsim_events_init(&qp->events, &event, ibqp->event_handler,
 			   ibqp->qp_context);
 	/* With a shared receive queue it has none of its own */
 	ret = madsim_rq_init(&qp->rq, attr->srq ? 0 : attr->cap.max_recv_wr,
-			     attr->srq ? 0 : attr->cap.max_recv_sge);
+			     attr->srq ? 0 : attr->cap.max_recv_sge,
+			     attr->srq ? NULL : udata);
 	if (ret)
 		return ret;
 
@@ -220,7 +222,7 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 
 	spin_lock_irq(&fabric->lock);
-	if (READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs))
+	if (madsim_cq_unread(qp))
 		madsim_mistake(qp, 0, MADSIM_UNREAD);
 	spin_unlock_irq(&fabric->lock);
 
@@ -232,6 +234,9 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		spin_unlock_irq(&fabric->lock);
 	}
 
+	/* In ERR, where @lost leads to, the one may still start the other, but not vice versa */
+	cancel_work_sync(&qp->lost);
+	cancel_delayed_work_sync(&qp->flush);
 	cancel_work_sync(&qp->lost);
 	madsim_cq_feed(ibqp->send_cq, -(int)qp->max_send_wr);
 	madsim_cq_feed(ibqp->recv_cq, -(int)qp->rq.size);
@@ -259,7 +264,7 @@ static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
 	if (state == IB_QPS_RESET) {
 		madsim_qp_drop(qp, false);
 		madsim_cq_reap(qp);
-		qp->rq.count = 0;
+		madsim_rq_reset(&qp->rq);
 		if (qp->rc)
 			madsim_rc_reset(qp);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Receive queues: rings of buffers that were posted, one of each queue pair, or
- * shared by several.
+ * shared by several. Those of programs are where these post, see ring.c.
  */
 
 #include <linux/slab.h>
@@ -18,22 +18,89 @@ static struct madsim_rwqe *madsim_rwqe_at(const struct madsim_rq *rq, u32 at)
 	return rq->ring + at * rq->rwqe_size;
 }
 
+static size_t madsim_rq_slot_size(const struct madsim_rq *rq)
+{
+	return struct_size_t(struct madsim_posted, sge, rq->max_sge);
+}
+
+/* The entry at a place of a ring that a program has mapped */
+static struct madsim_posted *madsim_rq_slot(const struct madsim_rq *rq, u32 at)
+{
+	return (void *)rq->shared->memory->entries + at * madsim_rq_slot_size(rq);
+}
+
+/* How many buffers there are; more than there is room for if a program says what cannot be */
+static u32 madsim_rq_count(struct madsim_rq *rq)
+{
+	u32 head;
+
+	if (!rq->shared)
+		return rq->count;
+	/* The program has written the buffers before this */
+	head = smp_load_acquire(&rq->shared->memory->head);
+	if (head > rq->size)
+		return U32_MAX;
+	return head >= rq->head ? head - rq->head : head + rq->size + 1 - rq->head;
+}
+
+/*
+ * Copy the oldest buffer of a ring that a program has mapped, if there is one, and give its
+ * place back.
+ */
+static struct madsim_rwqe *madsim_rq_fetch(struct madsim_rq *rq)
+{
+	const struct madsim_posted *slot = madsim_rq_slot(rq, rq->head);
+	struct madsim_rwqe *rwqe = rq->ring;
+	u32 count = madsim_rq_count(rq);
+
+	if (count > rq->size)
+		rq->broken = true;
+	if (!count || rq->broken)
+		return NULL;
+	rq->count = count - 1;
+	rwqe->wr_id = READ_ONCE(slot->wr_id);
+	rwqe->num_sge = READ_ONCE(slot->num_sge);
+	if (rwqe->num_sge > rq->max_sge) {
+		rq->broken = true;
+		return NULL;
+	}
+	memcpy(rwqe->sge, slot->sge, rwqe->num_sge * sizeof(*rwqe->sge));
+	rq->head = madsim_ring_at(rq->head, 1, rq->size + 1);
+	/* The buffer is copied: the program may use its place */
+	smp_store_release(&rq->shared->memory->tail, rq->head);
+	return rwqe;
+}
+
 /**
  * madsim_rq_init - make an empty receive queue
  * @rq: the queue
  * @size: how many buffers it has room for, which may be none
  * @max_sge: pieces of a buffer
+ * @udata: of the program whose it is, or NULL
  *
  * Context: process context.
- * Return: 0, or -ENOMEM.
+ * Return: 0, or what madsim_ring_create() said.
  */
-int madsim_rq_init(struct madsim_rq *rq, u32 size, u32 max_sge)
+int madsim_rq_init(struct madsim_rq *rq, u32 size, u32 max_sge, struct ib_udata *udata)
 {
+	struct madsim_ring *shared = NULL;
+
 	rq->size = size;
 	rq->max_sge = max_sge;
 	rq->rwqe_size = struct_size_t(struct madsim_rwqe, sge, max_sge);
-	rq->ring = kvcalloc(size, rq->rwqe_size, GFP_KERNEL_ACCOUNT);
-	return rq->ring ? 0 : -ENOMEM;
+	if (madsim_ring_wanted(udata)) {
+		shared = madsim_ring_create(udata, sizeof(struct madsim_shared) +
+						   (size + 1) * madsim_rq_slot_size(rq));
+		if (IS_ERR(shared))
+			return PTR_ERR(shared);
+	}
+	rq->ring = kvcalloc(shared ? 1 : size, rq->rwqe_size, GFP_KERNEL_ACCOUNT);
+	if (!rq->ring) {
+		madsim_ring_destroy(shared);
+		return -ENOMEM;
+	}
+	rq->shared = shared;
+	return 0;
 }
 
 /**
@@ -44,7 +111,25 @@ int madsim_rq_init(struct madsim_rq *rq, u32 size, u32 max_sge)
  */
 void madsim_rq_free(struct madsim_rq *rq)
 {
+	madsim_ring_destroy(rq->shared);
 	kvfree(rq->ring);
+}
+
+/**
+ * madsim_rq_reset - have no buffer in a queue
+ * @rq: the queue, of which no program takes care now
+ *
+ * Context: any; the queue is locked.
+ */
+void madsim_rq_reset(struct madsim_rq *rq)
+{
+	rq->count = 0;
+	if (!rq->shared)
+		return;
+	rq->head = 0;
+	rq->broken = false;
+	WRITE_ONCE(rq->shared->memory->head, 0);
+	WRITE_ONCE(rq->shared->memory->tail, 0);
 }
 
 /**
@@ -53,13 +138,14 @@ void madsim_rq_free(struct madsim_rq *rq)
  * @wr: the buffer
  *
  * Context: any; the queue is locked.
- * Return: 0, -EINVAL: it has too many pieces, or -ENOMEM: the queue is full.
+ * Return: 0, -EINVAL: it has too many pieces, or its owner posts to a ring, or -ENOMEM: the
+ * queue is full.
  */
 int madsim_rq_post(struct madsim_rq *rq, const struct ib_recv_wr *wr)
 {
 	struct madsim_rwqe *rwqe;
 
-	if ((u32)wr->num_sge > rq->max_sge)
+	if ((u32)wr->num_sge > rq->max_sge || rq->shared)
 		return -EINVAL;
 	if (rq->count == rq->size)
 		return -ENOMEM;
@@ -82,6 +168,8 @@ struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq)
 {
 	struct madsim_rwqe *rwqe;
 
+	if (rq->shared)
+		return madsim_rq_fetch(rq);
 	if (!rq->count)
 		return NULL;
 	rwqe = madsim_rwqe_at(rq, rq->head);
@@ -93,10 +181,11 @@ struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq)
 /* Take the oldest of the buffers that queue pairs share, if there is one */
 static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
 {
+	bool limit = false, broken;
 	struct madsim_rwqe *rwqe;
-	bool limit = false;
 
 	spin_lock(&srq->lock);
+	broken = srq->rq.broken;
 	rwqe = madsim_rq_next(&srq->rq);
 	if (rwqe) {
 		memcpy(to, rwqe, struct_size(rwqe, sge, rwqe->num_sge));
@@ -104,11 +193,14 @@ static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
 		if (limit)
 			srq->limit = 0;
 	}
+	broken = !broken && srq->rq.broken;
 	spin_unlock(&srq->lock);
 
 	/* The owner is told once that so few are left */
 	if (limit)
 		madsim_event(&srq->events, IB_EVENT_SRQ_LIMIT_REACHED);
+	if (broken)
+		madsim_event(&srq->events, IB_EVENT_SRQ_ERR);
 	return rwqe;
 }
 
@@ -134,6 +226,8 @@ bool madsim_take_recv(struct madsim_qp *qp)
 			memcpy(qp->taken, rwqe,
 			       struct_size(rwqe, sge, rwqe->num_sge));
 		found = rwqe;
+		if (qp->rq.broken)
+			queue_work(madsim_wq, &qp->lost);
 	}
 	if (found && madsim_is_strict(qp))
 		madsim_strict_fill(qp);
@@ -161,17 +255,44 @@ static int madsim_create_srq(struct ib_srq *ibsrq,
 	srq->limit = attr->srq_limit;
 	madsim_events_init(&srq->events, &event, ibsrq->event_handler,
 			   ibsrq->srq_context);
-	return madsim_rq_init(&srq->rq, attr->max_wr, attr->max_sge);
+	return madsim_rq_init(&srq->rq, attr->max_wr, attr->max_sge, udata);
 }
 
-/* Move the buffers of a queue to an empty one, and exchange the two */
-static void madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to)
+/* Move all buffers of a queue to an empty one, and exchange the two */
+static void madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to, u32 count)
 {
-	struct madsim_rwqe *rwqe;
+	u32 i;
 
-	while ((rwqe = madsim_rq_next(rq)))
-		memcpy(madsim_rwqe_at(to, to->count++), rwqe, rq->rwqe_size);
+	for (i = 0; i < count; i++) {
+		if (rq->shared)
+			memcpy(madsim_rq_slot(to, i),
+			       madsim_rq_slot(rq, madsim_ring_at(rq->head, i, rq->size + 1)),
+			       madsim_rq_slot_size(rq));
+		else
+			memcpy(madsim_rwqe_at(to, to->count++), madsim_rq_next(rq),
+			       rq->rwqe_size);
+	}
+	if (rq->shared)
+		WRITE_ONCE(to->shared->memory->head, count);
 	swap(*rq, *to);
+}
+
+/* With a ring, the program has said in its request where it wants to be told of another */
+static int madsim_srq_udata(const struct madsim_srq *srq, struct ib_udata *udata)
+{
+	u64 to;
+	int ret;
+
+	if (!srq->rq.shared)
+		return 0;
+	if (udata->inlen < sizeof(to))
+		return -EINVAL;
+	ret = ib_copy_from_udata(&to, udata, sizeof(to));
+	if (ret)
+		return ret;
+	udata->outbuf = u64_to_user_ptr(to);
+	udata->outlen = sizeof(to);
+	return 0;
 }
 
 static int madsim_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
@@ -181,7 +302,7 @@ static int madsim_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	struct madsim_srq *srq = to_madsim_srq(ibsrq);
 	bool resize = mask & IB_SRQ_MAX_WR;
 	struct madsim_rq rq = {};
-	u32 size, limit;
+	u32 size, limit, count;
 	int ret = 0;
 
 	if (mask & ~(IB_SRQ_LIMIT | IB_SRQ_MAX_WR))
@@ -189,19 +310,22 @@ static int madsim_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	if (resize && (!attr->max_wr || attr->max_wr > MADSIM_MAX_WR))
 		return -EINVAL;
 	if (resize)
-		ret = madsim_rq_init(&rq, attr->max_wr, srq->rq.max_sge);
+		ret = madsim_srq_udata(srq, udata);
+	if (resize && !ret)
+		ret = madsim_rq_init(&rq, attr->max_wr, srq->rq.max_sge, udata);
 	if (ret)
 		return ret;
 
 	spin_lock_irq(&srq->lock);
 	size = resize ? attr->max_wr : srq->rq.size;
 	limit = mask & IB_SRQ_LIMIT ? attr->srq_limit : srq->limit;
-	if (limit > size || srq->rq.count > size) {
+	count = madsim_rq_count(&srq->rq);
+	if (limit > size || count > size) {
 		ret = -EINVAL;
 	} else {
 		srq->limit = limit;
 		if (resize)
-			madsim_rq_move(&srq->rq, &rq);
+			madsim_rq_move(&srq->rq, &rq, count);
 	}
 	spin_unlock_irq(&srq->lock);
 	madsim_rq_free(&rq);

@@ -166,13 +166,18 @@ void madsim_rc_drained(struct madsim_qp *qp)
  * madsim_flush_recv - give back the buffers of a queue pair that has failed
  * @qp: the queue pair
  *
+ * A program that posts to a ring makes no call then, so this looks there again, the less
+ * often the longer that takes.
+ *
  * Context: any; qp->lock is held.
  */
 void madsim_flush_recv(struct madsim_qp *qp)
 {
 	struct madsim_rwqe *rwqe;
+	u32 left = qp->rq.size;
 
-	while ((rwqe = madsim_rq_next(&qp->rq))) {
+	/* A program may post as fast as this goes */
+	while (left-- && (rwqe = madsim_rq_next(&qp->rq))) {
 		struct ib_wc wc = {
 			.wr_id = rwqe->wr_id,
 			.qp = madsim_wc_qp(qp),
@@ -182,6 +187,26 @@ void madsim_flush_recv(struct madsim_qp *qp)
 
 		madsim_complete(qp, &wc, false);
 	}
+	if (qp->rq.shared)
+		queue_delayed_work(madsim_user_wq, &qp->flush,
+				   clamp_t(unsigned long, (jiffies - qp->failed) / 8, 1, HZ));
+}
+
+/**
+ * madsim_flush_later - give back what was posted to a queue pair after it had failed
+ * @work: its @flush
+ *
+ * Context: process context.
+ */
+void madsim_flush_later(struct work_struct *work)
+{
+	struct madsim_qp *qp = container_of(to_delayed_work(work),
+					    struct madsim_qp, flush);
+
+	spin_lock_irq(&qp->lock);
+	if (qp->state == IB_QPS_ERR && !madsim_is_failing(qp))
+		madsim_flush_recv(qp);
+	spin_unlock_irq(&qp->lock);
 }
 
 /**
@@ -242,6 +267,7 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
 
 	qp->state = state;
+	qp->failed = jiffies;
 	if (qp->rc && madsim_rc_is_busy(qp->rc))
 		qp->rc->failing = true;
 	else
@@ -285,7 +311,7 @@ void madsim_qp_copied(struct madsim_qp *qp)
 }
 
 /**
- * madsim_qp_lost - fail a queue pair of which a completion was lost
+ * madsim_qp_lost - fail a queue pair of which a completion or a receive was lost
  * @work: its @lost
  *
  * Context: process context.

@@ -44,9 +44,48 @@ struct madsim_events {
 };
 
 /**
+ * struct madsim_shared - what a program maps: struct rvt_cq_wc or rvt_rwq of rvt-abi.h
+ * @head:	place for the next entry, written by the side that fills the ring
+ * @tail:	place of the oldest entry, written by the other side
+ * @entries:	struct ib_uverbs_wc, or struct madsim_posted with all its pieces
+ *
+ * sparse warns of that header: it has an array of what ends in an array.
+ */
+struct madsim_shared {
+	u32 head;
+	u32 tail;
+	u8 entries[] __aligned(8);
+};
+
+/**
+ * struct madsim_posted - a buffer that a program posts in a ring: struct rvt_rwqe
+ * @wr_id:	what the program calls it
+ * @num_sge:	number of its pieces
+ * @padding:	unused
+ * @sge:	the pieces
+ */
+struct madsim_posted {
+	u64 wr_id;
+	u8 num_sge;
+	u8 padding[7];
+	struct ib_sge sge[];
+};
+
+/**
+ * struct madsim_ring - a ring that a program maps
+ * @entry:	by which the core finds it
+ * @memory:	immutable
+ */
+struct madsim_ring {
+	struct rdma_user_mmap_entry entry;
+	struct madsim_shared *memory;
+};
+
+/**
  * struct madsim_cqe - an entry of a completion queue
  * @wc:		what its owner gets
- * @qp:		the queue pair; the entry is gone before it
+ * @qp:		the queue pair; the entry is gone before it. NULL: the queue pair is gone,
+ *		and a program still has the entry
  * @send:	it is about a send
  * @sends:	how many sends of the queue pair had ended by then
  */
@@ -86,6 +125,11 @@ struct madsim_cqe {
  * @old:	the ring before, while a resize moves its entries to @ring, else NULL
  * @old_mask:	of it, as @mask
  * @old_end:	the position behind the entries that are still there
+ * @shared:	a copy of those that are shown, where a program takes them; NULL: the
+ *		owner polls. There are @size + 1 places, so that it is never full
+ * @fill:	place in @shared for the entry at @shown
+ * @taken:	and that of the entry at @head. Entries before are those of which
+ *		madsim_cq_look() has seen that the program has taken them
  */
 struct madsim_cq {
 	struct ib_cq ibcq;
@@ -112,6 +156,9 @@ struct madsim_cq {
 	struct madsim_cqe *old;
 	u32 old_mask;
 	u32 old_end;
+	struct madsim_ring *shared;
+	u32 fill;
+	u32 taken;
 };
 
 /**
@@ -133,7 +180,11 @@ struct madsim_rwqe {
  * @size:	how many there is room for; immutable unless it is shared
  * @max_sge:	immutable, as all below; pieces of each
  * @rwqe_size:	of an entry of @ring, in bytes
- * @ring:	the buffers; as @size
+ * @ring:	the buffers; as @size. A copy of the one that was taken last if they are in
+ *		@shared
+ * @shared:	where a program posts, with @size + 1 places; as @size. NULL: the owner posts
+ *		by calls. @head is a place there, and @count as of when a buffer was taken last
+ * @broken:	the program has written what is no index or no buffer there
  */
 struct madsim_rq {
 	u32 head;
@@ -142,6 +193,8 @@ struct madsim_rq {
 	u32 max_sge;
 	u32 rwqe_size;
 	void *ring;
+	struct madsim_ring *shared;
+	bool broken;
 };
 
 /**
@@ -386,11 +439,13 @@ struct madsim_rc {
  * @unread_recvs: and of receives; likewise
  * @user:	immutable; the user whose it is, or NULL if it is the kernel's
  * @mistakes:	those that were told, a mask of enum madsim_mistake; fabric->lock
- * @lost:	takes it to ERR when a completion was lost
+ * @lost:	takes it to ERR when a completion was lost, or its ring is broken
  * @alias:	immutable; what the completions of a program's name instead of it
  * @taken:	the buffer of a client's for what it receives; fabric->lock
  * @dgrams:	to be sent later, the oldest first; fabric->lock
  * @later:	sends them
+ * @flush:	in ERR, gives back what a program posts to a ring, of which no call tells
+ * @failed:	when it came to ERR, in jiffies
  * @rc:		NULL if it is for datagrams
  * @events:	of it
  * @lock:	protects the rest
@@ -421,6 +476,8 @@ struct madsim_qp {
 	struct madsim_rwqe *taken;
 	struct list_head dgrams;
 	struct delayed_work later;
+	struct delayed_work flush;
+	unsigned long failed;
 	struct madsim_rc *rc;
 	struct madsim_events events;
 	spinlock_t lock;	/* the receive queue; within fabric->lock */
@@ -505,10 +562,10 @@ static inline bool madsim_is_uc(const struct madsim_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_UC;
 }
 
-/* As of an adapter, a send keeps its place until the owner has taken a completion */
-static inline bool madsim_sq_is_full(const struct madsim_qp *qp)
+/* Whether a program has said where it wants to be told of a ring */
+static inline bool madsim_ring_wanted(const struct ib_udata *udata)
 {
-	return qp->posted - READ_ONCE(qp->reaped) >= qp->max_send_wr;
+	return udata && udata->outlen >= sizeof(u64);
 }
 
 static inline struct madsim_swqe *madsim_swqe_at(const struct madsim_rc *rc, u32 at)
@@ -555,6 +612,11 @@ void madsim_events_init(struct madsim_events *events,
 void madsim_events_end(struct madsim_events *events);
 void madsim_event(struct madsim_events *events, enum ib_event_type type);
 
+/* ring.c: rings that programs map */
+extern const struct ib_device_ops madsim_ring_ops;
+struct madsim_ring *madsim_ring_create(struct ib_udata *udata, size_t size);
+void madsim_ring_destroy(struct madsim_ring *ring);
+
 /* cq.c: completion queues */
 extern const struct ib_device_ops madsim_cq_ops;
 void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
@@ -564,11 +626,14 @@ void madsim_cq_reap(struct madsim_qp *qp);
 void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp);
 void madsim_cq_drain(struct ib_cq *ibcq);
 bool madsim_cq_feed(struct ib_cq *ibcq, int places);
+bool madsim_cq_unread(const struct madsim_qp *qp);
+bool madsim_sq_is_full(const struct madsim_qp *qp);
 
 /* rq.c: receive queues */
 extern const struct ib_device_ops madsim_srq_ops;
-int madsim_rq_init(struct madsim_rq *rq, u32 size, u32 max_sge);
+int madsim_rq_init(struct madsim_rq *rq, u32 size, u32 max_sge, struct ib_udata *udata);
 void madsim_rq_free(struct madsim_rq *rq);
+void madsim_rq_reset(struct madsim_rq *rq);
 int madsim_rq_post(struct madsim_rq *rq, const struct ib_recv_wr *wr);
 struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq);
 bool madsim_take_recv(struct madsim_qp *qp);
@@ -627,6 +692,7 @@ u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 bool madsim_qp_admits(const struct madsim_qp *qp,
 		      const struct madsim_packet *pkt);
 void madsim_flush_recv(struct madsim_qp *qp);
+void madsim_flush_later(struct work_struct *work);
 void madsim_qp_drop(struct madsim_qp *qp, bool told);
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
 void madsim_qp_idle(struct madsim_qp *qp);
