@@ -103,8 +103,7 @@ TEST_F(layout, refused_v2_decides_nothing)
 
 	reg.flags = 2;
 	umad_err_register(EINVAL, &self->file, &reg);
-	/* By the MAD layer: the server has this method */
-	reg = umad_reg_vendor(2, 1ULL << MAD_SEND);
+	reg = umad_reg_vendor(2, 1ULL << MAD_SEND);	/* The server has it */
 	umad_err_register(EINVAL, &self->file, &reg);
 	expect_agent(self, 1, UMAD_HDR_OLD);
 }
