@@ -3,7 +3,7 @@
 """Connected queue pairs with a wire between them, whose cable is this program
 
 wires.py DEVICE DEVICE WIRE WIRE CASE, for wires.sh. Without CASE, the names of all. The
-cable begins to lose packets, or to keep them for a while, when both ports are active.
+cable begins to lose packets, or to keep them for a while, when MADs go across.
 """
 
 import atexit
@@ -11,6 +11,7 @@ import collections
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
 
@@ -24,6 +25,7 @@ RC_ACK, RC_READ_DATA = 0x11, 0x10
 NAK_SEQUENCE = 0x60
 # Longer than any pause of the cable
 PATIENT = 22
+QUARTER_SECOND = 16
 WAIT_41_MS = 24
 PAUSE = 1
 
@@ -70,8 +72,7 @@ class Cable:
                 os._exit(1)
         atexit.register(self.pull)
         os.close(log)
-        for device in sys.argv[1:3]:
-            until_active(device)
+        until_reached(*sys.argv[1:3])
 
     def carry(self, log):
         ends = [os.open(path, os.O_RDWR) for path in sys.argv[3:5]]
@@ -113,18 +114,18 @@ class Cable:
         return [Frame(*map(int, line.split())) for line in got.splitlines()]
 
 
-def until_active(device):
+def until_reached(near, far):
+    """A MAD gets there and back: all links between are active, not only those of the hosts"""
+    with open(f"/sys/class/infiniband/{far}/ports/1/lid", encoding="ascii") as file:
+        lid = int(file.read(), 16)
     end = time.monotonic() + 60
-    while True:
-        with open(f"/sys/class/infiniband/{device}/ports/1/state", encoding="ascii") as file:
-            if "ACTIVE" in file.read():
-                return
-        assert time.monotonic() < end, f"{device} does not become active"
-        time.sleep(0.2)
+    while subprocess.run(["perfquery", "-C", near, str(lid), "1"], capture_output=True,
+                         check=False).returncode:
+        assert time.monotonic() < end, f"{near} does not reach {far}"
 
 
-def sides():
-    a, b = pair(e.IBV_QPT_RC, size=len(TEXT), timeout=PATIENT, min_rnr_timer=WAIT_41_MS)
+def sides(timeout=PATIENT):
+    a, b = pair(e.IBV_QPT_RC, size=len(TEXT), timeout=timeout, min_rnr_timer=WAIT_41_MS)
     a.mr.write(TEXT, len(TEXT))
     return a, b
 
@@ -161,18 +162,29 @@ def once(number, response=False):
     return rule
 
 
-def several():
-    """so many packets of a message are under way, and no more"""
-    cable = Cable(lambda packet: Cable.KEPT if packet.response else Cable.GOES)
+def under_way(request):
+    """How many requests there are without a response, after each; of responses all are kept"""
+    cable = Cable(lambda packet: Cable.KEPT if packet.response else request(packet))
     a, b = sides()
     write(a, b)
     ends(a)
     assert b.mr.read(len(TEXT), 0) == TEXT
-    ahead, most = 0, 0
+    ahead = [0]
     for packet in cable.seen():
-        ahead = 0 if packet.response else ahead + 1
-        most = max(most, ahead)
-    assert most == WINDOW, most
+        ahead.append(0 if packet.response else ahead[-1] + 1)
+    return ahead
+
+
+def several():
+    """so many packets of a message are under way, and no more"""
+    assert max(under_way(lambda packet: Cable.GOES)) == WINDOW
+
+
+def fewer():
+    """fewer when one was lost"""
+    ahead = under_way(once(5))
+    most = max(ahead[ahead.index(WINDOW) + 1:])
+    assert WINDOW / 2 <= most < WINDOW * 3 / 4, ahead
 
 
 def request_lost():
@@ -243,6 +255,15 @@ def foreign_bytes():
     cable.seen()
 
 
+def slow():
+    """a timer is for the next response, not for all"""
+    cable = Cable(lambda packet: time.sleep(packet.response and 0.1) or Cable.GOES)
+    a, b = sides(timeout=QUARTER_SECOND)
+    write(a, b, 6 * MTU)
+    ends(a)
+    assert numbers(cable.seen()) == list(range(6))
+
+
 def always_refused():
     """a peer that waits for another packet is not asked for ever"""
     cable = Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES, refusal)
@@ -252,8 +273,8 @@ def always_refused():
     cable.seen()
 
 
-CASES = [several, request_lost, responses_lost, read_lost, no_buffer, foreign_bytes,
-         always_refused]
+CASES = [several, fewer, slow, request_lost, responses_lost, read_lost, no_buffer,
+         foreign_bytes, always_refused]
 
 if len(sys.argv) < 6:
     print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")

@@ -22,6 +22,8 @@
 
 /* Packets under way, where responses come late */
 #define MADSIM_WINDOW		64
+/* One more, after so many have arrived, where some were lost before */
+#define MADSIM_WIDEN		16
 
 static void madsim_take_rdma(struct madsim_swqe *wqe,
 			     const struct ib_send_wr *wr)
@@ -93,6 +95,20 @@ static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
 	mod_delayed_work(madsim_send_wq(rc->qp), &rc->timer, delay);
 }
 
+static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
+{
+	return nsecs_to_jiffies(4096ULL << rc->attr.timeout) + 1;
+}
+
+/*
+ * Packets were lost. Buffers of what carries a wire, such as a socket of UDP, may be too
+ * short for so many at once.
+ */
+static void madsim_rc_narrow(struct madsim_rc *rc)
+{
+	rc->less += (MADSIM_WINDOW - rc->less) / 2;
+}
+
 /* Bytes of the packet behind so many bytes of its message */
 static u32 madsim_rc_piece(const struct madsim_rc *rc,
 			   const struct madsim_swqe *wqe, u64 sent)
@@ -114,7 +130,7 @@ static bool madsim_rc_open(const struct madsim_qp *qp)
 {
 	const struct madsim_rc *rc = qp->rc;
 
-	return rc->far && !rc->rnr && rc->ahead < MADSIM_WINDOW &&
+	return rc->far && !rc->rnr && rc->ahead < MADSIM_WINDOW - rc->less &&
 	       rc->sent + (u64)rc->ahead * rc->mtu < madsim_rc_head(rc)->length &&
 	       !madsim_is_strict(qp) && !madsim_rc_head(rc)->backwards;
 }
@@ -283,7 +299,7 @@ bool madsim_rc_sent(struct madsim_qp *qp)
 		return rc->count;
 	}
 	if (rc->ahead && !rc->rnr && rc->attr.timeout)
-		madsim_rc_arm(rc, nsecs_to_jiffies(4096ULL << rc->attr.timeout) + 1);
+		madsim_rc_arm(rc, madsim_rc_patience(rc));
 	return rc->count && (!rc->ahead || madsim_rc_open(qp));
 }
 
@@ -308,8 +324,10 @@ void madsim_rc_expired(struct madsim_qp *qp)
 		madsim_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
 		spin_unlock(&qp->lock);
 	} else if (rc->ahead) {
-		if (!rc->rnr)
+		if (!rc->rnr) {
 			rc->retries--;
+			madsim_rc_narrow(rc);
+		}
 		rc->gap = false;
 		rc->ahead = 0;
 	}
@@ -363,10 +381,16 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	}
 	status = madsim_copy_to(qp->ibqp.pd, wqe->sge, madsim_rc_at(rc, wqe, rc->sent),
 				pkt->data, pkt->len);
-	if (status)
+	if (status) {
 		madsim_rc_fail(qp, status);
-	else
-		madsim_rc_advance(qp, packets);
+		return;
+	}
+	madsim_rc_advance(qp, packets);
+	/* Those behind it have as much time from now on, and room comes back slowly */
+	if (rc->ahead)
+		rc->deadline = jiffies + madsim_rc_patience(rc);
+	if (rc->less && !(rc->sq_psn % MADSIM_WIDEN))
+		rc->less--;
 }
 
 /**
@@ -415,6 +439,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 			break;
 		}
 		rc->retries--;
+		madsim_rc_narrow(rc);
 		madsim_rc_advance(qp, before);
 		rc->ahead = 0;
 		break;

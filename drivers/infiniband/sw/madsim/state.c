@@ -130,6 +130,7 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->ahead = 0;
 	rc->begun = false;
 	rc->far = false;
+	rc->less = 0;
 	rc->gap = false;
 	rc->refusing = false;
 	rc->has_buffer = false;

@@ -350,6 +350,7 @@ struct madsim_burst {
  * @begun:	a packet of the oldest send has gone out: SQD waits for the last one
  * @notify:	the owner wants an event when SQD waits no more
  * @far:	the last response came after its packet's sender had gone on
+ * @less:	so many packets fewer than %MADSIM_WINDOW may be under way, as some were lost
  * @gap:	the response to the oldest packet was missing, so all went again
  * @sending:	the packet is on its way, and its sender goes on after that
  * @rnr:	the responder has no buffer yet
@@ -396,6 +397,7 @@ struct madsim_rc {
 	bool begun;
 	bool notify;
 	bool far;
+	u8 less;
 	bool gap;
 	bool sending;
 	bool rnr;
