@@ -134,11 +134,13 @@ void verbs_end(void);
 /* wire.c */
 int wires_open(char **dev, int devs);
 const char *wires_try(void);
+extern long wires_discarded;
 
 /* coverage.c */
 int coverage_init(const char *module);
 void coverage_begin(void);
 void coverage_end(void);
+bool coverage_called(const char *name);
 size_t coverage_new(uint32_t *points, size_t max);
 bool coverage_has(const uint32_t *points, size_t n);
 void coverage_keep(void);

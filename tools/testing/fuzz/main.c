@@ -240,8 +240,9 @@ int main(int argc, char **argv)
 	pthread_join(watcher, NULL);
 	if (wires)
 		reached = (long)coverage_total() >= points;
-	printf("# seed %ld: %ld run, %zu points reached, %d programs worth keeping\n",
-	       seed, (long)executions, coverage_total(), programs);
+	printf("# seed %ld: %ld run, %zu points reached, %d programs worth keeping, "
+	       "%ld frames discarded by ports\n", seed, (long)executions, coverage_total(),
+	       programs, wires_discarded);
 	printf("%sok 1 - %s reach at least %ld points\n", reached ? "" : "not ",
 	       wires ? "frames" : "programs of the corpus", points);
 	printf("%sok 2 - all calls end\n", ok ? "" : "not ");

@@ -10,19 +10,30 @@ half west
 half east
 ends="/dev/madsim/west.leaf.4 /dev/madsim/east.leaf.4"
 
-# A frame may make any of these programs fail
+# What frames have set is gone then
+anew()
+{
+	local half
+	for half in west east; do
+		put "$configfs/$half/live" 0
+		put "$configfs/$half/live" 1
+	done
+}
+
+# A frame may make all of that fail
 talk()
 {
-	local program
 	set +e
-	SM_SWEEP=1 sm_start talk madsim0
+	renice -n 10 $BASHPID >/dev/null
 	while [ -e "$tmp/talk" ]; do
-		for program in "ibv_rc_pingpong -m 4096" "ibv_uc_pingpong -m 1024" ibv_ud_pingpong; do
-			both timeout 5 $program -n 20 -s 2000
-			timeout 10 saquery -C madsim1
-		done
+		anew
+		SM_SWEEP=1 sm_start talk madsim0
+		until_true 4 active 2
+		timeout 10 saquery -C madsim1 &
+		printf "%s\n" rc_data rc_imm rc_invalidate rc_atomic uc_data ud_pieces |
+			timeout 5 "$here/../madsim/verbs.py" madsim0 madsim1 -
+		sm_end talk
 	done >/dev/null 2>&1
-	sm_end talk
 }
 touch "$tmp/talk"
 talk &
@@ -32,13 +43,10 @@ status=0
 "$program" "$@" $ends || status=1
 rm "$tmp/talk"
 wait $talk
-for half in west east; do
-	put "$configfs/$half/live" 0
-	put "$configfs/$half/live" 1
-done
+anew
 plug "OPEN:${ends% *}" "OPEN:${ends#* }"
 sm_start after madsim0
-until_true 60 active 2 && both ibv_rc_pingpong -c -n 20 -s 20000 || status=1
+until_true 60 active 2 && until_true 5 both ibv_rc_pingpong -c -n 20 -s 20000 || status=1
 sm_end after
 pull
 "$madsim_load" -r west
