@@ -27,7 +27,7 @@ fi
 # prepare_machine: before make_machine
 prepare_machine()
 {
-	local image mac here there
+	local image mac here there rom=
 
 	case $arch in
 	s390x)	cpu=(-accel tcg -cpu max -smp "$cpus")
@@ -42,8 +42,9 @@ prepare_machine()
 	if [ "$link" ]; then
 		IFS=, read -r mac here there <<<"$link"
 		[ "$there" ] || die "--link $link: not MAC,HERE,THERE"
+		[ "$bus" != pci ] || rom=,romfile=
 		parts=(-netdev "dgram,id=link,local.type=unix,local.path=$here,remote.type=unix,remote.path=$there"
-			-device "virtio-net-pci,netdev=link,mac=$mac,romfile=")
+			-device "virtio-net-$bus,netdev=link,mac=$mac$rom")
 	fi
 	if [ "$gdb" ]; then
 		parts+=(-S -gdb "unix:path=$run/gdb,server=on,wait=off")

@@ -13,7 +13,7 @@ tmp=$(mktemp -d)
 configfs=/sys/kernel/config/madsim
 debugfs=/sys/kernel/debug/madsim
 faults=$configfs/preset/faults
-tap_count=0 tap_failed=0
+tap_count=0 tap_failed=0 wire_port=4
 # Where the test ends: with the check that has this word in its name
 tap_last=${TAP_LAST-}
 declare -a sm_pids=()
@@ -328,10 +328,10 @@ records()
 	cat "$tmp/$1.said"
 }
 
-# wire_is STATE: the wire at port 4 of the switch next to madsim0
+# wire_is STATE: the wire at $wire_port of the switch next to madsim0
 wire_is()
 {
-	says "^LinkState:\.*$1$" smpquery -C madsim0 -D portinfo 0,1 4
+	says "^LinkState:\.*$1$" smpquery -C madsim0 -D portinfo 0,1 $wire_port
 }
 
 # The IsSM bit of a port as sysfs shows it

@@ -1,23 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# One end of a subnet that spans two kernels. In a guest: wire.sh west|east
+# One end of a subnet that spans two kernels. In a guest: wire.sh west|east K 0|1, the last
+# one for whether there is MPI
 #
-# Each has a fat tree, in which a wire takes the place of one host. socat carries it over
-# UDP. The manager of west is the master. west pulls the cable, puts it back, and ends
-# first, with its kernel.
+# Each has a fat tree of switches with K ports, in which a wire takes the place of one host.
+# socat carries it over UDP. The manager of west is the master. west pulls the cable, puts it
+# back, and ends first, with its kernel.
 
 . "$(dirname "$0")/../madsim/lib.sh"
 . "$(dirname "$0")/../madsim/lib/nvme.sh"
 
 declare -A address=([west]=192.0.2.10 [east]=192.0.2.11) other=([west]=east [east]=west)
-side=$1
+side=$1 k=$2 mpi=$3
+hosts=$((k * k * k / 4)) switches=$((k * k * 5 / 4))
+wire_port=$((k / 2)) all="sees madsim0 $((2 * hosts - 2)) $((2 * switches))"
+# shellcheck disable=SC2034	# in strings for eval
+half="sees madsim0 $((hosts - 1)) $switches"
 mine=${address[$side]} theirs=${address[${other[$side]}]}
 
 tree()
 {
-	load topology=fattree:8
-	awk -v RS= -v ORS='\n\n' '!/^Hca.*"H128"/ { sub(/"H128"\[1\]/, "wire"); print }' \
+	load topology=fattree:$k
+	awk -v RS= -v ORS='\n\n' "!/^Hca.*\"H$hosts\"/ { sub(/\"H$hosts\"\[1\]/, \"wire\"); print }" \
 		"$debugfs/preset/topology" >"$tmp/tree"
 	unload
 	load topology=none
@@ -26,14 +31,32 @@ tree()
 	"$madsim_load" -n "$side" -d 0 "$tmp/tree"
 	put "$configfs/$side/live" 0
 	put "$configfs/$side/data" 1
-	put "$configfs/$side/H125/device" 1
+	put "$configfs/$side/H$((hosts - wire_port + 1))/device" 1
 	put "$configfs/$side/live" 1
 }
 
 join()
 {
-	plug "OPEN:/dev/madsim/$side.S32.4" \
+	plug "OPEN:/dev/madsim/$side.S$((k * k / 2)).$wire_port" \
 		"UDP4-DATAGRAM:$theirs:7471,bind=$mine:7471,range=$theirs/32"
+}
+
+# Each host has a name, and a shell for the other one, by which MPI starts its daemon there
+mpi()
+{
+	mpicc.openmpi -O2 -o /tmp/allreduce "$here/../demo/allreduce.c"
+	hostname "$side"
+	printf "10.0.0.1 west\n10.0.0.2 east\n" >>/etc/hosts
+	socat -t 99 TCP-LISTEN:7472,fork EXEC:bash &
+	printf "#!/bin/bash\nsocat -t 99 - TCP:\$1:7472 <<<\"\${*:2}\"\n" >/tmp/rsh
+	chmod +x /tmp/rsh
+}
+allreduce()
+{
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	timeout 200 mpirun.openmpi --mca plm_rsh_agent /tmp/rsh --mca oob_tcp_if_include ib0 \
+		--mca pml ucx -x UCX_NET_DEVICES=madsim0:1 -x UCX_TLS=rc_v,self \
+		--host west,east /tmp/allreduce
 }
 
 # manager PRIORITY
@@ -48,19 +71,22 @@ serve="until_true 12 timeout 100" try="until_true 120 timeout 100"
 
 west()
 {
-	plan 12
+	plan $((12 + 2 * mpi))
 	check "a tree" tree
 	check "no carrier" wire_is Down
 	join
 	check "the link to the other kernel trains" until_true 120 wire_is Initialize
 	manager 9
-	check "its manager is the master of both trees" until_true 200 sees madsim0 254 160
+	check "its manager is the master of both trees" until_true 200 $all
 	check "the port is active" until_true 100 active 1
 	check "data by RC" $try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$theirs"
 	ip address add 10.0.0.1/24 dev ib0
 	ip link set ib0 up
 	check "IPoIB" until_true 60 busybox ping -q -c 1 -W 1 10.0.0.2
 	check "rping" $try rping -c -a 10.0.0.2 -C 20 -V -S 1000
+	[ $mpi = 0 ] || check "MPI" mpi
+	[ $mpi = 0 ] || check "MPI: a process here and one over there add up" \
+		all_say allreduce -- "is on west" "is on east" "^2 processes, 0 wrong sums"
 	check "a disk over there by NVMe" eval '
 		until_true 60 connect
 		file_system
@@ -70,10 +96,10 @@ west()
 	pull
 	check "the cable is pulled: the other tree is gone" eval '
 		wire_is Down
-		until_true 60 sees madsim0 127 80'
+		until_true 60 $half'
 	join
 	check "and comes back" eval '
-		until_true 200 sees madsim0 254 160
+		until_true 200 $all
 		until_true 60 busybox ping -q -c 1 -W 1 10.0.0.2'
 	check "data goes again" $try ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c "$theirs"
 	finish
@@ -81,7 +107,7 @@ west()
 
 east()
 {
-	plan 11
+	plan $((11 + mpi))
 	check "a tree" tree
 	join
 	check "the link to the other kernel trains" until_true 120 wire_is Initialize
@@ -92,13 +118,14 @@ east()
 	ip address add 10.0.0.2/24 dev ib0
 	ip link set ib0 up
 	check "a target of NVMe" serve
+	[ $mpi = 0 ] || check "MPI" mpi
 	check "rping" $serve rping -s -a 10.0.0.2 -C 20 -V -S 1000
 	check "data goes again" $serve ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
 	check "the other kernel has ended: the link is down" until_true 200 wire_is Down
 	check "this manager takes over" \
 		until_true 200 says "priority 1 state 3 SMINFO_MASTER" sminfo -C madsim0
 	check "what is left is whole" eval '
-		until_true 100 sees madsim0 127 80
+		until_true 100 $half
 		until_true 30 active 1'
 	finish
 }
