@@ -89,6 +89,7 @@ enum what {
 	OP_LIMIT,
 	OP_GROUP,
 	OP_DESTROY,
+	OP_RING,
 	OP_WHATS
 };
 

@@ -39,8 +39,8 @@ static const struct {
 	[OP_VCLOSE] = { "vclose", { K_FD }, 1 },
 	[OP_PD] = { "pd", { K_FD }, 6 },
 	[OP_MR] = { "mr", { K_FD, K_OBJ, K_MEM, K_LEN, K_ACCESS }, 8 },
-	[OP_CQ] = { "cq", { K_FD, K_COUNT }, 6 },
-	[OP_SRQ] = { "srq", { K_FD, K_OBJ, K_COUNT, K_SGES, K_COUNT }, 4 },
+	[OP_CQ] = { "cq", { K_FD, K_COUNT, K_ANY }, 6 },
+	[OP_SRQ] = { "srq", { K_FD, K_OBJ, K_COUNT, K_SGES, K_COUNT, K_ANY }, 4 },
 	[OP_QP] = { "qp", { K_FD, K_OBJ, K_OBJ, K_OBJ, K_OBJ, K_QP_TYPE, K_COUNT, K_COUNT,
 			    K_SGES, K_INLINE, K_ANY }, 12 },
 	[OP_AH] = { "ah", { K_FD, K_OBJ, K_FD, K_ANY, K_ANY }, 6 },
@@ -54,6 +54,7 @@ static const struct {
 	[OP_LIMIT] = { "limit", { K_FD, K_OBJ, K_ANY, K_COUNT }, 2 },
 	[OP_GROUP] = { "group", { K_FD, K_OBJ, K_ANY, K_ANY }, 4 },
 	[OP_DESTROY] = { "destroy", { K_FD, K_TYPE, K_OBJ }, 8 },
+	[OP_RING] = { "ring", { K_FD, K_ANY, K_OBJ, K_ANY, K_COUNT }, 16 },
 };
 
 #define LIST(...)	.value = (const uint32_t[]){ __VA_ARGS__ }, \
@@ -110,7 +111,7 @@ void fuzz_seed(uint64_t seed, bool verbs)
 {
 	if (verbs) {
 		first = OP_WAIT;
-		last = OP_DESTROY;
+		last = OP_RING;
 	}
 	state = seed * 2 + 1;
 }

@@ -4,7 +4,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <rdma/ib_user_verbs.h>
@@ -15,6 +17,8 @@
 #define MAX_OBJS	8	/* of a type */
 #define MAX_SGE		4
 #define QKEY		0x1234
+#define PAGE		4096
+#define MAX_RING	64	/* pages */
 
 /* What a file has. The argument of "destroy" is one of these */
 enum type { PD, MR, CQ, SRQ, QP, AH, TYPES };
@@ -24,6 +28,9 @@ struct object {
 	uint32_t number;	/* of a queue pair, or the key of a region */
 	uint8_t qp_type;
 	uint64_t addr;
+	uint32_t *ring;		/* head, tail and entries, if it is mapped */
+	size_t ring_len;
+	uint32_t places, slot;	/* of what is posted there: how many, and bytes of each */
 };
 
 static struct file {
@@ -54,6 +61,21 @@ static void add(struct file *file, enum type type, struct object object)
 		file->object[type][file->count[type]++] = object;
 }
 
+/* The kernel knows how long it is, and maps nothing else */
+static void map(const struct file *file, struct object *object, uint64_t offset)
+{
+	size_t len = PAGE;
+	void *ring;
+
+	do {
+		ring = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, offset);
+	} while (ring == MAP_FAILED && (len += PAGE) <= MAX_RING * PAGE);
+	if (ring == MAP_FAILED)
+		return;
+	object->ring = ring;
+	object->ring_len = len;
+}
+
 /* @wrong: as of judge(). What has a response has its address in front */
 static bool call(const struct file *file, uint32_t command, void *cmd, size_t size,
 		 void *resp, size_t resp_size, bool wrong)
@@ -78,6 +100,24 @@ static bool call(const struct file *file, uint32_t command, void *cmd, size_t si
 	judge(what, ret, ret == (long)(sizeof(buf.hdr) + size), wrong, errors);
 	return ret > 0;
 }
+
+/* A call that makes what may have a ring, if it is asked where */
+#define CREATE(file, name, type, ring, cmd, wrong, ...) do {		\
+	struct {							\
+		struct ib_uverbs_create_##name##_resp resp;		\
+		uint64_t offset;					\
+	} with;								\
+	typeof(with.resp) *resp = &with.resp;				\
+	struct object object;						\
+									\
+	if (!call(file, IB_USER_VERBS_CMD_CREATE_##type, &(cmd), sizeof(cmd), &with, \
+		  (ring) ? sizeof(with) : sizeof(with.resp), wrong))	\
+		break;							\
+	object = (struct object){ .handle = resp->name##_handle, __VA_ARGS__ }; \
+	if (ring)							\
+		map(file, &object, with.offset);			\
+	add(file, type, object);					\
+} while (0)
 
 #define CALL(file, name, cmd, resp, wrong)				\
 	call(file, IB_USER_VERBS_CMD_##name, &(cmd), sizeof(cmd), &(resp), \
@@ -107,6 +147,9 @@ static void do_open(const struct target *target, const uint32_t *arg)
 
 static void do_close(struct file *file, const uint32_t *arg)
 {
+	for (int type = 0; type < TYPES; type++)
+		for (int i = 0; i < file->count[type]; i++)
+			munmap(file->object[type][i].ring, file->object[type][i].ring_len);
 	close(file->async);
 	close(file->fd);
 	*file = files[--nfiles];
@@ -134,16 +177,14 @@ static void do_mr(struct file *file, const uint32_t *arg)
 	struct ib_uverbs_reg_mr_resp resp;
 
 	if (CALL(file, REG_MR, cmd, resp, !cmd.length || unreadable(arg[1], cmd.length)))
-		add(file, MR, (struct object){ resp.mr_handle, resp.lkey, 0, addr });
+		add(file, MR, (struct object){ resp.mr_handle, resp.lkey, .addr = addr });
 }
 
 static void do_cq(struct file *file, const uint32_t *arg)
 {
 	struct ib_uverbs_create_cq cmd = { .cqe = arg[0], .comp_channel = -1 };
-	struct ib_uverbs_create_cq_resp resp;
 
-	if (CALL(file, CREATE_CQ, cmd, resp, !cmd.cqe || cmd.cqe > 1 << 18))
-		add(file, CQ, (struct object){ .handle = resp.cq_handle });
+	CREATE(file, cq, CQ, arg[1] & 1, cmd, !cmd.cqe || cmd.cqe > 1 << 18);
 }
 
 static void do_srq(struct file *file, const uint32_t *arg)
@@ -154,11 +195,10 @@ static void do_srq(struct file *file, const uint32_t *arg)
 		.max_sge = arg[2],
 		.srq_limit = arg[3],
 	};
-	struct ib_uverbs_create_srq_resp resp;
 
-	if (CALL(file, CREATE_SRQ, cmd, resp, !cmd.max_wr || cmd.max_wr > 8192 ||
-		 cmd.max_sge > 32 || cmd.srq_limit > cmd.max_wr))
-		add(file, SRQ, (struct object){ .handle = resp.srq_handle });
+	CREATE(file, srq, SRQ, arg[4] & 1, cmd, !cmd.max_wr || cmd.max_wr > 8192 ||
+	       cmd.max_sge > 32 || cmd.srq_limit > cmd.max_wr,
+	       .places = resp->max_wr + 1, .slot = 16 + 16 * resp->max_sge);
 }
 
 static void do_qp(struct file *file, const uint32_t *arg)
@@ -177,13 +217,12 @@ static void do_qp(struct file *file, const uint32_t *arg)
 		.max_inline_data = arg[8],
 		.sq_sig_all = arg[9] & 1,
 	};
-	struct ib_uverbs_create_qp_resp resp;
 
 	/* RC, UC and UD */
-	if (CALL(file, CREATE_QP, cmd, resp, cmd.qp_type < 2 || cmd.qp_type > 4 ||
-		 cmd.max_send_wr > 8192 || cmd.max_send_sge > 32 ||
-		 cmd.max_inline_data > 512))
-		add(file, QP, (struct object){ resp.qp_handle, resp.qpn, cmd.qp_type, 0 });
+	CREATE(file, qp, QP, arg[9] & 2, cmd, cmd.qp_type < 2 || cmd.qp_type > 4 ||
+	       cmd.max_send_wr > 8192 || cmd.max_send_sge > 32 || cmd.max_inline_data > 512,
+	       .number = resp->qpn, .qp_type = cmd.qp_type,
+	       .places = resp->max_recv_wr + 1, .slot = 16 + 16 * resp->max_recv_sge);
 }
 
 static void do_ah(struct file *file, const uint32_t *arg)
@@ -307,6 +346,29 @@ static void do_send(struct file *file, const uint32_t *arg)
 	     offsetof(typeof(cmd), sge[cmd.wr.num_sge]), &resp, sizeof(resp), false);
 }
 
+/* A number somewhere in a ring, mostly an index */
+static void do_ring(struct file *file, const uint32_t *arg)
+{
+	static const enum type types[] = { CQ, SRQ, QP };
+	struct object object = pick(file, types[arg[0] % 3], arg[1]);
+
+	if (object.ring)
+		object.ring[arg[2] % (arg[2] & 4 ? object.ring_len / 4 : 2)] = arg[3];
+}
+
+/* As a program posts without a call */
+static void post(const struct object *object, uint8_t num, const struct ib_uverbs_sge *sge)
+{
+	uint32_t head = object->ring[0] % object->places;
+	char *slot = (char *)&object->ring[2] + head * object->slot;
+
+	if (slot + 16 + num * sizeof(*sge) > (char *)object->ring + object->ring_len)
+		return;
+	slot[8] = num;
+	memcpy(slot + 16, sge, num * sizeof(*sge));
+	__atomic_store_n(object->ring, (head + 1) % object->places, __ATOMIC_RELEASE);
+}
+
 /* To a queue pair, or what several share */
 static void do_recv(struct file *file, const uint32_t *arg)
 {
@@ -322,8 +384,13 @@ static void do_recv(struct file *file, const uint32_t *arg)
 		.wr = { .num_sge = arg[2] % (MAX_SGE + 1) },
 	};
 	struct ib_uverbs_post_recv_resp resp;
+	struct object object = pick(file, srq ? SRQ : QP, arg[1]);
 
 	set_sges(file, cmd.sge, arg[4], arg[3]);
+	if (object.ring) {
+		post(&object, cmd.wr.num_sge, cmd.sge);
+		return;
+	}
 	call(file, srq ? IB_USER_VERBS_CMD_POST_SRQ_RECV : IB_USER_VERBS_CMD_POST_RECV,
 	     &cmd, offsetof(typeof(cmd), sge[cmd.wr.num_sge]), &resp, sizeof(resp), false);
 }
@@ -399,8 +466,10 @@ static void do_destroy(struct file *file, const uint32_t *arg)
 			  type == CQ ? 8 : 4, false);
 	else
 		ok = call(file, how[type].command, &handle, sizeof(handle), NULL, 0, false);
-	if (ok && file->count[type])
+	if (ok && file->count[type]) {
+		munmap(file->object[type][at].ring, file->object[type][at].ring_len);
 		file->object[type][at] = file->object[type][--file->count[type]];
+	}
 }
 
 void verbs_op(const struct target *target, const struct op *op)
@@ -422,6 +491,7 @@ void verbs_op(const struct target *target, const struct op *op)
 		[OP_LIMIT] = do_limit,
 		[OP_GROUP] = do_group,
 		[OP_DESTROY] = do_destroy,
+		[OP_RING] = do_ring,
 	};
 
 	if (op->what == OP_VOPEN)
