@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Agents: REGISTER_AGENT, REGISTER_AGENT2 and UNREGISTER_AGENT.
- */
+/* Agents: REGISTER_AGENT, REGISTER_AGENT2 and UNREGISTER_AGENT */
 #include "kselftest_harness.h"
 #include "lib/utils.h"
 
@@ -21,10 +19,8 @@ umad_abi_variant(agent, v2_new);
 FIXTURE_SETUP(agent)
 {
 	umad_port(&self->port);
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-		      &self->file);
-	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-		      &self->other);
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &self->file);
+	umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &self->other);
 }
 
 FIXTURE_TEARDOWN(agent)
@@ -221,8 +217,7 @@ TEST_F(agent, services)
 
 TEST_F(agent, method_taken)
 {
-	struct umad_reg reg = umad_reg_vendor(variant->abi.api,
-					      1ULL << MAD_GET | 1ULL << 7);
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET | 1ULL << 7);
 	struct umad_reg again;
 
 	umad_register(&self->file, &reg);
@@ -234,8 +229,7 @@ TEST_F(agent, method_taken)
 	umad_err_register(EINVAL, &self->file, &again);
 
 	/* One clash refuses all, and the others stay free */
-	again = umad_reg_vendor(variant->abi.api,
-				1ULL << MAD_SET | 1ULL << MAD_GET);
+	again = umad_reg_vendor(variant->abi.api, 1ULL << MAD_SET | 1ULL << MAD_GET);
 	umad_err_register(EINVAL, &self->other, &again);
 	again = umad_reg_vendor(variant->abi.api, 1ULL << MAD_SET);
 	umad_register(&self->other, &again);
@@ -311,8 +305,7 @@ TEST_F(agent, unregister_bad_pointer)
 	/* The agent is still there; and the id is only read */
 	umad_border_free(&border);
 	umad_border(&border, PROT_READ);
-	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_UNREGISTER_AGENT,
-			   umad_before(&border, 0)));
+	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_UNREGISTER_AGENT, umad_before(&border, 0)));
 	umad_border_free(&border);
 }
 
@@ -326,8 +319,7 @@ TEST_F(agent, register_bad_pointer)
 	umad_border(&border, PROT_NONE);
 	for (i = 0; i < size; i++) {
 		memcpy(umad_before(&border, i), req, i);
-		umad_err(EFAULT, ioctl(self->file.fd, umad_reg_cmd(&reg),
-				       umad_before(&border, i)));
+		umad_err(EFAULT, ioctl(self->file.fd, umad_reg_cmd(&reg), umad_before(&border, i)));
 	}
 	umad_err(EFAULT, ioctl(self->file.fd, umad_reg_cmd(&reg), NULL));
 	umad_border_free(&border);

@@ -12,8 +12,7 @@
 
 #define NO_AIO	"this kernel has no io_submit()"
 
-static int submit(aio_context_t ctx, int op, const struct umad_file *file, void *buf,
-		  size_t len)
+static int submit(aio_context_t ctx, int op, const struct umad_file *file, void *buf, size_t len)
 {
 	struct iovec iov = { buf, len };
 	struct iocb iocb = {

@@ -352,8 +352,7 @@ TEST_F_TIMEOUT(end, many_outstanding_are_given_back, UMAD_HANGS)
 	umad_expect_fdinfo(0, &self->file, "umad-outstanding");
 
 	/* Nothing is left that was charged, but for what CPUs have charged ahead */
-	umad_within(UMAD_SOON_MS,
-		    (after = umad_cgroup_charged(&self->group) - before) <= noise);
+	umad_within(UMAD_SOON_MS, (after = umad_cgroup_charged(&self->group) - before) <= noise);
 	TH_LOG("%ld bytes charged for each, %ld KiB after", with / MANY, after / 1024);
 	EXPECT_GE(noise, after);
 	if (variant->end != REMOVE)

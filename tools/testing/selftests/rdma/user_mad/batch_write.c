@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Many MADs written by one system call: writev(), and the same without waiting.
- */
+/* Many MADs written by one system call: writev(), and the same without waiting */
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 #include "lib/vector.h"

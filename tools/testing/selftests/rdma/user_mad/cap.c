@@ -116,23 +116,6 @@ static long not_there(const struct umad_file *file)
 		       tid, &(self)->msg);				\
 } while (0)
 
-/* MADs for the first descriptor, not faster than they can be received */
-#define send_plain(self, count) do {					\
-	struct umad_msg __msg;						\
-	int __i;							\
-									\
-	for (__i = 0; __i < (count); __i++) {				\
-		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_SEND, __i); \
-		umad_write(&(self)->peer, &__msg);			\
-		if (__i % 32 && __i < (count) - 1)			\
-			continue;					\
-		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_GET, \
-				 0x10000 + __i);			\
-		umad_write(&(self)->peer, &__msg);			\
-		umad_read(&(self)->peer, &__msg);			\
-	}								\
-} while (0)
-
 /* A request of the first descriptor that stays outstanding */
 static struct umad_msg to_nobody(FIXTURE_DATA(cap) *self, __u64 tid)
 {
@@ -170,7 +153,7 @@ TEST_F_TIMEOUT(cap, behind_many_mads, UMAD_HANGS)
 	int i;
 
 	umad_cgroup_fill(&self->group);
-	send_plain(self, PLAIN);
+	umad_flood(self, PLAIN);
 	for (i = 0; i < 100; i++)
 		ASSERT_TRUE(send_long(self, 1, 1 + i, SHORT))
 			TH_LOG("a message was acknowledged and dropped");
@@ -192,7 +175,7 @@ TEST_F_TIMEOUT(cap, beside_page_cache, UMAD_HANGS)
 	ASSERT_LT(2 * ANSWER, umad_cgroup_charged(&self->group));
 	ASSERT_EQ(0, umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group)));
 	max = umad_cgroup_events(&self->group, "max");
-	send_plain(self, PLAIN);
+	umad_flood(self, PLAIN);
 	ASSERT_TRUE(send_long(self, 1, 1, ANSWER))
 		TH_LOG("a message was acknowledged and dropped");
 	EXPECT_EQ(0, umad_fdinfo(&self->file[0], "umad-dropped"));
@@ -309,11 +292,11 @@ TEST_F_TIMEOUT(cap, spent_for_mads, UMAD_HANGS)
 	long before, dropped;
 
 	umad_cgroup_fill(&self->group);
-	send_plain(self, PLAIN);
+	umad_flood(self, PLAIN);
 	EXPECT_EQ(0, umad_fdinfo(&self->file[0], "umad-dropped"));
 	fill_up(self, 0);
 	before = umad_fdinfo(&self->file[0], "umad-dropped");
-	send_plain(self, PLAIN);
+	umad_flood(self, PLAIN);
 	dropped = umad_fdinfo(&self->file[0], "umad-dropped") - before;
 	TH_LOG("%ld of %d dropped", dropped, PLAIN);
 	EXPECT_LT(0, dropped);
@@ -324,7 +307,7 @@ TEST_F_TIMEOUT(cap, spent_for_mads, UMAD_HANGS)
 
 	/* When it was read there is room again */
 	read_up(self, 0);
-	send_plain(self, PLAIN);
+	umad_flood(self, PLAIN);
 	EXPECT_EQ(before + dropped, umad_fdinfo(&self->file[0], "umad-dropped"));
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
 }
@@ -336,7 +319,7 @@ TEST_F_TIMEOUT(cap, long_beside_short, UMAD_HANGS)
 
 	for (i = 0; i < 100; i++)
 		ASSERT_TRUE(send_long(self, i % 2, 1 + i, SHORT));
-	send_plain(self, 100);
+	umad_flood(self, 100);
 	ASSERT_TRUE(send_long(self, 1, 1000, 14 * MB));
 	for (i = 1; i < 100; i += 2)
 		read_long(self, 1, 1 + i, SHORT);

@@ -54,7 +54,7 @@ FIXTURE_SETUP(charge)
 	self->id = umad_cgroup_agent(&self->group, &self->port,
 				     umad_reg_vendor(2, 1ULL << MAD_SEND), &self->file);
 	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
-					umad_reg_vendor(2, 1ULL << MAD_SET), &self->peer);
+					umad_reg_vendor(2, 1ULL << MAD_GET), &self->peer);
 }
 
 FIXTURE_TEARDOWN(charge)
@@ -72,27 +72,6 @@ FIXTURE_TEARDOWN(charge)
 	for (__i = 0; __i < (count); __i++) {				\
 		__msg = umad_lost_request(&(self)->port, (self)->id, 0x10, __i, ms); \
 		umad_write(&(self)->file, &__msg);			\
-	}								\
-} while (0)
-
-/*
- * Sends @count MADs that are not read, and now and then one to the peer itself: when
- * that is back, what was sent before it has arrived.
- */
-#define flood(self, count) do {						\
-	struct umad_msg __msg;						\
-	int __i;							\
-									\
-	for (__i = 0; __i < (count); __i++) {				\
-		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_SEND, __i); \
-		umad_write(&(self)->peer, &__msg);			\
-		if (__i % 64 && __i < (count) - 1)			\
-			continue;					\
-		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_SET, \
-				 (count) + __i);			\
-		umad_write(&(self)->peer, &__msg);			\
-		umad_read(&(self)->peer, &__msg);			\
-		EXPECT_EQ((count) + __i, (int)be64toh(__msg.mad.tid) & 0xffff); \
 	}								\
 } while (0)
 
@@ -131,12 +110,12 @@ TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
 {
 	long charged, all, tries = 3;
 
-	flood(self, 64);
+	umad_flood(self, 64);
 	/* Once in a while the rest of the machine allocates as much meanwhile */
 	do {
 		charged = umad_cgroup_charged(&self->group);
 		all = umad_meminfo("Slab:");
-		flood(self, UNREAD / 2);
+		umad_flood(self, UNREAD / 2);
 		charged = (umad_cgroup_charged(&self->group) - charged) / (UNREAD / 2);
 		all = (umad_meminfo("Slab:") - all) / (UNREAD / 2);
 		TH_LOG("an unread MAD: %ld bytes of slab, %ld charged", all, charged);
@@ -152,7 +131,7 @@ TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
  */
 TEST_F_TIMEOUT(charge, flood_of_unread_mads, UMAD_HANGS)
 {
-	flood(self, 64);
+	umad_flood(self, 64);
 	if (umad_reference()) {
 		EXPECT_FIXED(umad_fdinfo(&self->file, "umad-dropped") >= 0,
 			     "nothing is limited, and drops are not counted");
@@ -161,13 +140,12 @@ TEST_F_TIMEOUT(charge, flood_of_unread_mads, UMAD_HANGS)
 
 	send_many(self, TIMEOUTS, 1000);
 	umad_cgroup_fill(&self->group);
-	flood(self, UNREAD);
+	umad_flood(self, UNREAD);
 	EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-dropped"));
 	EXPECT_EQ(0, umad_fdinfo(&self->peer, "umad-dropped"));
 
 	/* There is room for every record of a timeout */
-	EXPECT_TRUE(umad_within(2 * UMAD_SOON_MS,
-				!umad_fdinfo(&self->file, "umad-outstanding")));
+	EXPECT_TRUE(umad_within(2 * UMAD_SOON_MS, !umad_fdinfo(&self->file, "umad-outstanding")));
 	EXPECT_EQ(64 + UNREAD + TIMEOUTS, umad_fdinfo(&self->file, "umad-unread"));
 }
 
@@ -216,7 +194,7 @@ TEST_F_TIMEOUT(charge, flood_of_sends, UMAD_HANGS)
 
 	expect_no_oom(self);
 	send_many(self, TIMEOUTS, LONG_MS);
-	flood(self, 1);
+	umad_flood(self, 1);
 	EXPECT_FIXED(!status, "sends may outgrow the cgroup's limit");
 }
 

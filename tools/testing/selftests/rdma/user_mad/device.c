@@ -33,8 +33,7 @@ TEST_F(device, abi_version)
 {
 	char text[32];
 
-	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text),
-				     "/sys/class/infiniband_mad/abi_version"));
+	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband_mad/abi_version"));
 	EXPECT_STREQ("5", text);
 }
 
@@ -58,8 +57,7 @@ TEST_F(device, device_node)
 	}
 
 	/* Where udev is told to make it, and nothing about its mode */
-	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text),
-				     "/sys/class/infiniband_mad/%s/uevent",
+	ASSERT_EQ(0, umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband_mad/%s/uevent",
 				     self->port.name));
 	EXPECT_NE(NULL, strstr(text, "DEVNAME=infiniband/umad"));
 	EXPECT_EQ(NULL, strstr(text, "DEVMODE"));
@@ -93,8 +91,7 @@ TEST_F(device, chrdev_regions)
 
 	ASSERT_NE(NULL, file);
 	while (fgets(line, sizeof(line), file) && line[0] != 'B') {
-		if (sscanf(line, "%d %63s", &major, name) != 2 ||
-		    strcmp(name, "infiniband_mad"))
+		if (sscanf(line, "%d %63s", &major, name) != 2 || strcmp(name, "infiniband_mad"))
 			continue;
 		if (major == UMAD_MAJOR)
 			fixed++;
@@ -123,8 +120,7 @@ TEST_F(device, no_issm_without_smi)
 
 	if (!umad_is_roce(&self->port))
 		SKIP(return, UMAD_ROCE_ONLY);
-	snprintf(path, sizeof(path), "/sys/class/infiniband_mad/issm%d",
-		 self->number);
+	snprintf(path, sizeof(path), "/sys/class/infiniband_mad/issm%d", self->number);
 	if (umad_reference() && !access(path, F_OK)) {
 		/* So it is in 6.1, not any more in 6.12 */
 		EXPECT_FIXED(false, "a port without SMI has an issm");
@@ -299,8 +295,7 @@ TEST(module_aliases)
 
 	/* modinfo would tell of the distribution's module, not of the loaded one */
 	if (!(ko && *ko) &&
-	    !umad_sysfs_read(line, sizeof(line), "/sys/module/ib_umad/taint") &&
-	    strchr(line, 'O'))
+	    !umad_sysfs_read(line, sizeof(line), "/sys/module/ib_umad/taint") && strchr(line, 'O'))
 		SKIP(return, "ib_umad was built externally; UMAD_MODULE must name its file");
 
 	snprintf(command, sizeof(command), "modinfo -F alias %s 2>/dev/null",

@@ -77,8 +77,7 @@ TEST_F(events, drop)
 	umad_write(&self->file, &msg);
 	snprintf(want, sizeof(want),
 		 ":1 id %u reason address class 0x%02x method 0x03 attr_id 0x%04x tid 0x%016llx",
-		 self->id, MAD_CLASS_VENDOR2, be16toh(msg.mad.attr_id),
-		 (unsigned long long)tid);
+		 self->id, MAD_CLASS_VENDOR2, be16toh(msg.mad.attr_id), (unsigned long long)tid);
 	umad_expect_event(&self->tracing, "ib_umad_drop", want);
 }
 

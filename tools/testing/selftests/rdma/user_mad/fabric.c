@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * The simulated fabrics that other tests rely on forward and protect as the hardware
- * would.
- */
+/* The simulated fabrics that other tests rely on forward and protect as the hardware would */
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Faults in what file.c, ioctl.c and agent.c of the driver do: descriptors and agents.
- */
+/* Faults in what file.c, ioctl.c and agent.c of the driver do: descriptors and agents */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
 #include "lib/fail_nth.h"

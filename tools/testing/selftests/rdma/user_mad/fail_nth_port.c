@@ -25,8 +25,7 @@ static int read_file(const char *path)
 	return ret < 0 ? err : ret ? 0 : ENODATA;
 }
 
-static void nth_file(struct __test_metadata *_metadata, struct fault *fault,
-		     const char *path)
+static void nth_file(struct __test_metadata *_metadata, struct fault *fault, const char *path)
 {
 	int err = fault_in(fault, read_file(path));
 

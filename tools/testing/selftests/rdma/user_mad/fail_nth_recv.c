@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Faults in what recv.c, queue.c, packet.c and rmpp.c of the driver do.
- */
+/* Faults in what recv.c, queue.c, packet.c and rmpp.c of the driver do */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
 #include "lib/fail_nth.h"
@@ -56,8 +54,7 @@ TEST_FAIL_NTH(pair, read_long, 2)
 	if (ret < 0)
 		umad_long_read(&self->server, self->sid, &head, len, 3, &msg);
 	else
-		umad_long_expect(&self->server, self->sid, &head, len, 3,
-				 &msg, ret);
+		umad_long_expect(&self->server, self->sid, &head, len, 3, &msg, ret);
 	umad_expect_empty(&self->server);
 }
 

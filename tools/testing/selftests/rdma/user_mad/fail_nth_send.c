@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Faults in what send.c, message.c, transaction.c and ah.c of the driver do.
- */
+/* Faults in what send.c, message.c, transaction.c and ah.c of the driver do */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
 #include "lib/fail_nth.h"

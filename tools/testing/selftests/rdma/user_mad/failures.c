@@ -51,8 +51,7 @@ FIXTURE_TEARDOWN(failures)
 	umad_expect_changes_within(&(self)->before, (self)->port, changes, \
 				   4 * UMAD_SOON_MS)
 
-static struct umad_msg message(FIXTURE_DATA(failures) *self, __u8 method, int tid,
-			       int ms)
+static struct umad_msg message(FIXTURE_DATA(failures) *self, __u8 method, int tid, int ms)
 {
 	return umad_request(&self->fabric.host[1], self->cid, method, tid, ms);
 }

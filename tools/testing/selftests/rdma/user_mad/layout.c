@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * ENABLE_PKEY, and which of the two header layouts a descriptor speaks.
- */
+/* ENABLE_PKEY, and which of the two header layouts a descriptor speaks */
 #include "kselftest_harness.h"
 #include "lib/utils.h"
 

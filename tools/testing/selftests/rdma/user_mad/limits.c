@@ -132,8 +132,7 @@ TEST_F(limits, room_after_timeouts)
 
 	set_limit(ROOM);
 	send_many(self, 0, ROOM, 1);
-	ASSERT_TRUE(umad_fdinfo_reaches(&self->file, "umad-unread", ROOM,
-					UMAD_SOON_MS));
+	ASSERT_TRUE(umad_fdinfo_reaches(&self->file, "umad-unread", ROOM, UMAD_SOON_MS));
 	EXPECT_EQ(0, umad_fdinfo(&self->file, "umad-outstanding"));
 	expect_full(self);
 

@@ -32,8 +32,7 @@ FIXTURE_SETUP(nowait)
 	if (umad_reference())
 		SKIP(return, "RWF_NOWAIT is refused");
 	umad_subnet_port(variant->kind, &self->fabric, &self->port);
-	ASSERT_EQ(0, umad_sysfs_read(self->max_sends, sizeof(self->max_sends),
-				     UMAD_MAX_SENDS));
+	ASSERT_EQ(0, umad_sysfs_read(self->max_sends, sizeof(self->max_sends), UMAD_MAX_SENDS));
 	umad_cgroup_make(&self->group);
 	self->id = umad_cgroup_agent(&self->group, &self->port,
 				     umad_reg_rmpp(2, umad_get_send), &self->file);
@@ -165,8 +164,7 @@ TEST_F(nowait, long_message_in_a_vector)
 		SKIP(return, "on RoCE the first is refused");
 	umad_make_active(&head);
 	iov[1].iov_len = umad_long_pack(&self->file, &head, LEN, 3, buf);
-	EXPECT_EQ((ssize_t)sizeof(msg),
-		  pwritev2(self->file.fd, iov, 2, -1, RWF_NOWAIT));
+	EXPECT_EQ((ssize_t)sizeof(msg), pwritev2(self->file.fd, iov, 2, -1, RWF_NOWAIT));
 	umad_read(&self->file, &got);
 	EXPECT_EQ(3, (int)be64toh(got.mad.tid));
 	umad_expect_empty(&self->file);

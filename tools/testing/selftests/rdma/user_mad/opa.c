@@ -50,11 +50,9 @@ FIXTURE_TEARDOWN(opa)
 	umad_fabric_stop();
 }
 
-static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 base_version,
-				 __u8 method)
+static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 base_version, __u8 method)
 {
-	struct umad_msg head = umad_msg(&self->fabric.host[1], self->cid,
-					method, self->tid++);
+	struct umad_msg head = umad_msg(&self->fabric.host[1], self->cid, method, self->tid++);
 
 	head.mad.base_version = base_version;
 	return head;
@@ -170,8 +168,7 @@ TEST_F_TIMEOUT(opa, rmpp_messages, UMAD_HANGS)
 		expect_message(self, OPA_VERSION, n * seg);
 		expect_message(self, OPA_VERSION, n * seg + 1);
 		/* ... and those of InfiniBand in between */
-		expect_message(self, IB_VERSION,
-			       n * (MAD_SIZE - MAD_VENDOR_HDR) + 1);
+		expect_message(self, IB_VERSION, n * (MAD_SIZE - MAD_VENDOR_HDR) + 1);
 	}
 	expect_message(self, OPA_VERSION, 65 * seg);
 	expect_message(self, OPA_VERSION, 65 * seg + 1);

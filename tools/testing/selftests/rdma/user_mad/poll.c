@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Readiness: poll, select, epoll, and when each of them wakes.
- */
+/* Readiness: poll, select, epoll, and when each of them wakes */
 #include <sys/epoll.h>
 
 #include "kselftest_harness.h"

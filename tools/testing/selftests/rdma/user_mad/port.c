@@ -57,8 +57,7 @@ FIXTURE_SETUP(port)
 	ASSERT_NE(NULL, umad_shared_port())
 		TH_LOG("UMAD_PORT names no port: see run.sh -p");
 	umad_port(&self->port);
-	self->id = umad_open_agent(&self->port, &umad_abi_new, umad_reg_send_only(2),
-				   &self->file);
+	self->id = umad_open_agent(&self->port, &umad_abi_new, umad_reg_send_only(2), &self->file);
 	if (!umad_is_roce(&self->port))
 		umad_sm_open(&self->port, &self->sm);
 }
@@ -94,8 +93,7 @@ TEST_F(port, own_node)
 	ASSERT_EQ(0, ask_sma(self, SMP_NODE_INFO, info))
 		TH_LOG("NodeInfo: %s", strerror(errno));
 	EXPECT_EQ(umad_node_guid(&self->port), umad_info_guid(info));
-	EXPECT_EQ(0, umad_smp(&self->sm, NULL, self->port.lid, MAD_GET, SMP_NODE_INFO, 0,
-			      by_lid))
+	EXPECT_EQ(0, umad_smp(&self->sm, NULL, self->port.lid, MAD_GET, SMP_NODE_INFO, 0, by_lid))
 		TH_LOG("NodeInfo: %s", strerror(errno));
 	EXPECT_EQ(0, memcmp(info, by_lid, sizeof(info)));
 }

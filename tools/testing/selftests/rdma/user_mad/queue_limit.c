@@ -46,8 +46,7 @@ static int send_batch(FIXTURE_DATA(pair) *self, __u32 tid)
 	if (writev(self->client.fd, vector.iov, BATCH) != size)
 		return -1;
 	msg = umad_msg(&self->port, self->cid, FENCE_METHOD, ~tid);
-	if (_umad_write(&self->client, &msg) < 0 ||
-	    !umad_readable(&self->client, UMAD_SOON_MS))
+	if (_umad_write(&self->client, &msg) < 0 || !umad_readable(&self->client, UMAD_SOON_MS))
 		return -1;
 	return _umad_read(&self->client, &msg) < 0 ? -1 : 0;
 }
@@ -93,8 +92,7 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 {
 	size_t size = self->server.hlen + MAD_SIZE;
 	long long start, ms;
-	struct umad_reg fence = umad_reg_vendor(variant->abi.api,
-						1ULL << FENCE_METHOD);
+	struct umad_reg fence = umad_reg_vendor(variant->abi.api, 1ULL << FENCE_METHOD);
 	struct umad_msg msg;
 	long n, received = 0, dropped = 0;
 	int i, timeouts = 0;
@@ -149,8 +147,7 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 /* The close of a descriptor with much unread lets others run meanwhile */
 TEST_F_TIMEOUT(pair, close_beside_another, UMAD_HANGS)
 {
-	struct umad_reg fence = umad_reg_vendor(variant->abi.api,
-						1ULL << FENCE_METHOD);
+	struct umad_reg fence = umad_reg_vendor(variant->abi.api, 1ULL << FENCE_METHOD);
 	struct umad_reg server = umad_reg_vendor(variant->abi.api, umad_get_set_send);
 	long ms = 0, switches = 0;
 	int much, n;
@@ -167,8 +164,7 @@ TEST_F_TIMEOUT(pair, close_beside_another, UMAD_HANGS)
 		TH_LOG("close() with %d MADs ran for %ld ms, interrupted %ld times",
 		       much, ms, switches);
 
-		umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK,
-			      &self->server);
+		umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &self->server);
 		umad_register(&self->server, &server);
 	}
 	if (switches <= AROUND && ms < SLICES_MS)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Receives: what read() hands out, in which order, and what it refuses.
- */
+/* Receives: what read() hands out, in which order, and what it refuses */
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/time.h>
@@ -12,8 +10,7 @@
 
 TEST_F(pair, received_mad)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND,
-				       0x55667788);
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x55667788);
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE + 8];
 	bool grh = umad_is_roce(&self->port);
 	/* Fields that are not named are 0 */
@@ -33,8 +30,7 @@ TEST_F(pair, received_mad)
 
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 	memset(buf, 0xa5, sizeof(buf));
-	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
-		  read(self->server.fd, buf, sizeof(buf)));
+	ASSERT_EQ((ssize_t)self->server.hlen + MAD_SIZE, read(self->server.fd, buf, sizeof(buf)));
 	EXPECT_EQ(0xa5, buf[self->server.hlen + MAD_SIZE]);
 	if (grh) {
 		want.gid_index = self->port.gid_index;
@@ -74,8 +70,7 @@ static void fill_header(struct umad_msg *msg)
 
 TEST_F(pair, timeout_record)
 {
-	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET,
-					   0x1122334455667788, 10);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 0x1122334455667788, 10);
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE + 8];
 	struct mad mad;
 	__u8 hdr[UMAD_HDR_NEW];
@@ -87,8 +82,7 @@ TEST_F(pair, timeout_record)
 
 	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
 	memset(buf, 0xa5, sizeof(buf));
-	ASSERT_EQ((ssize_t)self->client.hlen + MAD_HDR,
-		  read(self->client.fd, buf, sizeof(buf)));
+	ASSERT_EQ((ssize_t)self->client.hlen + MAD_HDR, read(self->client.fd, buf, sizeof(buf)));
 	EXPECT_EQ(0xa5, buf[self->client.hlen + MAD_HDR]);
 
 	/* The header exactly as written, but for the status */
@@ -256,8 +250,7 @@ static int ticks(int flags, int ms)
 	};
 
 	sig_count = 0;
-	return sigaction(SIGALRM, &sa, NULL) ||
-	       setitimer(ITIMER_REAL, &it, NULL);
+	return sigaction(SIGALRM, &sa, NULL) || setitimer(ITIMER_REAL, &it, NULL);
 }
 
 TEST_F_TIMEOUT(pair, signal_interrupts, 10)
@@ -277,8 +270,7 @@ TEST_F_TIMEOUT(pair, signal_restarts, 10)
 	sig_msg = &msg;
 	umad_make_blocking(&self->server);
 	ASSERT_EQ(0, ticks(SA_RESTART, 50));
-	EXPECT_EQ((ssize_t)self->server.hlen + MAD_SIZE,
-		  _umad_read(&self->server, &got))
+	EXPECT_EQ((ssize_t)self->server.hlen + MAD_SIZE, _umad_read(&self->server, &got))
 		TH_LOG("read: %s", strerror(errno));
 	EXPECT_EQ(1, (__u32)be64toh(got.mad.tid));
 	EXPECT_LE(3, sig_count);
@@ -292,8 +284,7 @@ TEST_F_TIMEOUT(pair, blocking_read_of_timeout, 10)
 
 	umad_write(&self->client, &msg);
 	umad_make_blocking(&self->client);
-	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR,
-		  _umad_read(&self->client, &got));
+	EXPECT_EQ((ssize_t)self->client.hlen + MAD_HDR, _umad_read(&self->client, &got));
 	EXPECT_EQ(ETIMEDOUT, got.hdr.status);
 }
 

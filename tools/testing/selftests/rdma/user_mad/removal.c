@@ -127,8 +127,7 @@ TEST_F(removal, no_way_to_open)
 	remove_device(self);
 
 	EXPECT_EQ(-1, _umad_open(&self->device.port, O_RDWR, &file));
-	EXPECT_TRUE(errno == ENOENT || errno == ENXIO ||
-		    (elsewhere && errno == EPERM));
+	EXPECT_TRUE(errno == ENOENT || errno == ENXIO || (elsewhere && errno == EPERM));
 	EXPECT_EQ(-1, open(node, O_RDWR));
 	EXPECT_TRUE(errno == ENXIO || (elsewhere && errno == EPERM));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -263,8 +262,7 @@ static long busy_look(struct umad_call *call)
 	struct busy *busy = call->arg;
 	char text[64];
 
-	while (!umad_sysfs_read(text, sizeof(text),
-				"/sys/class/infiniband_mad/%s/ibdev",
+	while (!umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband_mad/%s/ibdev",
 				busy->device->port.name) &&
 	       !(_umad_poll(busy->file, 0) & POLLERR))
 		umad_fdinfo(busy->file, "umad-agents");

@@ -40,8 +40,7 @@ FIXTURE_TEARDOWN(rmpp_fabric)
 
 static struct umad_msg next_head(FIXTURE_DATA(rmpp_fabric) *self, __u8 method)
 {
-	struct umad_msg head = umad_msg(&self->fabric.host[1], self->cid,
-					method, self->tid++);
+	struct umad_msg head = umad_msg(&self->fabric.host[1], self->cid, method, self->tid++);
 
 	head.mad.mgmt_class = MAD_CLASS_SA;
 	head.mad.class_version = 2;

@@ -165,8 +165,7 @@ static __u8 *map_long(size_t size)
 	size_t at;
 	__u8 *map;
 
-	map = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
 	if (fd < 0 || map == MAP_FAILED || ftruncate(fd, KILLED_STEP))
 		return NULL;
 	for (at = page; at + KILLED_STEP <= size; at += KILLED_STEP)
@@ -201,13 +200,11 @@ TEST_F_TIMEOUT(fault, killed_while_it_is_copied, UMAD_HANGS)
 	ASSERT_LE(0, pid);
 	if (!pid)
 		_exit(write(self->client.fd, map, size) == (ssize_t)size ? 0 : 1);
-	EXPECT_TRUE(umad_fdinfo_reaches(&self->client, "umad-outstanding", 1,
-					UMAD_LONG_MS));
+	EXPECT_TRUE(umad_fdinfo_reaches(&self->client, "umad-outstanding", 1, UMAD_LONG_MS));
 	EXPECT_EQ(0, kill(pid, SIGKILL));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status))
-		TH_LOG("the writer ended with status %#x before it was killed",
-		       status);
+		TH_LOG("the writer ended with status %#x before it was killed", status);
 	EXPECT_EQ(0, umad_fdinfo(&self->client, "umad-outstanding"));
 	munmap(map, size);
 	expect_nothing_sent(self, &head);

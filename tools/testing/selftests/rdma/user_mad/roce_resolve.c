@@ -76,8 +76,7 @@ TEST_F(roce_resolve, stops_no_receive)
 
 	start_writer(self);
 	for (i = 0; i < EXCHANGES && done(self) < GIVE_UP; i++) {
-		msg = umad_msg(&self->device.port, self->other_id,
-			       VICTIM_METHOD, i);
+		msg = umad_msg(&self->device.port, self->other_id, VICTIM_METHOD, i);
 		umad_write(&self->other, &msg);
 		umad_read(&self->file, &got);
 		EXPECT_EQ(i, (int)be64toh(got.mad.tid));
@@ -173,14 +172,12 @@ FIXTURE_SETUP(crowd)
 
 	umad_device(&self->device, UMAD_RXE_LONELY);
 	/* A removal comes to the agents of the first one last */
-	umad_open_agent(&self->device.port, &umad_abi_new, umad_reg_send_only(2),
-			&self->bystander);
+	umad_open_agent(&self->device.port, &umad_abi_new, umad_reg_send_only(2), &self->bystander);
 	for (i = 0; i < CROWD_FILES; i++) {
 		umad_open_abi(&self->device.port, &umad_abi_new, O_RDWR | O_NONBLOCK,
 			      &self->file[i]);
 		for (j = 0; j < CROWD_AGENTS; j++) {
-			struct crowd_writer *writer =
-				&self->writer[i * CROWD_AGENTS + j];
+			struct crowd_writer *writer = &self->writer[i * CROWD_AGENTS + j];
 
 			reg = umad_reg_send_only(2);
 			writer->device = &self->device;
@@ -206,8 +203,7 @@ FIXTURE_TEARDOWN(crowd)
 static long crowd_write(struct umad_call *call)
 {
 	struct crowd_writer *writer = call->arg;
-	struct umad_msg msg = umad_lost_request(&writer->device->port, writer->id, MAD_SEND,
-						1, 0);
+	struct umad_msg msg = umad_lost_request(&writer->device->port, writer->id, MAD_SEND, 1, 0);
 
 	msg.hdr.gid[12] = writer->which;
 	if (!writer->silent)
@@ -256,8 +252,7 @@ TEST_F_TIMEOUT(crowd, removal_ends_every_wait, UMAD_HANGS)
 		EXPECT_EQ(EIO, call->ret);
 	}
 	if (variant->silent)
-		EXPECT_FIXED(closed && gone,
-			     "removal waits for one writer after the other");
+		EXPECT_FIXED(closed && gone, "removal waits for one writer after the other");
 	else
 		EXPECT_TRUE(closed && gone);
 }

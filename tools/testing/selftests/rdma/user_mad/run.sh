@@ -100,11 +100,9 @@ make_devices()
 	if [ ! -d /sys/module/ib_madsim ]; then
 		if [ "${MADSIM_MODULE-}" ]; then
 			modprobe -q configfs
-			insmod "$MADSIM_MODULE" ||
-				die "cannot load $MADSIM_MODULE"
+			insmod "$MADSIM_MODULE" || die "cannot load $MADSIM_MODULE"
 		else
-			modprobe -q ib_madsim ||
-				echo "# no ib_madsim: nothing is tested on QP0"
+			modprobe -q ib_madsim || echo "# no ib_madsim: nothing is tested on QP0"
 		fi
 	fi
 	[ ! -d /sys/kernel/config ] || mountpoint -q /sys/kernel/config ||
@@ -116,8 +114,7 @@ limit=$(sed -n 's/^timeout=//p' "$here/settings")
 [ "${UMAD_PACE-}" != slow ] || limit=1200
 
 if [ "$UMAD_PORT" ]; then
-	[ -d "/sys/class/infiniband_mad/${UMAD_PORT%,issm}" ] ||
-		die "there is no port $UMAD_PORT"
+	[ -d "/sys/class/infiniband_mad/${UMAD_PORT%,issm}" ] || die "there is no port $UMAD_PORT"
 else
 	make_devices
 fi

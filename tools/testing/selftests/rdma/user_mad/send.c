@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Sends: the requests that write() takes and refuses, transactions, and how they end.
- */
+/* Sends: the requests that write() takes and refuses, transactions, and how they end */
 #include <pthread.h>
 
 #include "kselftest_harness.h"
@@ -67,8 +65,7 @@ TEST_F(pair, bad_pointer)
 
 	/* No transaction is left: the same one can be opened now */
 	memcpy(umad_before(&border, size), buf, size);
-	EXPECT_EQ((ssize_t)size, write(self->client.fd,
-				       umad_before(&border, size), size));
+	EXPECT_EQ((ssize_t)size, write(self->client.fd, umad_before(&border, size), size));
 	umad_read(&self->server, &got);
 	EXPECT_EQ(MAD_GET, got.mad.method);
 	umad_expect_empty(&self->server);
@@ -289,8 +286,7 @@ TEST_F(pair, duplicates_race)
 							 round, LONG_MS),
 				.barrier = &barrier,
 			};
-			ASSERT_EQ(0, pthread_create(&threads[i], NULL, race,
-						    &racers[i]));
+			ASSERT_EQ(0, pthread_create(&threads[i], NULL, race, &racers[i]));
 		}
 		for (sent = 0, i = 0; i < RACERS; i++) {
 			pthread_join(threads[i], NULL);
@@ -385,10 +381,8 @@ TEST_F(pair, odd_values_are_accepted)
 	odd(msg.hdr.length = ~0U);
 	odd(memset(msg.hdr.reserved, 0xff, 6));
 	odd((msg.hdr.timeout_ms = ~0U, umad_msg_to_nobody(&msg)));
-	odd((msg.hdr.timeout_ms = LONG_MS, msg.hdr.retries = ~0U,
-	     umad_msg_to_nobody(&msg)));
-	odd((msg.hdr.timeout_ms = ~0U, msg.hdr.retries = ~0U,
-	     umad_msg_to_nobody(&msg)));
+	odd((msg.hdr.timeout_ms = LONG_MS, msg.hdr.retries = ~0U, umad_msg_to_nobody(&msg)));
+	odd((msg.hdr.timeout_ms = ~0U, msg.hdr.retries = ~0U, umad_msg_to_nobody(&msg)));
 #undef odd
 
 	/* None of it is reported as having failed or timed out by itself */

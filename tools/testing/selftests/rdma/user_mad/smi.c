@@ -210,8 +210,7 @@ TEST_F(smi, served_by_nobody)
  * The errno of a write while the device has @fault, or 0. The kernel's SA client
  * has address handles, too, and may be who meets it: then it is tried again.
  */
-static int refused(FIXTURE_DATA(smi) *self, struct umad_msg *msg,
-		   const char *fault)
+static int refused(FIXTURE_DATA(smi) *self, struct umad_msg *msg, const char *fault)
 {
 	struct umad_msg got;
 	int i;
@@ -221,8 +220,7 @@ static int refused(FIXTURE_DATA(smi) *self, struct umad_msg *msg,
 			return -1;
 		if (_umad_write(&self->file, msg) < 0)
 			return errno;
-		if (!umad_readable(&self->file, UMAD_SOON_MS) ||
-		    _umad_read(&self->file, &got) < 0)
+		if (!umad_readable(&self->file, UMAD_SOON_MS) || _umad_read(&self->file, &got) < 0)
 			return -1;
 	}
 	return 0;

@@ -161,10 +161,8 @@ TEST_F(smi_device, gmps)
 	__u32 cid;
 	int i;
 
-	umad_open_agent(&self->gsi, &umad_abi_new, umad_reg_vendor(1, umad_get_set_send),
-			&server);
-	cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new, umad_reg_send_only(1),
-			      &client);
+	umad_open_agent(&self->gsi, &umad_abi_new, umad_reg_vendor(1, umad_get_set_send), &server);
+	cid = umad_open_agent(&self->fabric.host[0], &umad_abi_new, umad_reg_send_only(1), &client);
 	for (i = 0; i < 3; i++) {
 		if (i == 1)
 			ASSERT_EQ(0, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI));

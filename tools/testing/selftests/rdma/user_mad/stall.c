@@ -315,8 +315,7 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	EXPECT_EQ(0x88, (__u32)be64toh(got.mad.tid));
 	umad_close(&peer);
 	victim_close(&v);
-	EXPECT_FIXED(got.mad.rmpp_flags == MAD_RMPP_ACTIVE,
-		     "the RMPP header is copied twice");
+	EXPECT_FIXED(got.mad.rmpp_flags == MAD_RMPP_ACTIVE, "the RMPP header is copied twice");
 }
 
 /* A process that is killed dies at once, whether its call is stuck or waits */
@@ -378,8 +377,7 @@ TEST_F(pair, stalled_dies)
 		pid = fork();
 		ASSERT_LE(0, pid);
 		if (!pid)
-			die_stalled(parent, ready[1], &row[i].call, row[i].data,
-				    row[i].there);
+			die_stalled(parent, ready[1], &row[i].call, row[i].data, row[i].there);
 		close(ready[1]);
 		ASSERT_EQ(1, read(ready[0], &c, 1));
 		close(ready[0]);

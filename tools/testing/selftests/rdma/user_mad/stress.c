@@ -73,8 +73,7 @@ static void show_stack(struct __test_metadata *_metadata, const struct stress_th
 {
 	char text[4096];
 
-	if (umad_sysfs_read(text, sizeof(text), "/proc/self/task/%d/stack",
-			    t->tid))
+	if (umad_sysfs_read(text, sizeof(text), "/proc/self/task/%d/stack", t->tid))
 		text[0] = 0;
 	TH_LOG("%s has not returned for %d s: %s",
 	       t->doing == FINISHING ? "finishing" : stress_ops[t->doing].name,
@@ -245,8 +244,7 @@ TEST_F_TIMEOUT(stress, everything, 1200)
 	}
 	for (i = 0; i < SLOTS; i++)
 		close(SLOT_BASE + i);
-	EXPECT_TRUE(umad_within(UMAD_SOON_MS,
-				port_is_empty(&stress->port, said, sizeof(said))))
+	EXPECT_TRUE(umad_within(UMAD_SOON_MS, port_is_empty(&stress->port, said, sizeof(said))))
 		TH_LOG("all is closed, and the port still has %s", said);
 	client_alone(_metadata, &stress->thread[0]);
 

@@ -10,8 +10,7 @@
 #include "lib/trace.h"
 
 /* The text of an event behind the device */
-static void expected_text(char *text, size_t size,
-			  const struct ib_user_mad_hdr *hdr,
+static void expected_text(char *text, size_t size, const struct ib_user_mad_hdr *hdr,
 			  const struct mad *mad, int port)
 {
 	char gid[INET6_ADDRSTRLEN];
@@ -107,8 +106,7 @@ TEST(format_of_the_events)
 	ASSERT_EQ(0, umad_tracing_start(&tracing))
 		TH_LOG("tracefs: %s", strerror(errno));
 	for (i = 0; i < ARRAY_SIZE(events); i++) {
-		snprintf(path, sizeof(path), "%s/events/ib_umad/%s/format",
-			 tracing.dir, events[i]);
+		snprintf(path, sizeof(path), "%s/events/ib_umad/%s/format", tracing.dir, events[i]);
 		file = fopen(path, "r");
 		ASSERT_NE(NULL, file);
 		n = 0;
@@ -126,8 +124,7 @@ TEST(format_of_the_events)
 			end = offset + fields[n].size;
 			snprintf(want, sizeof(want),
 				 "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:0;\n",
-				 fields[n].type, fields[n].name, offset,
-				 fields[n].size);
+				 fields[n].type, fields[n].name, offset, fields[n].size);
 			EXPECT_STREQ(want, line);
 			n++;
 		}
@@ -154,8 +151,7 @@ static void fill(struct umad_msg *msg)
 
 TEST_F(pair, write_event)
 {
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND,
-				       0x1122334455667788);
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0x1122334455667788);
 	struct umad_tracing tracing;
 	struct umad_msg got;
 

@@ -73,9 +73,9 @@ static bool is_answer(const struct umad_msg *msg, const struct umad_msg *got)
 /* One request; its answer, or the record of its timeout, comes in @got */
 static bool exchange(const struct umad_msg *msg, struct umad_msg *got)
 {
-	return _umad_write(&file, msg) > 0 &&
-	       umad_readable(&file, msg->hdr.timeout_ms * (msg->hdr.retries + 1) +
-			     UMAD_SOON_MS) &&
+	int ms = msg->hdr.timeout_ms * (msg->hdr.retries + 1) + UMAD_SOON_MS;
+
+	return _umad_write(&file, msg) > 0 && umad_readable(&file, ms) &&
 	       _umad_read(&file, got) > 0;
 }
 
@@ -121,8 +121,7 @@ static int count_answers_at_once(void)
 	for (i = 0; i < AT_ONCE; i++) {
 		__u32 n;
 
-		if (!umad_readable(&file, 2 * UMAD_SOON_MS) ||
-		    _umad_read(&file, &got) < 0)
+		if (!umad_readable(&file, 2 * UMAD_SOON_MS) || _umad_read(&file, &got) < 0)
 			break;
 		n = (__u32)be64toh(got.mad.tid) - first;
 		good += n < AT_ONCE && is_answer(&msg[n], &got);
@@ -149,8 +148,7 @@ static bool was_received(__u32 seed)
 	} while (umad_now_ms() - start < UMAD_LONG_MS);
 
 	ksft_print_msg("%u bytes were received, the first %u as sent, in %lld ms\n",
-		       be32toh(what[1]), be32toh(what[2]),
-		       umad_now_ms() - start);
+		       be32toh(what[1]), be32toh(what[2]), umad_now_ms() - start);
 	return be32toh(what[0]) == seed && be32toh(what[1]) == MESSAGE &&
 	       be32toh(what[2]) == MESSAGE;
 }
@@ -163,8 +161,7 @@ static bool sends_message(__u32 seed)
 	msg.hdr.timeout_ms = 0;
 	umad_make_active(&msg);
 	size = umad_long_pack(&file, &msg, MESSAGE, seed, message.out);
-	return write(file.fd, message.out, size) == (ssize_t)size &&
-	       was_received(seed);
+	return write(file.fd, message.out, size) == (ssize_t)size && was_received(seed);
 }
 
 static bool gets_message(__u32 seed)
@@ -176,8 +173,7 @@ static bool gets_message(__u32 seed)
 
 	msg.hdr.timeout_ms = UMAD_LONG_MS;
 	msg.hdr.retries = 0;
-	if (_umad_write(&file, &msg) < 0 ||
-	    !umad_readable(&file, 2 * UMAD_LONG_MS))
+	if (_umad_write(&file, &msg) < 0 || !umad_readable(&file, 2 * UMAD_LONG_MS))
 		return false;
 	n = read(file.fd, message.in, message.max);
 	if (n != (ssize_t)at + MESSAGE) {
@@ -202,14 +198,12 @@ static bool times_out(void)
 		msg.hdr.timeout_ms = 400;
 		msg.hdr.retries = 1;
 		if (!exchange(&msg, &got)) {
-			ksft_print_msg("neither answer nor timeout: %s\n",
-				       strerror(errno));
+			ksft_print_msg("neither answer nor timeout: %s\n", strerror(errno));
 			return false;
 		}
 	} while (!got.hdr.status && umad_now_ms() < end);
 
-	ksft_print_msg("status %u after %lld ms\n", got.hdr.status,
-		       umad_now_ms() - start);
+	ksft_print_msg("status %u after %lld ms\n", got.hdr.status, umad_now_ms() - start);
 	return got.hdr.status == ETIMEDOUT && got.hdr.id == id &&
 	       !memcmp(got.hdr.gid, peer, 16) && got.hdr.timeout_ms == 400 &&
 	       umad_now_ms() - start >= 800 &&
@@ -242,26 +236,22 @@ static void ask(void)
 	ksft_test_result_pass("asks: the peer is there\n");
 
 	n = count_answers();
-	ksft_test_result(n == REQUESTS, "asks: %d of %d requests answered\n",
-			 n, REQUESTS);
+	ksft_test_result(n == REQUESTS, "asks: %d of %d requests answered\n", n, REQUESTS);
 	n = count_answers_at_once();
-	ksft_test_result(n == AT_ONCE, "asks: %d of %d at once answered\n",
-			 n, AT_ONCE);
+	ksft_test_result(n == AT_ONCE, "asks: %d of %d at once answered\n", n, AT_ONCE);
 	ksft_test_result(sends_message(0x5eed), "asks: sends 1 MiB\n");
 	ksft_test_result(gets_message(0xfeed), "asks: gets 1 MiB\n");
 
 	printf("# stop the peer\n");
 	fflush(stdout);
 	ksft_test_result(times_out(), "asks: request to the stopped peer\n");
-	ksft_test_result(message_times_out(),
-			 "asks: message to the stopped peer\n");
+	ksft_test_result(message_times_out(), "asks: message to the stopped peer\n");
 	printf("# continue the peer\n");
 	fflush(stdout);
 	ksft_test_result(says_hello(COME_MS), "asks: the peer is back\n");
 	ksft_test_result(sends_message(0xbeef), "asks: sends 1 MiB again\n");
 	/* What the peer received while it was stopped is answered to nobody */
-	ksft_test_result(!umad_readable(&file, UMAD_QUIET_MS),
-			 "asks: nothing comes twice\n");
+	ksft_test_result(!umad_readable(&file, UMAD_QUIET_MS), "asks: nothing comes twice\n");
 
 	msg = ask_msg(MAD_GET, ATTR_BYE, 0);
 	ksft_test_result(exchange(&msg, &got) && is_answer(&msg, &got),

@@ -83,8 +83,7 @@ static int do_write(struct race *race)
 	struct umad_msg msg = umad_smp_msg(&sm, &path, 0, MAD_GET, SMP_NODE_INFO);
 
 	/* The MAD layer looks for the request of each answer in a list */
-	while (!(sm.tid % CROWD) &&
-	       umad_fdinfo(&race->file, "umad-outstanding") > CROWD)
+	while (!(sm.tid % CROWD) && umad_fdinfo(&race->file, "umad-outstanding") > CROWD)
 		umad_sleep_ms(1);
 	if (path.hops > 1)
 		msg.hdr.timeout_ms = 1;
@@ -148,8 +147,7 @@ static int do_sysfs(struct race *race)
 {
 	char text[64];
 
-	return umad_sysfs_read(text, sizeof(text),
-			       "/sys/class/infiniband_mad/%s/ibdev",
+	return umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband_mad/%s/ibdev",
 			       race->port.name) ? -errno : 0;
 }
 
@@ -326,8 +324,7 @@ TEST_F_TIMEOUT(race, every_two_operations_meet, 1200)
 			TH_LOG("%-10s %8lu, of which %lu succeeded",
 			       racer->op->name, racer->done, racer->good);
 			EXPECT_EQ(0, racer->strange)
-				TH_LOG("%s: %s", racer->op->name,
-				       strerror(racer->strange));
+				TH_LOG("%s: %s", racer->op->name, strerror(racer->strange));
 		}
 		if (!umad_reference())
 			EXPECT_EQ(umad_fdinfo(&race->file, "umad-agents"),

@@ -35,8 +35,7 @@ static bool have_worker(void)
 
 	dir = opendir("/proc/self/task");
 	while (dir && (entry = readdir(dir))) {
-		if (!umad_sysfs_read(comm, sizeof(comm), "/proc/self/task/%s/comm",
-				     entry->d_name))
+		if (!umad_sysfs_read(comm, sizeof(comm), "/proc/self/task/%s/comm", entry->d_name))
 			found |= !strncmp(comm, "iou-wrk-", 8);
 	}
 	if (dir)
@@ -369,8 +368,7 @@ TEST_F(ib, write_many)
 	}
 	umad_ring_submit(&ring, UMAD_VECTOR);
 	for (i = 0; i < UMAD_VECTOR; i++) {
-		ASSERT_TRUE(umad_ring_next(&ring, &cqe,
-					   umad_reference() ? UMAD_SOON_MS : 0));
+		ASSERT_TRUE(umad_ring_next(&ring, &cqe, umad_reference() ? UMAD_SOON_MS : 0));
 		EXPECT_EQ(len, cqe.res);
 		if (!umad_reference())
 			EXPECT_EQ(i, (int)cqe.user_data);

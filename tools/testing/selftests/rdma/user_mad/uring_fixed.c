@@ -233,8 +233,7 @@ TEST_F_TIMEOUT(fixed, messages_read, UMAD_HANGS)
 		ret = read_fixed(self, &self->server, places[i], size);
 		ASSERT_EQ((int)size, ret);
 		memcpy(self->msg.in, self->mem + places[i], size);
-		umad_long_expect(&self->server, self->sid, &head, len, i, &self->msg,
-				 (ssize_t)ret);
+		umad_long_expect(&self->server, self->sid, &head, len, i, &self->msg, (ssize_t)ret);
 		expect_guards(self, places[i], size);
 	}
 	umad_expect_empty(&self->server);

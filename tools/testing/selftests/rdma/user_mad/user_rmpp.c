@@ -62,8 +62,7 @@ FIXTURE_TEARDOWN(user_rmpp)
 	umad_fabric_stop();
 }
 
-static struct umad_msg next_head(FIXTURE_DATA(user_rmpp) *self, __u32 id, int to,
-				 __u8 method)
+static struct umad_msg next_head(FIXTURE_DATA(user_rmpp) *self, __u32 id, int to, __u8 method)
 {
 	return umad_msg(&self->fabric.host[to], id, method, self->tid++);
 }
@@ -99,26 +98,19 @@ TEST_F(user_rmpp, every_packet)
 
 		for (i = 0; i < ARRAY_SIZE(packets); i++) {
 			head.mad.data[3] = i;
-			ASSERT_LT(0, _umad_rmpp_packet(from, &head,
-						       packets[i].type,
-						       packets[i].flags,
-						       packets[i].status,
-						       packets[i].seg,
-						       packets[i].last))
+			ASSERT_LT(0, _umad_rmpp_packet(from, &head, packets[i].type,
+						       packets[i].flags, packets[i].status,
+						       packets[i].seg, packets[i].last))
 				TH_LOG("packet %zu: %s", i, strerror(errno));
 			umad_read(to, &got);
 			EXPECT_EQ(back ? self->uid : self->pid, got.hdr.id);
-			EXPECT_EQ(back ? MAD_SEND | MAD_RESP : MAD_SEND,
-				  got.mad.method);
+			EXPECT_EQ(back ? MAD_SEND | MAD_RESP : MAD_SEND, got.mad.method);
 			EXPECT_EQ(packets[i].type, got.mad.rmpp_type);
-			EXPECT_EQ(packets[i].flags | RMPP_FLAG_ACTIVE,
-				  got.mad.rmpp_flags);
+			EXPECT_EQ(packets[i].flags | RMPP_FLAG_ACTIVE, got.mad.rmpp_flags);
 			EXPECT_EQ(packets[i].status, got.mad.rmpp_status);
 			EXPECT_EQ(packets[i].seg, be32toh(got.mad.seg_num));
-			EXPECT_EQ(packets[i].last,
-				  be32toh(got.mad.paylen_newwin));
-			EXPECT_EQ(0, memcmp(got.mad.data, head.mad.data,
-					    sizeof(head.mad.data)));
+			EXPECT_EQ(packets[i].last, be32toh(got.mad.paylen_newwin));
+			EXPECT_EQ(0, memcmp(got.mad.data, head.mad.data, sizeof(head.mad.data)));
 			tid = tid ?: got.mad.tid;
 			EXPECT_EQ(tid, got.mad.tid);
 		}
@@ -191,11 +183,9 @@ TEST_F_TIMEOUT(user_rmpp, ended_by_the_receiver, UMAD_HANGS)
 
 		start_kernel(self, &head, request ? 10 * UMAD_LONG_MS : 0, &data);
 		ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data, ends[end].type,
-					       ends[end].status, ends[end].seg,
-					       ends[end].newwin));
+					       ends[end].status, ends[end].seg, ends[end].newwin));
 		if (ends[end].nack) {
-			expect_packet(&self->user, RMPP_TYPE_ABORT,
-				      ends[end].nack, &got);
+			expect_packet(&self->user, RMPP_TYPE_ABORT, ends[end].nack, &got);
 			EXPECT_EQ(data.mad.tid, got.mad.tid);
 		}
 		if (request) {
@@ -228,8 +218,7 @@ TEST_F(user_rmpp, lying_length)
 		ssize_t n;
 
 		head = next_head(self, self->uid, 0, MAD_SEND);
-		ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head,
-					       RMPP_TYPE_DATA,
+		ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA,
 					       RMPP_FLAG_FIRST | RMPP_FLAG_LAST,
 					       0, 1, lengths[i]));
 		umad_read(&self->user, &got);
@@ -259,8 +248,7 @@ TEST_F(user_rmpp, segments_behind_the_last)
 		for (i = 0; i <= last; i++) {
 			memcpy((__u8 *)&head.mad + MAD_VENDOR_HDR,
 			       self->msg.out + (i == last) * SEG_DATA, SEG_DATA);
-			ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head,
-						       RMPP_TYPE_DATA,
+			ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA,
 						       !i ? RMPP_FLAG_FIRST :
 						       i == last ? RMPP_FLAG_LAST : 0,
 						       0, segs[i], SEG_DATA + extra));
@@ -279,8 +267,7 @@ TEST_F(user_rmpp, segments_behind_the_last)
  * others are as long as any of them is outstanding.
  */
 
-static struct umad_msg to_nobody(FIXTURE_DATA(user_rmpp) *self, __u64 tid,
-				 bool active, int ms)
+static struct umad_msg to_nobody(FIXTURE_DATA(user_rmpp) *self, __u64 tid, bool active, int ms)
 {
 	struct umad_msg msg = next_head(self, self->uid, 0, MAD_GET);
 

@@ -109,12 +109,9 @@ bool umad_books_register_again(struct umad_books *books)
 
 static bool umad_books_balance(const struct umad_books *books, char *text, size_t size)
 {
-	return !umad_sysfs_read(text, size, "/proc/self/fdinfo/%d",
-				books->file.fd) &&
-	       strstr(text, "umad-agents:\t1\n") &&
-	       strstr(text, "umad-outstanding:\t0\n") &&
-	       strstr(text, "umad-unread:\t0\n") &&
-	       strstr(text, "umad-dropped:\t0");
+	return !umad_sysfs_read(text, size, "/proc/self/fdinfo/%d", books->file.fd) &&
+	       strstr(text, "umad-agents:\t1\n") && strstr(text, "umad-outstanding:\t0\n") &&
+	       strstr(text, "umad-unread:\t0\n") && strstr(text, "umad-dropped:\t0");
 }
 
 /* Nothing is outstanding any more, and all of it is accounted for */
@@ -139,8 +136,7 @@ void umad_books_finish(struct umad_books *books)
 	/* What is read of a device that goes is void: the second read knows */
 	if (umad_books_is_open(books) && !umad_books_balance(books, text, sizeof(text)) &&
 	    !umad_books_read(books) && umad_books_is_open(books))
-		snprintf(books->why, sizeof(books->why), "fdinfo does not balance: %.200s",
-			 text);
+		snprintf(books->why, sizeof(books->why), "fdinfo does not balance: %.200s", text);
 	umad_books_close(books);
 	if (books->sent != books->answered + books->timed_out + books->lost)
 		snprintf(books->why, sizeof(books->why),

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * A memory cgroup to put a process into, and to see what it is charged for.
- */
+/* A memory cgroup to put a process into, and to see what it is charged for */
 #ifndef UMAD_CGROUP_H
 #define UMAD_CGROUP_H
 
@@ -55,6 +53,27 @@ int umad_cgroup_limit(const struct umad_cgroup *group, long bytes);
 	umad_enable_pkey(file);						\
 	umad_register(file, &__reg);					\
 })
+
+/*
+ * The peer sends @count MADs that are not read, and now and then a Get to itself: when that is
+ * back, what was sent before it has arrived.
+ */
+#define umad_flood(self, count) do {					\
+	struct umad_msg __msg;						\
+	int __i;							\
+									\
+	for (__i = 0; __i < (count); __i++) {				\
+		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_SEND, __i); \
+		umad_write(&(self)->peer, &__msg);			\
+		if (__i % 32 && __i < (count) - 1)			\
+			continue;					\
+		__msg = umad_msg(&(self)->port, (self)->peer_id, MAD_GET, \
+				 (count) + __i);			\
+		umad_write(&(self)->peer, &__msg);			\
+		umad_read(&(self)->peer, &__msg);			\
+		EXPECT_EQ((count) + __i, (int)be64toh(__msg.mad.tid) & 0xffff); \
+	}								\
+} while (0)
 
 /* Not one page more may be charged to it, and none of what it has can be reclaimed */
 #define umad_cgroup_fill(group)						\

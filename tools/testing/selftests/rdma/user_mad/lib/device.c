@@ -10,8 +10,7 @@
 
 bool umad_device_is_rxe(enum umad_device_kind kind)
 {
-	return kind == UMAD_RXE || kind == UMAD_RXE_NETDEV ||
-	       kind == UMAD_RXE_LONELY;
+	return kind == UMAD_RXE || kind == UMAD_RXE_NETDEV || kind == UMAD_RXE_LONELY;
 }
 
 /* Soft-RoCE over a dummy interface */
@@ -60,8 +59,7 @@ static int __umad_rxe_add(const char *name)
 	nl_put_string(&req, RDMA_NLDEV_ATTR_DEV_NAME, name);
 	nl_put_string(&req, RDMA_NLDEV_ATTR_LINK_TYPE, "rxe");
 	nl_put_string(&req, RDMA_NLDEV_ATTR_NDEV_NAME, name);
-	umad_within(UMAD_SOON_MS,
-		    (ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) != -ENFILE);
+	umad_within(UMAD_SOON_MS, (ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) != -ENFILE);
 	return ret;
 }
 
@@ -173,8 +171,7 @@ static int __umad_device_await(struct umad_device *device)
 /* Whether there is what it takes */
 bool umad_device_possible(enum umad_device_kind kind)
 {
-	if (kind == UMAD_MADSIM_RMMOD &&
-	    access("/sys/module/ib_madsim/initstate", F_OK))
+	if (kind == UMAD_MADSIM_RMMOD && access("/sys/module/ib_madsim/initstate", F_OK))
 		return false;
 	return umad_device_is_rxe(kind) || umad_have_fabrics();
 }
@@ -234,8 +231,7 @@ int umad_device_up(struct umad_device *device)
 		return -errno;
 	ret = umad_sm_set_port(&sm, &umad_here, 1, port->lid, 0, port->lid, PORT_ARMED);
 	if (!ret)
-		ret = umad_sm_set_port(&sm, &umad_here, 1, port->lid, 0, port->lid,
-				       PORT_ACTIVE);
+		ret = umad_sm_set_port(&sm, &umad_here, 1, port->lid, 0, port->lid, PORT_ACTIVE);
 	umad_sm_close(&sm);
 	return ret;
 }

@@ -71,8 +71,7 @@ int _umad_fabric_stop(void)
 	return rmdir(UMAD_FABRIC);
 }
 
-static int umad_fabric_node(const char *name, const char *type, int ports,
-			    bool device, bool opa)
+static int umad_fabric_node(const char *name, const char *type, int ports, bool device, bool opa)
 {
 	char path[128], number[16];
 	const char *const attr[][2] = {
@@ -233,8 +232,7 @@ int umad_smp(struct umad_sm *sm, const struct umad_path *path, __u16 lid,
  * @sm_lid are for end ports: those of channel adapters and port 0 of switches.
  */
 int umad_sm_set_port(struct umad_sm *sm, const struct umad_path *path,
-		     __u32 num, __u16 lid, __u8 lmc, __u16 sm_lid,
-		     enum umad_port_state state)
+		     __u32 num, __u16 lid, __u8 lmc, __u16 sm_lid, enum umad_port_state state)
 {
 	struct umad_port_info info = {};
 	int status;
@@ -288,8 +286,7 @@ struct umad_path umad_fabric_path(const struct umad_fabric *fabric, int i)
 	return (struct umad_path){ 2, { 1, i + 1 } };
 }
 
-static int umad_fabric_set_states(struct umad_fabric *fabric,
-				  struct umad_sm *sm,
+static int umad_fabric_set_states(struct umad_fabric *fabric, struct umad_sm *sm,
 				  enum umad_port_state state)
 {
 	int status = 0, i;
@@ -300,8 +297,7 @@ static int umad_fabric_set_states(struct umad_fabric *fabric,
 		status = umad_sm_set_port(sm, &path, 1, fabric->host[i].lid, fabric->lmc,
 					  fabric->host[0].lid, state);
 		if (!status && fabric->star)
-			status = umad_sm_set_port(sm, &umad_to_next, i + 1, 0, 0, 0,
-						  state);
+			status = umad_sm_set_port(sm, &umad_to_next, i + 1, 0, 0, 0, state);
 	}
 	return status;
 }
@@ -379,8 +375,7 @@ __u64 umad_node_guid(const struct umad_port *port)
 	__u64 guid = 0;
 	char text[64], *c;
 
-	if (umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/node_guid",
-			    port->ibdev))
+	if (umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/node_guid", port->ibdev))
 		return 0;
 	for (c = text; *c; c++)
 		if (*c != ':')

@@ -165,8 +165,7 @@ __u64 umad_info_guid(const __u8 *node_info);
 int umad_info_port(const struct umad_smp *smp);
 
 int umad_sm_set_port(struct umad_sm *sm, const struct umad_path *path,
-		     __u32 num, __u16 lid, __u8 lmc, __u16 sm_lid,
-		     enum umad_port_state state);
+		     __u32 num, __u16 lid, __u8 lmc, __u16 sm_lid, enum umad_port_state state);
 struct umad_path umad_fabric_path(const struct umad_fabric *fabric, int i);
 
 /* From the first host: its own port, the other end of its cable, the second of a star */

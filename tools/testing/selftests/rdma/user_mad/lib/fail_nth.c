@@ -38,15 +38,13 @@ static int fault_put_address(const char *name, __u64 address)
 /* Only what is called from code between these addresses shall fail */
 int fault_within(__u64 start, __u64 end)
 {
-	return fault_put_address("require-start", start) |
-	       fault_put_address("require-end", end);
+	return fault_put_address("require-start", start) | fault_put_address("require-end", end);
 }
 
 /* What is called from code between these addresses shall not fail */
 int fault_not_within(__u64 start, __u64 end)
 {
-	return fault_put_address("reject-start", start) |
-	       fault_put_address("reject-end", end);
+	return fault_put_address("reject-start", start) | fault_put_address("reject-end", end);
 }
 
 int fault_anywhere(void)
@@ -150,8 +148,7 @@ int fault_elsewhere(const struct fault *fault, int times)
 
 	snprintf(text, sizeof(text), "%d", times);
 	return fault_put("failslab", "times", text) |
-	       fault_put("failslab", "probability", "100") |
-	       fault_set(fault, ALWAYS);
+	       fault_put("failslab", "probability", "100") | fault_set(fault, ALWAYS);
 }
 
 /* Whether there were all of them */
@@ -170,8 +167,7 @@ int fault_within_umad(void)
 {
 	__u64 start, end;
 
-	return fault_find("ib_umad", NULL, &start, &end) ||
-	       fault_within(start, end) ? -1 : 0;
+	return fault_find("ib_umad", NULL, &start, &end) || fault_within(start, end) ? -1 : 0;
 }
 
 /* Reads whatever comes until nothing is outstanding; returns how many */

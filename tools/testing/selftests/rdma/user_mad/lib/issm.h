@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * Holders of an issm device and openers in line for it, next to a device that
- * can be taken away.
- */
+/* Holders of an issm device and openers in line for it, next to a device that can be taken away */
 #ifndef UMAD_ISSM_H
 #define UMAD_ISSM_H
 

@@ -58,8 +58,7 @@ void umad_long_free(struct umad_long *msg)
 }
 
 /* A message that is sent again up to three times where no acknowledgment comes */
-struct umad_msg umad_long_head(const struct umad_port *port, __u32 id, __u8 method,
-			       __u64 tid)
+struct umad_msg umad_long_head(const struct umad_port *port, __u32 id, __u8 method, __u64 tid)
 {
 	struct umad_msg head = umad_msg(port, id, method, tid);
 
@@ -72,8 +71,7 @@ struct umad_msg umad_long_head(const struct umad_port *port, __u32 id, __u8 meth
 size_t umad_long_pack(const struct umad_file *file, const struct umad_msg *head,
 		      size_t len, __u32 seed, __u8 *buf)
 {
-	size_t at = umad_pack(file, head, umad_class_hdr(head->mad.mgmt_class),
-			      buf);
+	size_t at = umad_pack(file, head, umad_class_hdr(head->mad.mgmt_class), buf);
 
 	umad_pattern(buf + at, len, seed);
 	return at + len;

@@ -33,8 +33,7 @@ int _umad_long_alloc(struct umad_long *msg, size_t max);
 		TH_LOG("no memory for %zu bytes", (size_t)(max))
 
 void umad_long_free(struct umad_long *msg);
-struct umad_msg umad_long_head(const struct umad_port *port, __u32 id, __u8 method,
-			       __u64 tid);
+struct umad_msg umad_long_head(const struct umad_port *port, __u32 id, __u8 method, __u64 tid);
 size_t umad_long_pack(const struct umad_file *file, const struct umad_msg *head,
 		      size_t len, __u32 seed, __u8 *buf);
 

@@ -17,8 +17,7 @@ void nl_begin_rdma(struct nl_request *req, int cmd, int flags)
 	nl_begin(req, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, cmd), flags);
 }
 
-struct nlattr *nl_put(struct nl_request *req, int type, const void *data,
-		      size_t len)
+struct nlattr *nl_put(struct nl_request *req, int type, const void *data, size_t len)
 {
 	struct nlattr *attr = (void *)req + NLMSG_ALIGN(req->nlh.nlmsg_len);
 
@@ -66,8 +65,7 @@ int nl_talk(int protocol, struct nl_request *req,
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
 	if (fd < 0)
 		return -errno;
-	if (sendto(fd, req, req->nlh.nlmsg_len, 0, (void *)&addr,
-		   sizeof(addr)) < 0)
+	if (sendto(fd, req, req->nlh.nlmsg_len, 0, (void *)&addr, sizeof(addr)) < 0)
 		ret = -errno;
 	while (ret > 0) {
 		n = recv(fd, buf, sizeof(buf), 0);
@@ -75,8 +73,7 @@ int nl_talk(int protocol, struct nl_request *req,
 			ret = -errno;
 			break;
 		}
-		for (nlh = buf; NLMSG_OK(nlh, (size_t)n);
-		     nlh = NLMSG_NEXT(nlh, n)) {
+		for (nlh = buf; NLMSG_OK(nlh, (size_t)n); nlh = NLMSG_NEXT(nlh, n)) {
 			if (nlh->nlmsg_type == NLMSG_ERROR)
 				ret = ((struct nlmsgerr *)NLMSG_DATA(nlh))->error;
 			else if (nlh->nlmsg_type == NLMSG_DONE)
@@ -121,8 +118,7 @@ int nl_ibdev_index(const char *name, __u32 *index)
 	do {
 		nl_begin_rdma(&req, RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
 		ret = nl_talk(NETLINK_RDMA, &req, nl_parse_ibdev, &ibdev);
-	} while (!ret && ibdev.index == ~0U && !access(path, F_OK) &&
-		 umad_now_ms() < end);
+	} while (!ret && ibdev.index == ~0U && !access(path, F_OK) && umad_now_ms() < end);
 	*index = ibdev.index;
 	return ret ? ret : ibdev.index == ~0U ? -ENODEV : 0;
 }
@@ -164,8 +160,7 @@ static void nl_parse_chardev(struct nlmsghdr *nlh, void *arg)
 }
 
 /* @port 0: none given */
-int nl_chardev(__u32 index, __u32 port, const char *client,
-	       struct nl_chardev *res)
+int nl_chardev(__u32 index, __u32 port, const char *client, struct nl_chardev *res)
 {
 	struct nl_request req;
 
@@ -189,7 +184,6 @@ int nl_set_exclusive(bool exclusive)
 
 	nl_begin_rdma(&req, RDMA_NLDEV_CMD_SYS_SET, 0);
 	nl_put(&req, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, &shared, 1);
-	umad_within(2 * UMAD_SOON_MS,
-		    (ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) != -EBUSY);
+	umad_within(2 * UMAD_SOON_MS, (ret = nl_talk(NETLINK_RDMA, &req, NULL, NULL)) != -EBUSY);
 	return ret;
 }

@@ -19,8 +19,7 @@ struct nl_request {
 
 void nl_begin(struct nl_request *req, int type, int flags);
 void nl_begin_rdma(struct nl_request *req, int cmd, int flags);
-struct nlattr *nl_put(struct nl_request *req, int type, const void *data,
-		      size_t len);
+struct nlattr *nl_put(struct nl_request *req, int type, const void *data, size_t len);
 void nl_put_string(struct nl_request *req, int type, const char *text);
 void nl_end_nest(struct nl_request *req, struct nlattr *nest);
 int nl_talk(int protocol, struct nl_request *req,
@@ -37,8 +36,7 @@ struct nl_chardev {
 	char name[64];
 };
 
-int nl_chardev(__u32 index, __u32 port, const char *client,
-	       struct nl_chardev *res);
+int nl_chardev(__u32 index, __u32 port, const char *client, struct nl_chardev *res);
 int nl_set_exclusive(bool exclusive);
 
 #endif /* UMAD_NETLINK_H */

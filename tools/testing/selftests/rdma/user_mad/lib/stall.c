@@ -17,16 +17,14 @@ int umad_uffd(void *start, size_t len, bool wp)
 	struct uffdio_register reg = {
 		.range.start = (uintptr_t)start,
 		.range.len = len,
-		.mode = UFFDIO_REGISTER_MODE_MISSING |
-			(wp ? UFFDIO_REGISTER_MODE_WP : 0),
+		.mode = UFFDIO_REGISTER_MODE_MISSING | (wp ? UFFDIO_REGISTER_MODE_WP : 0),
 	};
 	int uffd, err;
 
 	uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (uffd < 0)
 		return -1;
-	if (!ioctl(uffd, UFFDIO_API, &api) &&
-	    !ioctl(uffd, UFFDIO_REGISTER, &reg))
+	if (!ioctl(uffd, UFFDIO_API, &api) && !ioctl(uffd, UFFDIO_REGISTER, &reg))
 		return uffd;
 	err = errno;
 	close(uffd);
@@ -51,8 +49,7 @@ int _umad_stall(struct umad_stall *stall)
 		return -1;
 	memset(stall->base, 0, stall->page);
 	/* Not every architecture knows write protection */
-	return __umad_stall_open(stall, true) && __umad_stall_open(stall, false) ?
-	       -1 : 0;
+	return __umad_stall_open(stall, true) && __umad_stall_open(stall, false) ? -1 : 0;
 }
 
 /* @len bytes before the missing page */

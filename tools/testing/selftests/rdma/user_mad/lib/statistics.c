@@ -14,8 +14,7 @@ long umad_statistic(const struct umad_port *port, const char *name)
 {
 	char text[32];
 
-	return umad_sysfs_read(text, sizeof(text),
-			       "/sys/class/infiniband_mad/%s/statistics/%s",
+	return umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband_mad/%s/statistics/%s",
 			       port->name, name) ? -1 : atol(text);
 }
 

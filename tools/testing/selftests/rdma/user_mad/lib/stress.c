@@ -174,8 +174,7 @@ static struct umad_msg any_msg(struct stress_thread *t)
 	const __u8 methods[] = { get, get, MAD_SEND, MAD_GET_RESP };
 	struct umad_port port = port_now(t->stress);
 	__u32 id = one_in(t, 16) ? any(t, 40) : one_in(t, 4) ? any(t, 3) : 0;
-	struct umad_msg msg = umad_msg(&port, id, methods[any(t, 4)],
-				       any(t, 256));
+	struct umad_msg msg = umad_msg(&port, id, methods[any(t, 4)], any(t, 256));
 
 	msg.mad.oui[2] += any(t, 5);
 	msg.hdr.timeout_ms = any(t, 3) * TIMEOUT_MS / 2;
@@ -258,8 +257,7 @@ static bool do_read(struct stress_thread *t)
 	if (!stress_is_crowd(t->stress) && one_in(t, 2))
 		poll(&pfd, 1, TIMEOUT_MS);
 	tick(t, true);
-	good = read(pfd.fd, buf, one_in(t, 4) ? any(t, sizeof(buf)) :
-		    sizeof(buf)) > 0;
+	good = read(pfd.fd, buf, one_in(t, 4) ? any(t, sizeof(buf)) : sizeof(buf)) > 0;
 	tick(t, false);
 	return good;
 }
@@ -330,8 +328,7 @@ static bool do_sysfs(struct stress_thread *t)
 	static const char * const attr[] = { "ibdev", "port", "dev", "uevent" };
 	char text[256];
 
-	return !umad_sysfs_read(text, sizeof(text),
-				"/sys/class/infiniband_mad/%s%d/%s",
+	return !umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband_mad/%s%d/%s",
 				t->stress->smi && one_in(t, 2) ? "issm" : "umad",
 				any(t, 3), attr[any(t, 4)]);
 }

@@ -5,8 +5,7 @@
 
 #define UMAD_TRACING	"/sys/kernel/tracing"
 
-int umad_tracing_write(const struct umad_tracing *tracing, const char *file,
-		       const char *value)
+int umad_tracing_write(const struct umad_tracing *tracing, const char *file, const char *value)
 {
 	char path[256];
 
@@ -19,8 +18,7 @@ int umad_tracing_start(struct umad_tracing *tracing)
 	if (access(UMAD_TRACING "/instances", F_OK) &&
 	    mount("tracefs", UMAD_TRACING, "tracefs", 0, NULL))
 		return -1;
-	snprintf(tracing->dir, sizeof(tracing->dir), UMAD_TRACING "/instances/umad-%d",
-		 getpid());
+	snprintf(tracing->dir, sizeof(tracing->dir), UMAD_TRACING "/instances/umad-%d", getpid());
 	if (mkdir(tracing->dir, 0700))
 		return -1;
 	return umad_tracing_write(tracing, "events/ib_umad/enable", "1");

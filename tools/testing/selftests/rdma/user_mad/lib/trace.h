@@ -12,8 +12,7 @@ struct umad_tracing {
 	char dir[128];
 };
 
-int umad_tracing_write(const struct umad_tracing *tracing, const char *file,
-		       const char *value);
+int umad_tracing_write(const struct umad_tracing *tracing, const char *file, const char *value);
 int umad_tracing_start(struct umad_tracing *tracing);
 void umad_tracing_stop(struct umad_tracing *tracing);
 int umad_tracing_events(const struct umad_tracing *tracing, const char *name,

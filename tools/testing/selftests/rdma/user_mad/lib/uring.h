@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * io_uring: a ring, and what comes out of it.
- */
+/* io_uring: a ring, and what comes out of it */
 #ifndef UMAD_URING_H
 #define UMAD_URING_H
 
@@ -30,8 +28,7 @@ static inline bool umad_ring_next(struct io_uring *ring, struct io_uring_cqe *re
 	struct __kernel_timespec ts = { ms / 1000, ms % 1000 * 1000000L };
 	struct io_uring_cqe *cqe;
 
-	if (ms ? io_uring_wait_cqe_timeout(ring, &cqe, &ts) :
-		 io_uring_peek_cqe(ring, &cqe))
+	if (ms ? io_uring_wait_cqe_timeout(ring, &cqe, &ts) : io_uring_peek_cqe(ring, &cqe))
 		return false;
 	*result = *cqe;
 	io_uring_cqe_seen(ring, cqe);

@@ -48,8 +48,7 @@ int umad_read_gid(const struct umad_port *port, int index, __u8 gid[16])
 {
 	char text[64];
 
-	if (umad_sysfs_read(text, sizeof(text),
-			    "/sys/class/infiniband/%s/ports/%d/gids/%d",
+	if (umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband/%s/ports/%d/gids/%d",
 			    port->ibdev, port->port, index))
 		return -1;
 	return inet_pton(AF_INET6, text, gid) == 1 ? 0 : -1;
@@ -63,8 +62,7 @@ int umad_read_port(int n, struct umad_port *port)
 	snprintf(port->name, sizeof(port->name), "umad%d", n);
 	if (umad_sysfs_read(port->ibdev, sizeof(port->ibdev),
 			    "/sys/class/infiniband_mad/%s/ibdev", port->name) ||
-	    umad_sysfs_read(text, sizeof(text),
-			    "/sys/class/infiniband_mad/%s/port", port->name))
+	    umad_sysfs_read(text, sizeof(text), "/sys/class/infiniband_mad/%s/port", port->name))
 		return -1;
 	port->port = atoi(text);
 	snprintf(port->dev, sizeof(port->dev), "/dev/infiniband/%s", port->name);
@@ -72,8 +70,7 @@ int umad_read_port(int n, struct umad_port *port)
 }
 
 /* An attribute of the port in sysfs */
-int umad_port_attr(const struct umad_port *port, const char *name, char *buf,
-		   size_t size)
+int umad_port_attr(const struct umad_port *port, const char *name, char *buf, size_t size)
 {
 	return umad_sysfs_read(buf, size, "/sys/class/infiniband/%s/ports/%d/%s",
 			       port->ibdev, port->port, name);
@@ -167,8 +164,7 @@ int umad_find_port(struct umad_port *port)
 	for (n = 0; n < 1024; n++) {
 		memset(port, 0, sizeof(*port));
 		if (umad_read_port(n, port) ||
-		    (name && strcmp(name, port->name)) ||
-		    umad_port_address(port))
+		    (name && strcmp(name, port->name)) || umad_port_address(port))
 			continue;
 		if (!name && (!umad_is_roce(port) || port->gid_index ||
 			      port->gid[0] != 0xfe || port->gid[1] != 0x80))
@@ -390,8 +386,7 @@ struct umad_reg umad_reg_rmpp(int api, __u64 low_methods)
 	return reg;
 }
 
-static void umad_reg_encode1(const struct umad_reg *reg,
-			     struct ib_user_mad_reg_req *req)
+static void umad_reg_encode1(const struct umad_reg *reg, struct ib_user_mad_reg_req *req)
 {
 	unsigned int bits = 8 * sizeof(long), i;
 
@@ -409,8 +404,7 @@ static void umad_reg_encode1(const struct umad_reg *reg,
 			req->method_mask[i / bits] |= 1UL << i % bits;
 }
 
-void umad_reg_encode2(const struct umad_reg *reg,
-		      struct ib_user_mad_reg_req2 *req)
+void umad_reg_encode2(const struct umad_reg *reg, struct ib_user_mad_reg_req2 *req)
 {
 	memset(req, 0, sizeof(*req));
 	req->id = 0xdeadbeef;
@@ -483,8 +477,7 @@ int _umad_open_abi(const struct umad_port *port, const struct umad_abi *abi,
 		return -1;
 	if (abi->hlen == UMAD_HDR_NEW)
 		return _umad_enable_pkey(file);
-	if (abi->api == 2 && (_umad_register(file, &reg) ||
-			      _umad_unregister(file, reg.id)))
+	if (abi->api == 2 && (_umad_register(file, &reg) || _umad_unregister(file, reg.id)))
 		return -1;
 	return 0;
 }
@@ -497,8 +490,7 @@ int _umad_open_agent(const struct umad_port *port, const struct umad_abi *abi,
 	       _umad_register(file, reg) ? -1 : 0;
 }
 
-struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
-			 __u64 tid)
+struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method, __u64 tid)
 {
 	struct umad_msg msg = {
 		.hdr = {
@@ -586,8 +578,7 @@ size_t umad_pack(const struct umad_file *file, const struct umad_msg *msg,
 	return file->hlen + mad_len;
 }
 
-ssize_t _umad_write_len(const struct umad_file *file,
-			const struct umad_msg *msg, size_t len)
+ssize_t _umad_write_len(const struct umad_file *file, const struct umad_msg *msg, size_t len)
 {
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 
@@ -623,8 +614,7 @@ bool umad_readable(const struct umad_file *file, int ms)
 }
 
 /* @len bytes beyond the header are asked for */
-ssize_t _umad_read_len(const struct umad_file *file, struct umad_msg *msg,
-		       size_t len)
+ssize_t _umad_read_len(const struct umad_file *file, struct umad_msg *msg, size_t len)
 {
 	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
 	ssize_t n;
@@ -646,8 +636,7 @@ ssize_t _umad_read(const struct umad_file *file, struct umad_msg *msg)
 /* A descriptor that was opened with O_NONBLOCK waits from now on */
 int _umad_make_blocking(const struct umad_file *file)
 {
-	return fcntl(file->fd, F_SETFL,
-		     fcntl(file->fd, F_GETFL) & ~O_NONBLOCK);
+	return fcntl(file->fd, F_SETFL, fcntl(file->fd, F_GETFL) & ~O_NONBLOCK);
 }
 
 /* A value of a descriptor's fdinfo; -1 if it is not there */
@@ -661,8 +650,7 @@ long umad_fdinfo(const struct umad_file *file, const char *name)
 }
 
 /* Whether such a value comes up to @least within @ms */
-bool umad_fdinfo_reaches(const struct umad_file *file, const char *name,
-			 long least, int ms)
+bool umad_fdinfo_reaches(const struct umad_file *file, const char *name, long least, int ms)
 {
 	return umad_within(ms, umad_fdinfo(file, name) >= least);
 }

@@ -113,8 +113,7 @@ int umad_sysfs_read(char *buf, size_t size, const char *fmt, ...);
 int umad_sysfs_write(const char *path, const char *value);
 int umad_read_gid(const struct umad_port *port, int index, __u8 gid[16]);
 int umad_read_port(int n, struct umad_port *port);
-int umad_port_attr(const struct umad_port *port, const char *name, char *buf,
-		   size_t size);
+int umad_port_attr(const struct umad_port *port, const char *name, char *buf, size_t size);
 __u32 umad_port_caps(const struct umad_port *port);
 const char *umad_shared_port(void);
 bool umad_shared_issm(void);
@@ -207,8 +206,7 @@ struct umad_reg umad_reg_sa(void);
 struct umad_reg umad_reg_smp(int api, __u8 mgmt_class, __u64 low_methods);
 struct umad_reg umad_reg_vendor(int api, __u64 low_methods);
 struct umad_reg umad_reg_rmpp(int api, __u64 low_methods);
-void umad_reg_encode2(const struct umad_reg *reg,
-		      struct ib_user_mad_reg_req2 *req);
+void umad_reg_encode2(const struct umad_reg *reg, struct ib_user_mad_reg_req2 *req);
 size_t umad_reg_encode(const struct umad_reg *reg, void *arg);
 unsigned long umad_reg_cmd(const struct umad_reg *reg);
 int _umad_register(struct umad_file *file, struct umad_reg *reg);
@@ -311,8 +309,7 @@ int _umad_open_agent(const struct umad_port *port, const struct umad_abi *abi,
 
 /* write */
 
-struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method,
-			 __u64 tid);
+struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method, __u64 tid);
 struct umad_msg umad_request(const struct umad_port *port, __u32 id, __u8 method,
 			     __u64 tid, int timeout_ms);
 struct umad_msg umad_lost_request(const struct umad_port *port, __u32 id, __u8 method,
@@ -322,8 +319,7 @@ void umad_msg_to_group(struct umad_msg *msg);
 void umad_make_active(struct umad_msg *msg);
 size_t umad_pack(const struct umad_file *file, const struct umad_msg *msg,
 		 size_t mad_len, void *buf);
-ssize_t _umad_write_len(const struct umad_file *file,
-			const struct umad_msg *msg, size_t len);
+ssize_t _umad_write_len(const struct umad_file *file, const struct umad_msg *msg, size_t len);
 ssize_t _umad_write(const struct umad_file *file, const struct umad_msg *msg);
 
 #define umad_write_len(file, msg, len)					\
@@ -343,8 +339,7 @@ ssize_t _umad_write(const struct umad_file *file, const struct umad_msg *msg);
 
 short _umad_poll(const struct umad_file *file, int ms);
 bool umad_readable(const struct umad_file *file, int ms);
-ssize_t _umad_read_len(const struct umad_file *file, struct umad_msg *msg,
-		       size_t len);
+ssize_t _umad_read_len(const struct umad_file *file, struct umad_msg *msg, size_t len);
 ssize_t _umad_read(const struct umad_file *file, struct umad_msg *msg);
 
 /* A received MAD */
@@ -398,8 +393,7 @@ long umad_fdinfo(const struct umad_file *file, const char *name);
 			TH_LOG("%s", name);				\
 } while (0)
 
-bool umad_fdinfo_reaches(const struct umad_file *file, const char *name,
-			 long least, int ms);
+bool umad_fdinfo_reaches(const struct umad_file *file, const char *name, long least, int ms);
 
 /* Pages that end where memory ends */
 struct umad_border {
