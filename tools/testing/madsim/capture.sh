@@ -161,8 +161,7 @@ dump "messages of the SA are those of the link, at both ends" eval '
 dump "so are GRHs, there and back" eval '
 	says "^2$" known "infiniband.grh.tclass == 8" mads
 	diff <(bytes packets 4) <(bytes mads 4)'
-dump "the program that sent it" \
-	says "^[1-9]" known 'frame.comment matches "^saquery.[0-9]+.$"' mads
+dump "the program that sent it" says "^[1-9]" known 'frame.comment matches "^saquery.[0-9]+.$"' mads
 dump "nothing stays behind" nothing_left
 dump "after one that was killed, three MADs of a port" killed
 

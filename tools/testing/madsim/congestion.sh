@@ -52,14 +52,12 @@ settings()
 		says "^2 0 0 1 1 1 2 2 2 3$" values CongestionControlTable "$to"
 	done
 }
-check "opensm: CACongestionSetting and CongestionControlTable of both hosts" \
-	until_true 10 settings
+check "opensm: CACongestionSetting and CongestionControlTable of both hosts" until_true 10 settings
 check "opensm's log has no error" sm_log_clean sm
 
 check "ibccquery: logs of either kind, and nothing is in them" eval '
 	all_say ibccquery $on CongestionLog $sw -- "^LogType:\.*1$" "^LogEventsCounter:\.*0$"
-	all_say ibccquery $on CongestionLog $bob -- "^LogType:\.*2$" \
-		"^ThresholdEventCounter:\.*0$"
+	all_say ibccquery $on CongestionLog $bob -- "^LogType:\.*2$" "^ThresholdEventCounter:\.*0$"
 	fails says SLID ibccquery $on CongestionLog $sw'
 time_of()
 {

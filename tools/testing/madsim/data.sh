@@ -328,8 +328,7 @@ too_long()
 	ibportstate -C madsim0 -P 1 "$lid" "$port" mtu 1
 	all_reach 3 h2 h3
 	says "^0\$" pings h2 h3 3 1000
-	says "^PortNeighborMTUDiscards:\.*[1-9]" \
-		perfquery -C madsim0 -P 1 --xmtdisc "$lid" "$port"
+	says "^PortNeighborMTUDiscards:\.*[1-9]" perfquery -C madsim0 -P 1 --xmtdisc "$lid" "$port"
 	ibportstate -C madsim0 -P 1 "$lid" "$port" mtu 5
 	all_reach 3 h2 h3 1000
 }

@@ -43,8 +43,7 @@ check "smpquery -D, one hop: the switch" all_say smpquery $on -D nodeinfo 0,1 --
 	"NodeType:\.*Switch" "NumPorts:\.*4" "LocalPort:\.*1$"
 check "smpquery -D, two hops" all_say smpquery $on -D nodeinfo 0,1,2 -- \
 	"NodeType:\.*Channel Adapter" "PortGuid:\.*$g1"
-check "smpquery -D to a port that is not there" unanswered \
-	smpquery $on -t 100 -D nodeinfo 0,1,9
+check "smpquery -D to a port that is not there" unanswered smpquery $on -t 100 -D nodeinfo 0,1,9
 check "smpquery -D through a host" unanswered smpquery $on -t 100 -D nodeinfo 0,1,2,1
 check "smpquery by LID" says "^Node Description:\.*H3" smpquery $on nodedesc "$l2"
 check "smpquery by LID, the switch" all_say smpquery $on switchinfo "$sw" -- \

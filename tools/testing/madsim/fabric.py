@@ -301,8 +301,7 @@ class Test(unittest.TestCase):
 
     def set_host(self, host, state):
         """The state of its port, and of that of the switch"""
-        self.set_port(SWITCH + (host,) if host > 1 else HERE, 1, lid=host, sm_lid=1,
-                      state=state)
+        self.set_port(SWITCH + (host,) if host > 1 else HERE, 1, lid=host, sm_lid=1, state=state)
         self.set_port(SWITCH, host, state=state)
 
     def fault(self, *commands):

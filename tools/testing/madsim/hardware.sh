@@ -54,8 +54,7 @@ check "saquery: it is the only one" says "EndPortLid\.*$bob\$" eval '
 check "smpquery: the switch answers by a directed route" says "^Node Description:\.*leaf" \
 	smpquery $on -D nodedesc 0,1
 check "and not by LID" unanswered smpquery $on -t 100 nodedesc "$sw"
-check "which others do, behind it" says "^Node Description:\.*carol" \
-	smpquery $on nodedesc "$carol"
+check "which others do, behind it" says "^Node Description:\.*carol" smpquery $on nodedesc "$carol"
 check "its other agents do, too" says "^PortXmitPkts:" perfquery $on -x "$sw" 1
 check "opensm's log has no error" sm_log_clean sm
 check "a link that is lost goes where opensm has said" eval '
@@ -77,8 +76,7 @@ check "two nodes with one GUID, for who asks for it" twins
 # still meanwhile, so no sleep would end: a reader of a pipe does not sleep
 mkfifo "$tmp/twins.log"
 SM_SWEEP=1 sm_start twins "$(device alice)"
-check "opensm finds out" timeout 60 \
-	grep -qm 1 "Found duplicated node GUID" "$tmp/twins.log"
+check "opensm finds out" timeout 60 grep -qm 1 "Found duplicated node GUID" "$tmp/twins.log"
 sm_end twins
 check "the end of that" "$madsim_load" -r lab
 the_end

@@ -128,8 +128,7 @@ says()
 	local pattern=$1 said
 	shift
 	said=$("$@" 2>&1) || { echo "$said"; echo "status not 0: $*"; return 1; }
-	grep -Eq -- "$pattern" <<<"$said" ||
-		{ echo "$said"; echo "no line like $pattern"; return 1; }
+	grep -Eq -- "$pattern" <<<"$said" || { echo "$said"; echo "no line like $pattern"; return 1; }
 }
 
 # all_say COMMAND ... -- PATTERN ...: the same for several patterns
@@ -145,8 +144,7 @@ all_say()
 	shift
 	said=$("${command[@]}" 2>&1) || { echo "$said"; echo "status not 0"; return 1; }
 	for pattern; do
-		grep -Eq -- "$pattern" <<<"$said" ||
-			{ echo "$said"; echo "no line like $pattern"; return 1; }
+		says "$pattern" echo "$said" || return 1
 	done
 }
 
@@ -155,11 +153,7 @@ refuses()
 {
 	local error=$1 said
 	shift
-	if said=$("$@" 2>&1); then
-		echo "$said"
-		echo "succeeded: $*"
-		return 1
-	fi
+	! said=$("$@" 2>&1) || { echo "$said"; echo "succeeded: $*"; return 1; }
 	grep -q -- "$error" <<<"$said" || { echo "$said"; echo "not: $error"; return 1; }
 }
 
@@ -173,10 +167,7 @@ unanswered()
 # fails COMMAND ...: for set -e, which overlooks "!"
 fails()
 {
-	if "$@"; then
-		echo "succeeded: $*"
-		return 1
-	fi
+	! "$@" || { echo "succeeded: $*"; return 1; }
 }
 
 # until_true SECONDS COMMAND ... The quick kernel's clock skips idle time, so there the
@@ -223,10 +214,7 @@ device()
 {
 	local dev
 	for dev in /sys/class/infiniband/madsim*; do
-		if [ "$(cat "$dev/node_name" 2>/dev/null)" = "$1" ]; then
-			echo "${dev##*/}"
-			return 0
-		fi
+		[ "$(cat "$dev/node_name" 2>/dev/null)" != "$1" ] || { echo "${dev##*/}"; return 0; }
 	done
 	echo "node $1 has no device" >&2
 	return 1
@@ -372,9 +360,7 @@ sm_end()
 
 sm_log_clean()
 {
-	if grep -E ' ERR ' "$tmp/$1.log"; then
-		return 1
-	fi
+	fails grep -E ' ERR ' "$tmp/$1.log"
 }
 
 # Addresses for the interfaces of two devices. Each reaches the other one by its own, and
@@ -565,7 +551,7 @@ cases_end()
 # Undoes what there is to undo, and keeps the status of who ends
 at_end()
 {
-	local pid
+	local pid fabric
 	set +e
 	[ -z "${cable-}" ] || kill "$cable"
 	for pid in "${sm_pids[@]}"; do
@@ -575,10 +561,9 @@ at_end()
 	[ -z "${to_cases-}" ] || cases_end
 	wait 2>/dev/null
 	if [ -d "$configfs" ]; then
-		find "$configfs" -mindepth 1 -maxdepth 1 -type d |
-			while read -r fabric; do
-				"$madsim_load" -r "${fabric##*/}" 2>/dev/null
-			done
+		for fabric in "$configfs"/*/; do
+			"$madsim_load" -r "$(basename "$fabric")" 2>/dev/null
+		done
 		rmmod ib_madsim 2>/dev/null
 	fi
 	rm -rf "$tmp"

@@ -220,8 +220,7 @@ class Pma(fabric.Test):
                              self.set_port(SWITCH, 2, oper_vls=0, enforce=enforcement).enforce)
             self.ask_by_sl(0, status)
 
-        self.expect(self.get(SWITCH, SWITCH_INFO), enforcement_cap=32, enforce_in=1,
-                    enforce_out=1)
+        self.expect(self.get(SWITCH, SWITCH_INFO), enforcement_cap=32, enforce_in=1, enforce_out=1)
         # There the switch neither sends nor takes packets of another partition
         enforce(0, 1, 0x8001, LOST)
         self.counts(self.switch, 2, PORT_COUNTERS, xmit_constraint=1, rcv_constraint=0)
@@ -306,8 +305,7 @@ class Pma(fabric.Test):
         self.expect(answer.to, grh_present=1, gid=gid)
         # Another prefix, and another GUID
         for other in gid ^ 1 << 64, gid ^ 1:
-            self.get(self.switch, CLASS_PORT_INFO, to={"grh_present": 1, "gid": other},
-                     status=LOST)
+            self.get(self.switch, CLASS_PORT_INFO, to={"grh_present": 1, "gid": other}, status=LOST)
 
     def test_multicasts(self):
         """The sender counts them as such, and so does the receiver"""

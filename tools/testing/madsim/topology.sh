@@ -108,8 +108,7 @@ rate()
 widths()
 {
 	makes wide -d 9 "$tmp/wide"
-	diff <("$madsim_load" -g "$tmp/wide") \
-	     <("$madsim_load" -g "$debugfs/wide/topology")
+	diff <("$madsim_load" -g "$tmp/wide") <("$madsim_load" -g "$debugfs/wide/topology")
 	all_say iblinkinfo -C "$(device A)" -P 1 -- \
 		"==\(12X +10\.0 Gbps Initialize/ +LinkUp\)==>.*\"A\"" \
 		"==\( 4X +5\.0 Gbps Initialize/ +LinkUp\)==>.*\"B\"" \
@@ -133,8 +132,7 @@ check "widths and speeds: as the diagnostics see them" widths
 # path_rate FROM TO CODE: what opensm makes of it for who wants to send
 path_rate()
 {
-	says "rate\.+0x[08]?$3\$" \
-		saquery -C "$(device D)" -P 1 --src-to-dst "$1:$2"
+	says "rate\.+0x[08]?$3\$" saquery -C "$(device D)" -P 1 --src-to-dst "$1:$2"
 }
 path_rates()
 {
@@ -224,8 +222,7 @@ names()
 {
 	cd /
 	makes names -d 0 -N "*" "$tmp/names"
-	diff <("$madsim_load" -g "$tmp/names") \
-	     <("$madsim_load" -g "$debugfs/names/topology")
+	diff <("$madsim_load" -g "$tmp/names") <("$madsim_load" -g "$debugfs/names/topology")
 	device "*"
 }
 check "names with quotes, dashes and what else a shell knows" names

@@ -36,8 +36,7 @@ fdinfo()
 {
 	local fd
 	for fd in "/proc/$1/fd"/*; do
-		[ "$(readlink "$fd")" != "/dev/infiniband/$2" ] ||
-			cat "/proc/$1/fdinfo/${fd##*/}"
+		[ "$(readlink "$fd")" != "/dev/infiniband/$2" ] || cat "/proc/$1/fdinfo/${fd##*/}"
 	done
 }
 
@@ -104,8 +103,7 @@ unread()
 	echo "$unread unread"
 	[ "$unread" -ge 3 ]
 	says "^$unread$" json 'sum(f["unread"] for f in p["files"])' -p "$asked"
-	says "^  ibping\[$server\] fd [0-9]+ +0 +- +- +- +$unread +0 +- +-$" \
-		"$umadstat" -p "$asked"
+	says "^  ibping\[$server\] fd [0-9]+ +0 +- +- +- +$unread +0 +- +-$" "$umadstat" -p "$asked"
 }
 check "what a stopped server does not read" unread
 

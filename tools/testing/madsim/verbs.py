@@ -349,8 +349,7 @@ def limits():
         refused(errno.EINVAL, QP, a.pd, small(a.cq, qp_type, **cap))
     refused(errno.EOPNOTSUPP, MR, a.pd, 64, e.IBV_ACCESS_MW_BIND)
     refused(errno.EINVAL, CQ, a.ctx, device.max_cqe + 1, None, None, 0)
-    refused(errno.EINVAL, SRQ, a.pd,
-            SrqInitAttr(SrqAttr(max_wr=device.max_srq_wr + 1, max_sge=1)))
+    refused(errno.EINVAL, SRQ, a.pd, SrqInitAttr(SrqAttr(max_wr=device.max_srq_wr + 1, max_sge=1)))
 
 
 def srq_shared():
@@ -709,8 +708,7 @@ def rc_imm():
     """immediate data, with a SEND and with a WRITE, which takes a buffer for it"""
     a, b = pair(RC, rnr_retry=0)
     a.mr.write(b"y" * 3000, 3000)
-    for opcode, received in (SEND_IMM, e.IBV_WC_RECV), \
-            (WRITE_IMM, e.IBV_WC_RECV_RDMA_WITH_IMM):
+    for opcode, received in (SEND_IMM, e.IBV_WC_RECV), (WRITE_IMM, e.IBV_WC_RECV_RDMA_WITH_IMM):
         b.receive(b.sge(4096, 8192), wr_id=9)
         a.sends(a.sge(3000), opcode=opcode, to=b, imm=0x1020304)
         wc, = b.completions(1)
@@ -883,8 +881,7 @@ def ud_length():
 def ud_grh():
     """the GRH that a datagram arrives with"""
     a, b = pair(UD, grh=True)
-    for length, opcode, imm in (440, SEND, 0), (441, SEND, 0), \
-            (441, SEND_IMM, 4):
+    for length, opcode, imm in (440, SEND, 0), (441, SEND, 0), (441, SEND_IMM, 4):
         b.receive(b.sge(1024))
         a.sends(a.sge(length), to=b, opcode=opcode)
         wc, = b.completions(1)
@@ -1189,8 +1186,7 @@ def rc_attributes():
         c = Side(sys.argv[1], RC, **{name: value})
         refused(errno.EINVAL, c.connect, b)
     for dlid in 0, 0xc123, 0xffff:
-        refused(errno.EINVAL, a.connect,
-                SimpleNamespace(qp=b.qp, lid=dlid))
+        refused(errno.EINVAL, a.connect, SimpleNamespace(qp=b.qp, lid=dlid))
     a.attr.dest_qp_num = b.qp.qp_num
     a.attr.rq_psn, a.attr.sq_psn = 0xabcdef, 0x123456
     a.attr.ah_attr = AHAttr(dlid=b.lid, port_num=1, is_global=0)
@@ -1327,8 +1323,7 @@ def meanwhile():
         os.sched_setscheduler(0, policy, os.sched_param(policy == os.SCHED_FIFO))
 
     for action in (region, queue_pair, responder, requester, refusal, refusal) * 8:
-        a, b = pair(RC, size=2 * half, depth=1024, cqe=1024,
-                    sig_all=0)
+        a, b = pair(RC, size=2 * half, depth=1024, cqe=1024, sig_all=0)
         a.mr.write(b"x" * half, half)
         memory = b.mr
         b.mr = MR(b.pd, half, ALL, memory.buf)
@@ -1358,8 +1353,7 @@ class Faults:
     """Allocations of ib_madsim, or for it, that fail"""
 
     def __init__(self):
-        module, = (line.split() for line in open("/proc/modules")
-                   if line.startswith("ib_madsim "))
+        module, = (line.split() for line in open("/proc/modules") if line.startswith("ib_madsim "))
         start = int(module[5], 16)
         end = start + int(module[1])
         # A trace of a stack may have what was there before: no copies at all

@@ -27,8 +27,7 @@ walk()
 	local device=$1 wanted=$2
 	shift 2
 	tables "$device"
-	says "^$wanted\$" awk "$@" -f "$here/scenarios/walk.awk" "$tmp/net" "$tmp/lfts" \
-		"$tmp/mfts"
+	says "^$wanted\$" awk "$@" -f "$here/scenarios/walk.awk" "$tmp/net" "$tmp/lfts" "$tmp/mfts"
 }
 
 # whole DEVICE PORTS [LIDS]: from each of so many ports there is a way to each LID

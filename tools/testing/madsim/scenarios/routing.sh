@@ -84,18 +84,15 @@ for engine in minhop updn dnup ftree sssp dfsssp lash; do
 		routed $engine fat_tree 16 shortest says ways
 done
 for engine in updn ftree dfsssp lash; do
-	check "$engine: no credit loop in a fat tree" \
-		routed $engine fat_tree 16 acyclic says ways
+	check "$engine: no credit loop in a fat tree" routed $engine fat_tree 16 acyclic says ways
 done
 for engine in dfsssp lash; do
-	check "$engine: no credit loop in a ring" \
-		routed $engine ring_fabric 6 acyclic says ways
+	check "$engine: no credit loop in a ring" routed $engine ring_fabric 6 acyclic says ways
 done
 # A ring has no top that updn could find by itself
 roots=$tmp/roots check "updn: no credit loop in a ring with a root" \
 	routed updn ring_fabric 6 acyclic says ways
 check "minhop: there is one, which shows that it would be seen" \
 	routed minhop ring_fabric 6 acyclic refuses "a credit loop"
-check "a table with a wrong entry would be seen, too" \
-	routed minhop fat_tree 16 shortest planted
+check "a table with a wrong entry would be seen, too" routed minhop fat_tree 16 shortest planted
 finish

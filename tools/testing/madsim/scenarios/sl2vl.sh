@@ -33,8 +33,7 @@ sl2vl()
 {
 	smpquery -C madsim0 -P 1 -D sl2vl "$@" | sed -n 's/^ports: .*: //p' | tr -d ' ' | sort -u
 }
-check "hosts have the table for hosts" \
-	says '^\|0\|1\|2\|3\|4\|15\|6\|7(\|0){8}\|$' sl2vl 0
+check "hosts have the table for hosts" says '^\|0\|1\|2\|3\|4\|15\|6\|7(\|0){8}\|$' sl2vl 0
 check "the switch has its own" says '^\|0\|1\|2\|3\|4\|5\|15\|7(\|0){8}\|$' sl2vl 0,1 1
 check "arbitration of the lanes" eval '
 	says "^WEIGHT: *\|0x4 *\|0x8 *\|0xC *\|0x0" smpquery -C madsim0 -P 1 -D vlarb 0

@@ -37,8 +37,7 @@ end_target()
 	iscsiadm -k 0 || true
 	put $tpg/enable 0
 	rm -f $tpg/acls/*/lun_0/disk $tpg/lun/lun_0/disk
-	rmdir $tpg/acls/*/lun_0 $tpg/acls/* $tpg/np/* $tpg/lun/lun_0 $tpg ${tpg%/*} \
-		$target/iscsi
+	rmdir $tpg/acls/*/lun_0 $tpg/acls/* $tpg/np/* $tpg/lun/lun_0 $tpg ${tpg%/*} $target/iscsi
 	lio_end
 }
 

@@ -27,8 +27,7 @@ serve()
 	# Its installation makes it
 	touch /etc/exports
 	rpc.mountd -N 2 -N 3
-	exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check \
-		"10.0.0.0/24:$tmp/exported"
+	exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check "10.0.0.0/24:$tmp/exported"
 	rpc.nfsd -N 3 -G 10 -L 10 --rdma=20049 2
 	says "^rdma 20049" cat /proc/fs/nfsd/portlist
 }

@@ -139,8 +139,7 @@ check "fio, read" fio_rdma read
 check "qperf" sends 50000 ends qperf \
 	"qperf 10.0.0.2 -li madsim0 -ri madsim1 -t 1 -m 2K rc_bw rc_rdma_read_bw ud_bw"
 # It ends when it has written all, of which some may not be sent yet
-check "iperf3" sends 500000 ends "iperf3 -s -1 -B 10.0.0.2" \
-	"iperf3 -B 10.0.0.1 -c 10.0.0.2 -n 4M"
+check "iperf3" sends 500000 ends "iperf3 -s -1 -B 10.0.0.2" "iperf3 -B 10.0.0.1 -c 10.0.0.2 -n 4M"
 check "ssh" sends 250000 secure
 check "ibacm" acm
 kill "$(cat "$tmp/acm")"

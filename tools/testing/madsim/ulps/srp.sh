@@ -44,8 +44,7 @@ end_target()
 	tpg=$(echo $target/srpt/0x*/0x*)
 	put "$tpg/enable" 0
 	rm -f $tpg/acls/0x*/lun_0/disk $tpg/lun/lun_0/disk
-	rmdir $tpg/acls/0x*/lun_0 $tpg/acls/0x* $tpg/lun/lun_0 $tpg ${tpg%/*} \
-		$target/srpt
+	rmdir $tpg/acls/0x*/lun_0 $tpg/acls/0x* $tpg/lun/lun_0 $tpg ${tpg%/*} $target/srpt
 	lio_end
 }
 
