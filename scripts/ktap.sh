@@ -59,8 +59,7 @@ ktap_nested()
 	shift
 	# Hand them on as they come: they may be a thousand lines
 	echo "  # Subtest: $name"
-	(set -o pipefail; ktap_failed=0; "$@" |
-		sed -u "s/^/  /") || status=$?
+	(set -o pipefail; ktap_failed=0; "$@" | sed -u "s/^/  /") || status=$?
 	ktap_result $status "$name"
 }
 

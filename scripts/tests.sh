@@ -62,8 +62,7 @@ test_programs()
 # test_require KIND TEST: there is such a program
 test_require()
 {
-	[ "$(test_kind "$2")" = "$1" ] ||
-		die "no test '$2' here; there are $(test_programs "$1")"
+	[ "$(test_kind "$2")" = "$1" ] || die "no test '$2' here; there are $(test_programs "$1")"
 }
 
 # test_single TEST: what is named of a program is there. Of one of madsim it is a check, of a

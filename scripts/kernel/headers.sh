@@ -53,8 +53,7 @@ headers_make()
 	fi
 
 	root=$("$top/scripts/root" unstable)
-	(cd "$kernel" && flock "$root" cp -alu --parents usr/src \
-		usr/lib/linux-kbuild-* "$root/")
+	(cd "$kernel" && flock "$root" cp -alu --parents usr/src usr/lib/linux-kbuild-* "$root/")
 	src=/src/$(cksum <<<"$folder" | cut -d' ' -f1)
 	# Who removed OUT wants all of it built
 	[ -d "$folder/$out" ] || rm -rf "${root:?}$src/$out"

@@ -140,8 +140,7 @@ linux_base()
 
 	wanted=$(linux_wanted)
 	if [ -e "$linux/version" ]; then
-		[ "${wanted:-$(cat "$linux/version")}" != "$(cat "$linux/version")" ] ||
-			return 0
+		[ "${wanted:-$(cat "$linux/version")}" != "$(cat "$linux/version")" ] || return 0
 	fi
 	[ "$wanted" ] || die "there is no source of a kernel to be had"
 
@@ -242,8 +241,7 @@ linux_fixed()
 	fi
 	mapfile -t fixes < <(linux_fixes)
 	linux_git checkout -q -f -B fixed base
-	linux_git apply --index "${fixes[@]}" ||
-		die "the fixes are not for $(cat "$linux/version")"
+	linux_git apply --index "${fixes[@]}" || die "the fixes are not for $(cat "$linux/version")"
 	linux_git commit -q -m "Fixes of bugs that are not ours"
 	linux_fixes_diffs >"$linux/fixes"
 }

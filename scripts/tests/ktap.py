@@ -11,8 +11,7 @@ import re
 import time
 
 RESULT = re.compile(r"^( *)(not )?ok (\d+)(?: |$)(?:- ?)?(.*)$")
-DIRECTIVE = re.compile(
-    r"(?:^|\s+)# ?(SKIP|XFAIL|XPASS|TODO|TIMEOUT|ERROR)\b:?\s*(.*)$", re.I)
+DIRECTIVE = re.compile(r"(?:^|\s+)# ?(SKIP|XFAIL|XPASS|TODO|TIMEOUT|ERROR)\b:?\s*(.*)$", re.I)
 SUBTEST = re.compile(r"^( *)# Subtest: (.+)$")
 PLAN = re.compile(r"^( *)1\.\.(\d+)(?:\s*# ?SKIP\b\s*(.*))?\s*$", re.I)
 VERSION = re.compile(r"^ *K?TAP version \d+$")

@@ -26,8 +26,7 @@ import sys
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 FOLDER = os.path.join(TOP, "tools/testing")
-KEYS = ["make test", "make test-all", "besides", "takes", "by name", "first", "needs",
-        "allows"]
+KEYS = ["make test", "make test-all", "besides", "takes", "by name", "first", "needs", "allows"]
 
 
 def shell(command, *args):
@@ -100,8 +99,7 @@ def suites():
 
 def planned(key):
     """[Run] of what the heads say of this key"""
-    return [Run(suite, argument) for suite in suites().values()
-            for argument in suite.in_plan[key]]
+    return [Run(suite, argument) for suite in suites().values() for argument in suite.in_plan[key]]
 
 
 def runs_of(suite, argument, tests):
@@ -153,7 +151,6 @@ def plan(words):
         for kind, names in kinds.items():
             for name in names:
                 takers.setdefault(taker(there, kind, name), []).append(name)
-        return [run for suite, names in takers.items()
-                for run in runs_of(suite, "", names)]
+        return [run for suite, names in takers.items() for run in runs_of(suite, "", names)]
     return [run for suite, argument in named for run in runs_of(
         suite, argument, [test for kind in suite.takes for test in kinds.get(kind, [])])]

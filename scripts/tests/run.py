@@ -141,8 +141,7 @@ def shard(runs, which):
     seconds = recorded_seconds()
     parts = [[] for _ in range(count)]
     for run in longest_first(runs, seconds):
-        min(parts, key=lambda part: sum(seconds.get(run.name, 600) for run in part)) \
-            .append(run)
+        min(parts, key=lambda part: sum(seconds.get(run.name, 600) for run in part)).append(run)
     return parts[number - 1]
 
 
@@ -276,8 +275,7 @@ def summary(done, untested, start):
     if known:
         print(f"known failures of the reference: {known}, as they must")
     tell_skips(done)
-    failed = [(name, result) for name, reader in done.items()
-              for result in reader.of("fail")]
+    failed = [(name, result) for name, reader in done.items() for result in reader.of("fail")]
     if untested and failed:
         print(untested)
     for name, result in failed:

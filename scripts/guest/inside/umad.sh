@@ -23,8 +23,7 @@ load_umad()
 {
 	local ko=$top/build/$(uname -r)/ib_umad.ko
 
-	[ "$1" = reference ] ||
-		echo "install ib_umad /bin/false" >/etc/modprobe.d/guest-umad.conf
+	[ "$1" = reference ] || echo "install ib_umad /bin/false" >/etc/modprobe.d/guest-umad.conf
 	case $1 in
 	ours)
 		[ -f "$ko" ] || die "$ko is not built; run make for this kernel"

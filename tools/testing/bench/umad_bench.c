@@ -192,8 +192,7 @@ static uint64_t exchange(struct agent *agent, enum exchange what,
 	if (!write_only)
 		end = now();
 	if ((uint32_t)be64toh(answer.mad.tid) != (uint32_t)be64toh(umad->mad.tid) ||
-	    !(answer.mad.method & MAD_RESP) ||
-	    answer.mad.status & htobe16(0x7fff))
+	    !(answer.mad.method & MAD_RESP) || answer.mad.status & htobe16(0x7fff))
 		errx(1, "a wrong answer");
 	return end - start;
 }
@@ -289,8 +288,7 @@ static struct umad received;
 
 static bool read_mad(int fd)
 {
-	return read(fd, &received, sizeof(received)) == sizeof(received) &&
-	       !received.hdr.status;
+	return read(fd, &received, sizeof(received)) == sizeof(received) && !received.hdr.status;
 }
 
 static bool read_timeout(int fd)
@@ -519,8 +517,7 @@ static void bench_rmpp(void)
 			if (poll(&pollfd, 1, 30000) != 1)
 				errx(1, "no message");
 			read_start = now();
-			if (read(server.fd, in, head + lengths[i]) !=
-			    (ssize_t)(head + lengths[i]))
+			if (read(server.fd, in, head + lengths[i]) != (ssize_t)(head + lengths[i]))
 				err(1, "read");
 			lower(&least, now() - start);
 			lower(&least_read, now() - read_start);

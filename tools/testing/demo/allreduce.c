@@ -28,8 +28,7 @@ int main(int argc, char **argv)
 	for (count = 1; count <= MOST; count *= 8) {
 		for (i = 0; i < count; i++)
 			mine[i] = (rank + 1L) * (i + 1);
-		MPI_Allreduce(mine, sum, count, MPI_LONG, MPI_SUM,
-			      MPI_COMM_WORLD);
+		MPI_Allreduce(mine, sum, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
 		/* 1 + 2 + ... + size, each times i + 1 */
 		for (i = 0; i < count; i++)
 			wrong += sum[i] != size * (size + 1L) / 2 * (i + 1);

@@ -53,8 +53,7 @@ say "2. Nobody manages it yet: no addresses, no routes. opensm starts on madsim0
 start_opensm
 wait_for "all $devices ports are ACTIVE" all_active
 sm_lid=$(lid madsim0)
-wait_for "the subnet manager is master" \
-	bash -c "sminfo -C $last -P 1 $sm_lid | grep -q MASTER"
+wait_for "the subnet manager is master" bash -c "sminfo -C $last -P 1 $sm_lid | grep -q MASTER"
 ! grep -w ERR "$out/opensm.log" || fail "opensm reports errors"
 
 say "3. Who is in charge? Asked from the other end of the tree, by LID"

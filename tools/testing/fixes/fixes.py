@@ -35,8 +35,7 @@ class BugSeen(Exception):
 
 
 def run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise CannotRun(f"{' '.join(command)}: {done.stdout.strip()}")
 

@@ -33,8 +33,7 @@ module_param(entered, uint, 0444);
 MODULE_PARM_DESC(entered, "how often it has been called");
 
 /* What the device has of its own */
-static int (*create_ah)(struct ib_ah *ah, struct rdma_ah_init_attr *attr,
-			struct ib_udata *udata);
+static int (*create_ah)(struct ib_ah *ah, struct rdma_ah_init_attr *attr, struct ib_udata *udata);
 static int (*process_mad)(struct ib_device *ibdev, int flags, u32 port_num,
 			  const struct ib_wc *wc, const struct ib_grh *grh,
 			  const struct ib_mad *in, struct ib_mad *out,
@@ -46,8 +45,7 @@ static void take_time(void)
 	msleep(ms);
 }
 
-static int slow_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *attr,
-			  struct ib_udata *udata)
+static int slow_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *attr, struct ib_udata *udata)
 {
 	/* Senders in user space are not asked to wait */
 	if (current->flags & PF_KTHREAD && attr->flags & RDMA_CREATE_AH_SLEEPABLE)

@@ -47,8 +47,7 @@ static int module_text(const char *module)
 
 	snprintf(path, sizeof(path), "/sys/module/%s/sections/.text", module);
 	if (read_address(path, &text)) {
-		fprintf(stderr, "%s: cannot read it; is %s a loaded module?\n",
-			path, module);
+		fprintf(stderr, "%s: cannot read it; is %s a loaded module?\n", path, module);
 		return -1;
 	}
 
@@ -75,8 +74,7 @@ int coverage_init(const char *module)
 			strerror(errno));
 		return -1;
 	}
-	trace = mmap(NULL, POINTS * sizeof(*trace), PROT_READ | PROT_WRITE,
-		     MAP_SHARED, fd, 0);
+	trace = mmap(NULL, POINTS * sizeof(*trace), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (trace == MAP_FAILED || ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC)) {
 		fprintf(stderr, "KCOV cannot be used: %s\n", strerror(errno));
 		return -1;

@@ -61,8 +61,7 @@ void judge(const char *what, long ret, bool good, bool wrong, const int *errors)
 		while (*errors && *errors != error)
 			errors++;
 	if ((ret != -1 || !*errors) && !why[0])
-		snprintf(why, sizeof(why), "%s returned %ld: %s", what, ret,
-			 strerror(error));
+		snprintf(why, sizeof(why), "%s returned %ld: %s", what, ret, strerror(error));
 }
 
 static int read_line(char *buf, size_t size, const char *path)
@@ -104,8 +103,7 @@ static int find_own(const char *dev)
 {
 	char text[128];
 
-	if (read_port(text, sizeof(text), dev, "gids/0") ||
-	    inet_pton(AF_INET6, text, own_gid) != 1)
+	if (read_port(text, sizeof(text), dev, "gids/0") || inet_pton(AF_INET6, text, own_gid) != 1)
 		return -1;
 	own_lid = device_lid(dev);
 	return 0;
@@ -128,8 +126,7 @@ int execute_init(const struct target *t)
 	normal = map(PROT_READ | PROT_WRITE);
 	border = map(PROT_READ | PROT_WRITE);
 	readonly = map(PROT_READ);
-	if (!normal || !border || !readonly ||
-	    mprotect(border + MEM / 2, MEM / 2, PROT_NONE)) {
+	if (!normal || !border || !readonly || mprotect(border + MEM / 2, MEM / 2, PROT_NONE)) {
 		perror("mmap");
 		return -1;
 	}
@@ -185,8 +182,7 @@ static void add_file(int fd, size_t hlen, bool used)
 
 static void do_open(const uint32_t *arg)
 {
-	int fd = open(target->dev[arg[0] % target->devs],
-		      arg[1] % 3 | O_NONBLOCK | O_CLOEXEC);
+	int fd = open(target->dev[arg[0] % target->devs], arg[1] % 3 | O_NONBLOCK | O_CLOEXEC);
 
 	judge("open", fd, fd >= 0, false, open_errors);
 	if (fd >= 0)
@@ -230,8 +226,7 @@ static void do_reg1(int f, const uint32_t *arg)
 			memory(arg[0], &req, sizeof(req), sizeof(req)));
 
 	judge("REGISTER_AGENT", ret, !ret,
-	      unwritable(arg[0], sizeof(req)) || req.qpn > 1 ||
-	      req.rmpp_version > 1, ioctl_errors);
+	      unwritable(arg[0], sizeof(req)) || req.qpn > 1 || req.rmpp_version > 1, ioctl_errors);
 	files[f].used |= !ret;
 }
 
@@ -260,12 +255,10 @@ static void do_reg2(int f, const uint32_t *arg)
 
 static void do_unreg(int f, const uint32_t *arg)
 {
-	int ret = ioctl(files[f].fd, IB_USER_MAD_UNREGISTER_AGENT,
-			memory(arg[0], &arg[1], 4, 4));
+	int ret = ioctl(files[f].fd, IB_USER_MAD_UNREGISTER_AGENT, memory(arg[0], &arg[1], 4, 4));
 
 	judge("UNREGISTER_AGENT", ret, !ret,
-	      unreadable(arg[0], 4) ||
-	      (arg[0] % 5 == 0 && arg[1] >= MAX_AGENTS), ioctl_errors);
+	      unreadable(arg[0], 4) || (arg[0] % 5 == 0 && arg[1] >= MAX_AGENTS), ioctl_errors);
 }
 
 static void do_ioctl(int f, const uint32_t *arg)

@@ -48,8 +48,7 @@ static void *watch(void *unused)
 
 	while (!finished) {
 		if (executions == last) {
-			printf("not ok 2 - all calls end\n# no end for %d s of:\n",
-			       STUCK_S);
+			printf("not ok 2 - all calls end\n# no end for %d s of:\n", STUCK_S);
 			program_print(&current, stdout);
 			fflush(stdout);
 			_exit(1);
@@ -87,8 +86,7 @@ static int load(const char *path)
 		perror(path);
 		return -1;
 	}
-	while (programs < MAX_CORPUS &&
-	       (ops = program_parse(&corpus[programs], f, &line)) > 0)
+	while (programs < MAX_CORPUS && (ops = program_parse(&corpus[programs], f, &line)) > 0)
 		programs++;
 	fclose(f);
 	if (!ops)
@@ -216,8 +214,7 @@ int main(int argc, char **argv)
 	wires = strstr(target.dev[0], "/madsim/");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if ((wires ? wires_open(target.dev, target.devs) : execute_init(&target)) ||
-	    coverage_init(module) ||
-	    (path && load(path)))
+	    coverage_init(module) || (path && load(path)))
 		return 2;
 
 	printf("TAP version 13\n1..2\n");
@@ -240,9 +237,9 @@ int main(int argc, char **argv)
 	pthread_join(watcher, NULL);
 	if (wires)
 		reached = (long)coverage_total() >= points;
-	printf("# seed %ld: %ld run, %zu points reached, %d programs worth keeping, "
-	       "%ld frames discarded by ports\n", seed, (long)executions, coverage_total(),
-	       programs, wires_discarded);
+	printf("# seed %ld: %ld run, %zu points reached, %d programs worth keeping, ", seed,
+	       (long)executions, coverage_total(), programs);
+	printf("%ld frames discarded by ports\n", wires_discarded);
 	printf("%sok 1 - %s reach at least %ld points\n", reached ? "" : "not ",
 	       wires ? "frames" : "programs of the corpus", points);
 	printf("%sok 2 - all calls end\n", ok ? "" : "not ");

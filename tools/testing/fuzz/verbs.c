@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Verbs: objects of an RDMA device, by the calls that are write()s on uverbsN.
- */
+/* Verbs: objects of an RDMA device, by the calls that are write()s on uverbsN */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -305,8 +303,7 @@ static void do_up(struct file *file, const uint32_t *arg)
 }
 
 /* Pieces of a region, if there is one, each of the same length */
-static void set_sges(const struct file *file, struct ib_uverbs_sge *sge, uint32_t mr,
-		     uint32_t len)
+static void set_sges(const struct file *file, struct ib_uverbs_sge *sge, uint32_t mr, uint32_t len)
 {
 	struct object region = pick(file, MR, mr);
 

@@ -110,8 +110,7 @@ removed()
 
 says_who()
 {
-	[ "$(loaded)" = "$version" ] &&
-		grep "holder, process $holder\$" "$tmp/said"
+	[ "$(loaded)" = "$version" ] && grep "holder, process $holder\$" "$tmp/said"
 }
 
 # As the message has it, once the holder has ended; this shell is not its parent

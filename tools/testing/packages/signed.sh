@@ -16,8 +16,7 @@ refused()
 
 kernels_own()
 {
-	modprobe ib_core &&
-		insmod "$(find "/lib/modules/$(uname -r)/kernel" -name 'ib_umad.ko*')"
+	modprobe ib_core && insmod "$(find "/lib/modules/$(uname -r)/kernel" -name 'ib_umad.ko*')"
 }
 
 ktap_plan 2

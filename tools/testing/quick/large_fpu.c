@@ -14,8 +14,7 @@
 
 #define LARGE	11008
 
-typedef long (*ptrace_fn)(enum __ptrace_request request, pid_t pid, void *addr,
-			  void *data);
+typedef long (*ptrace_fn)(enum __ptrace_request request, pid_t pid, void *addr, void *data);
 
 static long get(ptrace_fn real, pid_t pid, void *addr, struct iovec *iov, size_t *size)
 {
@@ -53,8 +52,7 @@ long ptrace(enum __ptrace_request request, ...)
 	iov = data;
 	if ((intptr_t)addr == NT_X86_XSTATE && request == PTRACE_GETREGSET)
 		return get(real, pid, addr, iov, &size);
-	if ((intptr_t)addr == NT_X86_XSTATE && request == PTRACE_SETREGSET &&
-	    size < LARGE) {
+	if ((intptr_t)addr == NT_X86_XSTATE && request == PTRACE_SETREGSET && size < LARGE) {
 		if (iov->iov_len != LARGE) {
 			errno = EFAULT;
 			return -1;

@@ -29,8 +29,7 @@ race()
 # Also those for whose report another one came too early
 no_race()
 {
-	grep -qx 'data_races: 0' $counters &&
-		grep -qx 'races_unknown_origin: 0' $counters
+	grep -qx 'data_races: 0' $counters && grep -qx 'races_unknown_origin: 0' $counters
 }
 
 case $which in
@@ -38,8 +37,7 @@ kcsan)
 	ktap_plan 6
 	# With all of its accesses watched, madsim would get most watchpoints
 	insmod "$3"
-	mountpoint -q /sys/kernel/config ||
-		mount -t configfs none /sys/kernel/config
+	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
 	# What is done once in the life of a device or a descriptor has to be
 	# watched then. Of what is done often, fewer watchpoints see more, as
 	# the other CPU gets further meanwhile.
@@ -65,8 +63,7 @@ debug|rt)
 		done
 	fi
 	# It switches itself off with its first report
-	ktap "lockdep is on" \
-		grep -Eqx ' *debug_locks: *1' /proc/lockdep_stats ;;
+	ktap "lockdep is on" grep -Eqx ' *debug_locks: *1' /proc/lockdep_stats ;;
 *)
 	echo "guest.sh: '$which': not kcsan, debug or rt" >&2
 	exit 2 ;;

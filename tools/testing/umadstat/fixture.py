@@ -64,8 +64,7 @@ def put_process(root, pid, command, files):
         put(root, f"proc/{pid}/fdinfo", **{str(fd): "pos:\t0\nflags:\t0100002\n" + info})
 
 
-def agent(num, qp=1, mgmt_class=0, version=0, methods=(), oui=0, rmpp=0,
-          user_rmpp=0):
+def agent(num, qp=1, mgmt_class=0, version=0, methods=(), oui=0, rmpp=0, user_rmpp=0):
     mask = sum(1 << method for method in methods)
     return (f"umad-agent:\t{num} qp {qp} class 0x{mgmt_class:02x} "
             f"version {version} methods {mask:032x} oui {oui:06x} rmpp {rmpp} "
@@ -111,8 +110,7 @@ def other_module(root):
     """Of the kernel's own ib_umad: no counters, no keys in fdinfo."""
     put_port(root, 0, "mlx5_0")
     put_process(root, 1, "init", [])
-    put_process(root, 70, "opensm", [("/dev/infiniband/umad0", ""),
-                                     ("/dev/infiniband/issm0", "")])
+    put_process(root, 70, "opensm", [("/dev/infiniband/umad0", ""), ("/dev/infiniband/issm0", "")])
 
 
 def umadstat(root, *args, status=0, user=None):
@@ -168,8 +166,7 @@ def table_has_it_all(root):
 
 def columns_are_columns(root):
     busy_host(root)
-    lines = [line for line in umadstat(root).splitlines()[1:]
-             if not line.startswith("  dropped: ")]
+    lines = [line for line in umadstat(root).splitlines()[1:] if not line.startswith("  dropped: ")]
     end = lines[0].index("DROPPED") + len("DROPPED")
     for line in lines[1:]:
         assert line[end - 1] in "-0123456789" and line[end] == " ", \
@@ -183,8 +180,7 @@ def json_has_it_all(root):
     data = json.loads(text)
     expect(sorted(data), ["gone", "interval", "missing", "ports", "time"])
     expect((data["missing"], data["interval"]), ([], None))
-    expect([port["name"] for port in data["ports"]],
-           ["umad0", "umad2", "umad10"])
+    expect([port["name"] for port in data["ports"]], ["umad0", "umad2", "umad10"])
     port = data["ports"][0]
     expect([port[key] for key in ("device", "port", "issm", "link_layer",
                                   "state", "rates")],
@@ -200,8 +196,7 @@ def json_has_it_all(root):
         "oui": 0, "rmpp": 1, "user_rmpp": 0})
     roce = data["ports"][2]
     expect((roce["issm"], roce["files"][1]["dropped"]), (None, 4))
-    expect(sorted(file["device"] for file in data["gone"]),
-           ["issm9", "umad0", "umad3"])
+    expect(sorted(file["device"] for file in data["gone"]), ["issm9", "umad0", "umad3"])
 
 
 METRIC = re.compile(r'infiniband_umad_(\w+)\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (\d+)')
@@ -289,15 +284,13 @@ def rates(root):
     text, lines = [program.communicate(timeout=60)[0] for program in again]
     data = [json.loads(line) for line in lines.splitlines()]
     expect(len(data), 2)
-    first, second = [{port["name"]: port["rates"] for port in at["ports"]}
-                     for at in data]
+    first, second = [{port["name"]: port["rates"] for port in at["ports"]} for at in data]
     assert 1.9 < data[0]["interval"] < 60, f"an interval of {data[0]['interval']} s"
     expect(round(first["umad2"]["sent"] * data[0]["interval"]), 100000)
     expect(round(first["umad2"]["dropped_memory"] * data[0]["interval"]), 1)
     expect((first["umad2"]["timeouts"], first["umad0"]), (0, None))
     expect((second["umad2"]["sent"], second["umad0"]["sent"]), (0, 0))
-    expect([file["rates"] for file in data[0]["ports"][2]["files"]],
-           [{"dropped": 0}] * 2)
+    expect([file["rates"] for file in data[0]["ports"][2]["files"]], [{"dropped": 0}] * 2)
 
     tables = text.split("\n\n")
     expect(tables.pop(), "")
@@ -311,8 +304,7 @@ def rates(root):
 def another_module(root):
     other_module(root)
     lines = umadstat(root).splitlines()
-    expect(lines[1], "this ib_umad does not tell: counters, agents, queues, "
-                     "holders of issm")
+    expect(lines[1], "this ib_umad does not tell: counters, agents, queues, holders of issm")
     expect([" ".join(row.split()) for row in rows("\n".join(lines))], [
         "umad0 mlx5_0/1 InfiniBand ACTIVE - - - - - - - -",
         "opensm[70] fd 0 - - - - - - - -",
