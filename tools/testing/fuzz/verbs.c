@@ -100,7 +100,9 @@ static bool call(const struct file *file, uint32_t command, void *cmd, size_t si
 }
 
 /* A call that makes what may have a ring, if it is asked where */
-#define CREATE(file, name, type, ring, cmd, wrong, ...) do {		\
+#define CREATE(in, name, type, ask, cmd, wrong, ...) do {		\
+	struct file *file_ = in;					\
+	bool ring = ask;						\
 	struct {							\
 		struct ib_uverbs_create_##name##_resp resp;		\
 		uint64_t offset;					\
@@ -108,13 +110,13 @@ static bool call(const struct file *file, uint32_t command, void *cmd, size_t si
 	typeof(with.resp) *resp = &with.resp;				\
 	struct object object;						\
 									\
-	if (!call(file, IB_USER_VERBS_CMD_CREATE_##type, &(cmd), sizeof(cmd), &with, \
-		  (ring) ? sizeof(with) : sizeof(with.resp), wrong))	\
+	if (!call(file_, IB_USER_VERBS_CMD_CREATE_##type, &(cmd), sizeof(cmd), &with, \
+		  ring ? sizeof(with) : sizeof(with.resp), wrong))	\
 		break;							\
 	object = (struct object){ .handle = resp->name##_handle, __VA_ARGS__ }; \
 	if (ring)							\
-		map(file, &object, with.offset);			\
-	add(file, type, object);					\
+		map(file_, &object, with.offset);			\
+	add(file_, type, object);					\
 } while (0)
 
 #define CALL(file, name, cmd, resp, wrong)				\
