@@ -40,7 +40,7 @@ static struct file {
 static int nfiles;
 
 static const int open_errors[] = { ENXIO, ENOENT, EIO, ENODEV, ENOMEM, 0 };
-static const int errors[] = { EINVAL, EFAULT, ENOMEM, ENOSPC, EOPNOTSUPP, EBUSY,
+static const int errors[] = { EINVAL, EFAULT, ENOMEM, ENOSPC, EOPNOTSUPP, EBUSY, EPERM,
 	EIO, ENODEV, EEXIST, ENOENT, ENODATA, 0 };
 
 /* A number that is none of an object's stays what it is */
