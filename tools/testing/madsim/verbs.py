@@ -285,7 +285,7 @@ def types():
 def posting():
     """too many pieces, too many buffers, wrong states"""
     a = Side(sys.argv[1], RC)
-    # Of a post to a ring nobody is told
+    # A program posts to a ring by itself, so it gets no error
     if not has_rings():
         refused(errno.EINVAL, a.receive, a.sge(8))
     a.qp.to_init(a.attr)
@@ -1114,7 +1114,7 @@ def rings(side):
 
 
 def hostile():
-    """what is no index, or no buffer, in a ring fails its owner, who may begin again"""
+    """an index or a buffer that cannot be fails the owner of its ring, which can be used again"""
     assert has_rings()
     a, b = pair(RC, rnr_retry=0)
     receives = rings(b)[1]

@@ -30,7 +30,7 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id)
 {
 	struct umad_agent *agent = file->agents + array_index_nospec(id, UMAD_MAX_AGENTS);
 
-	/* Pairs with the release in umad_register() */
+	/* Pairs with the release in umad_agent_register() */
 	return atomic_inc_unless_negative(&agent->users) ? agent : NULL;
 }
 
@@ -71,7 +71,7 @@ void umad_agent_destroy(struct umad_agent *agent)
 	/* If this is a disassociation, a release may free the file from here on */
 	clear_bit_unlock(agent->id, &file->ids);
 
-	/* Tasks wait for a disassociation only. They see no agent, or this task no device */
+	/* A full barrier: those that wait for a disassociation see this, or are woken */
 	last = atomic_dec_and_test(&port->agents);
 	if (umad_port_gone(port)) {
 		wake_up_var(&file->ids);

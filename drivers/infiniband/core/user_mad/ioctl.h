@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The two layouts of a registration request, for ioctl.c and its tests. They are inline, as
- * a registration is 25 instructions shorter then.
+ * The two layouts of a registration request, for ioctl.c and its tests. They are inline, so
+ * that a registration makes no call to decode its request.
  */
 #ifndef UMAD_IOCTL_H
 #define UMAD_IOCTL_H

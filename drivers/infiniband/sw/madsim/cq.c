@@ -30,7 +30,7 @@ static void madsim_cq_notify(struct tasklet_struct *notify)
 	ibcq->comp_handler(ibcq, ibcq->cq_context);
 }
 
-/* And where its vector has its interrupts */
+/* Calls the handler on the CPU of its completion vector */
 static void madsim_cq_there(struct work_struct *there)
 {
 	struct madsim_cq *cq = container_of(there, struct madsim_cq, there);

@@ -234,7 +234,7 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		spin_unlock_irq(&fabric->lock);
 	}
 
-	/* In ERR, where @lost leads to, the one may still start the other, but not vice versa */
+	/* @lost starts @flush in ERR. There @flush may start @lost, which does nothing then */
 	cancel_work_sync(&qp->lost);
 	cancel_delayed_work_sync(&qp->flush);
 	cancel_work_sync(&qp->lost);

@@ -85,7 +85,7 @@ void madsim_ring_destroy(struct madsim_ring *ring)
 		rdma_user_mmap_entry_remove(&ring->entry);
 }
 
-/* All of a ring, as often as a program likes. What it may not write is no ring */
+/* Maps a whole ring, as often as a program likes, but never as code */
 static int madsim_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
