@@ -61,6 +61,19 @@ hosts()
 	until_true "veth" ip netns exec eth1 busybox ping -c 1 -W 1 10.0.1.2
 }
 
+# IPoIB's connected mode: a queue pair for each neighbour, and frames of 64 KiB
+connected()
+{
+	local host
+
+	for host in 1 2; do
+		ip netns exec ib$host sh -c "echo connected >/sys/class/net/ib0/mode"
+		ip -n ib$host link set ib0 mtu 65520
+	done
+	until_true "a connection of IPoIB" \
+		ip netns exec ib1 busybox ping -c 1 -W 1 -s 60000 10.0.0.2
+}
+
 # cost FILE COMMAND ...: what kernel/cost.c says after the command
 cost()
 {
@@ -85,6 +98,8 @@ if [ "$*" = data ]; then
 	rdma link delete rxe0
 	hosts
 	"$build/verbs_bench" tcp "$samples" madsim ib2 ib1 10.0.0.2
+	connected
+	"$build/verbs_bench" tcp "$samples" connected ib2 ib1 10.0.0.2
 	"$build/verbs_bench" tcp "$samples" rxe eth2 eth1 10.0.1.2
 	exit
 fi

@@ -140,18 +140,23 @@ static void post_recv(struct end *end, uint32_t bytes)
 		err(1, "ibv_post_recv");
 }
 
-static void post(struct end *end, enum ibv_wr_opcode opcode, uint32_t bytes, const struct end *peer)
+/* Post so many of the same in one call */
+static void post(struct end *end, enum ibv_wr_opcode opcode, uint32_t bytes,
+		 const struct end *peer, unsigned int count)
 {
 	struct ibv_sge sge = { (uintptr_t)end->buf, bytes, end->mr->lkey };
-	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (uintptr_t)peer->buf, peer->mr->rkey },
-	};
+	struct ibv_send_wr *bad, wr[DEPTH];
 
-	if (ibv_post_send(end->qp, &wr, &bad))
+	for (unsigned int i = 0; i < count; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.next = i + 1 < count ? &wr[i + 1] : NULL,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = opcode,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { (uintptr_t)peer->buf, peer->mr->rkey },
+		};
+	if (ibv_post_send(end->qp, wr, &bad))
 		err(1, "ibv_post_send");
 }
 
@@ -183,9 +188,9 @@ static void ping(uint32_t bytes)
 		post_recv(&ends[1], bytes);
 		settle(1);
 		start = now();
-		post(&ends[0], IBV_WR_SEND, bytes, &ends[1]);
+		post(&ends[0], IBV_WR_SEND, bytes, &ends[1], 1);
 		wait_for(&ends[1], 1);
-		post(&ends[1], IBV_WR_SEND, bytes, &ends[0]);
+		post(&ends[1], IBV_WR_SEND, bytes, &ends[0], 1);
 		wait_for(&ends[0], 2);
 		lower(&least, (now() - start) / 2);
 		wait_for(&ends[1], 1);
@@ -193,7 +198,9 @@ static void ping(uint32_t bytes)
 	tell_of("send", bytes, least);
 }
 
-static void many(const char *operation, enum ibv_wr_opcode opcode, uint32_t bytes)
+/* DEPTH of them under way, so many of which are posted in one call */
+static void many(const char *operation, enum ibv_wr_opcode opcode, uint32_t bytes,
+		 unsigned int at_once)
 {
 	uint64_t least = NO_SAMPLE;
 
@@ -202,8 +209,8 @@ static void many(const char *operation, enum ibv_wr_opcode opcode, uint32_t byte
 
 		settle(1);
 		start = now();
-		for (int k = 0; k < DEPTH; k++)
-			post(&ends[0], opcode, bytes, &ends[1]);
+		for (unsigned int k = 0; k < DEPTH; k += at_once)
+			post(&ends[0], opcode, bytes, &ends[1], at_once);
 		wait_for(&ends[0], DEPTH);
 		lower(&least, (now() - start) / DEPTH);
 	}
@@ -284,9 +291,11 @@ static void verbs(void)
 			samples /= FEWER;
 		ping(lengths[i]);
 		memset(ends[0].buf, 32 + i, LONGEST);
-		many("write", IBV_WR_RDMA_WRITE, lengths[i]);
+		many("write", IBV_WR_RDMA_WRITE, lengths[i], 1);
+		memset(ends[0].buf, 40 + i, LONGEST);
+		many("writes", IBV_WR_RDMA_WRITE, lengths[i], DEPTH);
 		memset(ends[1].buf, 48 + i, LONGEST);
-		many("read", IBV_WR_RDMA_READ, lengths[i]);
+		many("read", IBV_WR_RDMA_READ, lengths[i], 1);
 	}
 }
 
