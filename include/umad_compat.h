@@ -99,7 +99,7 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 				  poll_table *table)
 {
 	poll_wait(filp, wait, table);
-	/* Whoever asks wq_has_sleeper() relies on it */
+	/* Callers of wq_has_sleeper() rely on it */
 	smp_mb();
 }
 

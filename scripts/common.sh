@@ -24,7 +24,7 @@ die()
 }
 
 # patiently LOG COMMAND ...: a step that may take minutes. What it prints goes to LOG;
-# who waits is shown every ten seconds that it goes on, and where it is.
+# every ten seconds it tells that it goes on, and where it is.
 patiently()
 (
 	log=$1 began=$SECONDS next=10 last=
@@ -55,8 +55,8 @@ apt_lock()
 	flock 8
 }
 
-# An archived or lagging mirror is better than none: apt looks at who signed the
-# package lists, and not at how old they are.
+# An archived or lagging mirror is better than none: apt checks the signature of the
+# package lists, and not how old they are.
 apt_expired_too=(-o Acquire::Check-Valid-Until=false)
 
 # apt_said LOG: say what went wrong first, if anything did
@@ -93,8 +93,8 @@ apt_update()
 	apt_expired "$lists" "this machine"
 }
 
-# build_lock NAME: have one run at a time work in build/, NAME, and tell who that
-# is. A script that one of us calls inherits the lock; what a killed one left
+# build_lock NAME: have one run at a time work in build/, NAME, and tell which one
+# that is. A script that one of us calls inherits the lock; what a killed one left
 # running keeps it.
 build_lock()
 {

@@ -55,7 +55,7 @@ headers_make()
 	root=$("$top/scripts/root" unstable)
 	(cd "$kernel" && flock "$root" cp -alu --parents usr/src usr/lib/linux-kbuild-* "$root/")
 	src=/src/$(cksum <<<"$folder" | cut -d' ' -f1)
-	# Who removed OUT wants all of it built
+	# A caller that removed OUT wants all of it built
 	[ -d "$folder/$out" ] || rm -rf "${root:?}$src/$out"
 	mkdir -p "$root$src" "$folder/$out"
 	(cd "$root$src" && rm -rf "${files[@]}")

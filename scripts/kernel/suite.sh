@@ -26,8 +26,8 @@ suite_apt()
 	APT_CONFIG=$config "$command" "${apt_expired_too[@]}" "$@"
 }
 
-# suite_target LABEL: who serves Debian or Debian-Security to this machine, and
-# which entry of apt's sources says so
+# suite_target LABEL: the mirror that serves Debian or Debian-Security to this machine,
+# and which entry of apt's sources says so
 suite_target()
 {
 	apt-get indextargets --format '$(REPO_URI) $(SOURCESENTRY)' \
@@ -124,8 +124,8 @@ suite_fetch()
 	return $status
 }
 
-# suite_tried SUITE: somebody has tried to fetch them in this run of the tests: who
-# has build/ writes that file when it begins
+# suite_tried SUITE: this run of the tests has tried to fetch them: a run writes that
+# file when it takes build/
 suite_tried()
 {
 	[ "${USER_MAD_BUILD_LOCKED-}" ] && [ "$cache/$1/tried" -nt "$top/build/.run" ]

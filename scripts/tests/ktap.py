@@ -45,7 +45,7 @@ class Level:
 
 
 class Reader:
-    """Reads line by line. known: XFAIL is a known failure of who is tested, and no
+    """Reads line by line. known: XFAIL is a known failure of what is tested, and no
     failure. planless: some parts have no plan, like the parameters of a KUnit case."""
 
     def __init__(self, known=False, planless=False):

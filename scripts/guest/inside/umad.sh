@@ -29,7 +29,7 @@ load_umad()
 		[ -f "$ko" ] || die "$ko is not built; run make for this kernel"
 		modprobe ib_core
 		insmod "$ko"
-		# For who asks modinfo, which knows the distribution's file only
+		# For scripts that ask modinfo, which knows the distribution's file only
 		export UMAD_MODULE=$ko ;;
 	reference)	modprobe ib_umad ;;
 	*)		die "'$1': not one of ours, reference" ;;

@@ -6,7 +6,7 @@
 #   load	lines of words for madsim-load: "node NAME TYPE PORTS VENDOR DEVICE
 #		SYSTEM-GUID GUID PORT-GUID DESC", "link NAME PORT NAME PORT WIDTH
 #		SPEED", "wire NAME PORT WIDTH SPEED"; an ID or GUID is "-" if the file has none
-#   graph	every link once, sorted by nobody: "NAME"[PORT] "NAME"[PORT],
+#   graph	every link once, not sorted: "NAME"[PORT] "NAME"[PORT],
 #		and width and speed unless they are 4x and qdr
 #   describe	the same with the descriptions that ibnetdiscover has in
 #		comments instead of the names
@@ -174,7 +174,7 @@ function whole_guid(text)
 	return text ~ /^(0x)?[0-9a-fA-F]+$/ && text !~ /^(0x)?0+$/ && length(text) <= 18 ? text : ""
 }
 
-# A GUID that the file does not have, as somebody has made it illegible. The driver has
+# A GUID that the file does not have, as it was made illegible. The driver has
 # one of its own for the node.
 function unreadable(guid)
 {

@@ -347,7 +347,7 @@ static bool madsim_frame_has_length(const struct madsim_packet *pkt)
  * @len: how many
  * @pkt: the packet. Its @words are not set
  *
- * Connected queue pairs do not tell who sends: %MADSIM_QPN_UNTOLD.
+ * A packet of a connected queue pair has no number of its sender: %MADSIM_QPN_UNTOLD.
  *
  * Context: any.
  * Return: false if they are none.

@@ -280,7 +280,7 @@ struct madsim_vpd {
  * @guid:	node GUID
  * @sys_guid:	system image GUID, 0 if it is @guid
  * @port_guid:	GUID of the first end port, 0 if it follows from @guid
- * @vendor_id:	what NodeInfo says of who made it, 24 bits
+ * @vendor_id:	what NodeInfo says of its maker, 24 bits
  * @device_id:	and of what it is, 16 bits
  * @seed:	the first numbers of queue pairs and keys of its ib_device follow from
  *		this
