@@ -5,10 +5,10 @@
 # CPUs: run the selftests that provoke it, then say whether the kernel did look.
 #
 #	guest.sh kcsan PROGRAMS MADSIM
-#	guest.sh debug|rt PROGRAMS
+#	guest.sh data|debug|rt PROGRAMS
 #
 # PROGRAMS is the folder of the selftests, MADSIM an ib_madsim that KCSAN does
-# not watch. What was found is in the kernel log, for scripts/guest/run to see.
+# not watch, as it does that of data. What was found is in the kernel log, for scripts/guest/run to see.
 
 set -u
 which=$1 programs=$2
@@ -16,12 +16,18 @@ run=$(dirname "$0")/../selftests/rdma/user_mad/run.sh
 counters=/sys/kernel/debug/kcsan
 . "$(dirname "$0")/../../../scripts/ktap.sh"
 
-# race SKIP ARGUMENT ...: run those tests of two_threads with a watchpoint at every SKIPth
-# access at most, where KCSAN waits for up to 100 us for somebody else to come by
-race()
+# watch SKIP: have a watchpoint at every SKIPth access at most, where KCSAN waits for up to
+# 100 us for another task to come by
+watch()
 {
 	echo "$1" >/sys/module/kcsan/parameters/skip_watch
 	echo 100 >/sys/module/kcsan/parameters/udelay_task
+}
+
+# race SKIP ARGUMENT ...: run those tests of two_threads
+race()
+{
+	watch "$1"
 	shift
 	ktap_nested two_threads env UMAD_PACE=thorough "$programs/two_threads" "$@"
 }
@@ -30,6 +36,16 @@ race()
 no_race()
 {
 	grep -qx 'data_races: 0' $counters && grep -qx 'races_unknown_origin: 0' $counters
+}
+
+# watched: KCSAN was there, and has seen no race
+watched()
+{
+	sed 's/^/# /' $counters
+	ktap "KCSAN is on" grep -qx 'enabled: 1' $counters
+	ktap "a hundred thousand accesses were watched" \
+		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
+	ktap "no race was seen" no_race
 }
 
 case $which in
@@ -46,11 +62,12 @@ kcsan)
 	race 100 "${rare[@]/#/-V}"
 	rmmod ib_madsim
 	ktap_nested selftests $run "$programs" stress
-	sed 's/^/# /' $counters
-	ktap "KCSAN is on" grep -qx 'enabled: 1' $counters
-	ktap "a hundred thousand accesses were watched" \
-		grep -Eqx 'setup_watchpoints: [0-9]{6,}' $counters
-	ktap "no race was seen" no_race ;;
+	watched ;;
+data)
+	ktap_plan 4
+	watch 100
+	ktap_nested madsim env UMAD_PACE=slow "$(dirname "$0")/../madsim/run.sh" verbs
+	watched ;;
 debug|rt)
 	ktap_plan $([ "$which" = debug ] && echo 4 || echo 2)
 	ktap_nested selftests env UMAD_PACE=slow \
@@ -65,7 +82,7 @@ debug|rt)
 	# It switches itself off with its first report
 	ktap "lockdep is on" grep -Eqx ' *debug_locks: *1' /proc/lockdep_stats ;;
 *)
-	echo "guest.sh: '$which': not kcsan, debug or rt" >&2
+	echo "guest.sh: '$which': not kcsan, data, debug or rt" >&2
 	exit 2 ;;
 esac
 exit $((ktap_failed > 0))
