@@ -202,6 +202,18 @@ def request_lost():
     assert sent[back] == 20, sent
 
 
+def one_for_several():
+    """one response is enough for up to sixteen requests"""
+    cable = Cable(lambda packet: Cable.GOES)
+    a, b = sides()
+    write(a, b)
+    ends(a)
+    assert b.mr.read(len(TEXT), 0) == TEXT
+    packets = cable.seen()
+    assert numbers(packets) == list(range(PACKETS))
+    assert sum(packet.response for packet in packets) < PACKETS / 8, packets
+
+
 def responses_lost():
     """a response answers for those before it"""
     count = [0]
@@ -273,7 +285,7 @@ def always_refused():
     cable.seen()
 
 
-CASES = [several, fewer, slow, request_lost, responses_lost, read_lost, no_buffer,
+CASES = [several, fewer, slow, request_lost, one_for_several, responses_lost, read_lost, no_buffer,
          foreign_bytes, always_refused]
 
 if len(sys.argv) < 6:

@@ -205,8 +205,6 @@ u32 madsim_frame_len(const struct madsim_packet *pkt)
  */
 void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame, u32 len)
 {
-	bool request = pkt->bth.op != MADSIM_OP_NONE &&
-		       pkt->bth.op != MADSIM_OP_ACK && !pkt->bth.uc;
 	u32 pad = round_up(pkt->len, 4) - pkt->len;
 	u8 *at = frame, *end = frame + len;
 	u64 old;
@@ -225,7 +223,7 @@ void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame, u32 len)
 	at = madsim_put16(at, pkt->smi ? IB_DEFAULT_PKEY_FULL : pkt->pkey);
 	at = madsim_put32(at, pkt->dst_qpn);
 	at = madsim_put32(at, pkt->bth.op == MADSIM_OP_NONE ? 0 :
-			      pkt->bth.psn | (request ? MADSIM_ACK_REQUEST : 0));
+			      pkt->bth.psn | (pkt->bth.ask ? MADSIM_ACK_REQUEST : 0));
 	at = madsim_put_extended(at, pkt);
 
 	if (madsim_has_atomic(&pkt->bth)) {
@@ -394,6 +392,7 @@ bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt)
 	pkt->pkey = get_unaligned_be16(at + 2);
 	pkt->dst_qpn = get_unaligned_be32(at + 4) & MADSIM_QPN_MASK;
 	pkt->src_qpn = MADSIM_QPN_UNTOLD;
+	pkt->bth.ask = get_unaligned_be32(at + 8) & MADSIM_ACK_REQUEST;
 	pkt->bth.psn = get_unaligned_be32(at + 8) & MADSIM_PSN_MASK;
 	at += MADSIM_WIRE_BTH;
 

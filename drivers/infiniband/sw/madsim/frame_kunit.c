@@ -93,6 +93,7 @@ static void madsim_frame_fill(const struct madsim_frame_case *c, struct madsim_p
 		pkt->qkey = 0x11223344;
 	} else {
 		pkt->bth.psn = 0xabcdef;
+		pkt->bth.ask = true;
 	}
 	pkt->with_imm = c->imm;
 	pkt->imm = c->imm ? cpu_to_be32(42) : 0;

@@ -42,6 +42,7 @@ enum madsim_op {
  * @first:	first packet of a message
  * @last:	last one
  * @with_inv:	@inv_key is part of the packet, if that is a SEND
+ * @ask:	of a SEND or WRITE of RC: it has to be acknowledged at once, with all before it
  * @syndrome:	of a response
  * @psn:	number of the packet
  * @to:		what a response responds to
@@ -58,6 +59,7 @@ struct madsim_bth {
 	bool first;
 	bool last;
 	bool with_inv;
+	bool ask;
 	u8 syndrome;
 	u32 psn;
 	enum madsim_op to;

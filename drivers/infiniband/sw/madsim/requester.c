@@ -5,7 +5,8 @@
  * A packet travels in no time: on an undisturbed fabric the response is there when the
  * packet has been sent, and so one packet is under way. A timer is armed only if the
  * response is not there. Where responses come later, as behind a wire, several packets of
- * a message are under way. When one is lost, all from there on go again.
+ * a message are under way, and not each asks for a response. When one is lost, all from
+ * there on go again.
  *
  * An RDMA READ goes as one request for each MTU, so that each packet has one response.
  *
@@ -22,8 +23,8 @@
 
 /* Packets under way, where responses come late */
 #define MADSIM_WINDOW		64
-/* One more, after so many have arrived, where some were lost before */
-#define MADSIM_WIDEN		16
+/* One acknowledgment for so many, and one more where some were lost before. A power of 2 */
+#define MADSIM_ACK_EACH		16
 
 static void madsim_take_rdma(struct madsim_swqe *wqe,
 			     const struct ib_send_wr *wr)
@@ -95,6 +96,15 @@ static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
 	mod_delayed_work(madsim_send_wq(rc->qp), &rc->timer, delay);
 }
 
+/* The same for one of several packets, of which the first one has armed it */
+static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
+{
+	if (rc->ahead > 1 && delayed_work_pending(&rc->timer))
+		rc->deadline = jiffies + delay;
+	else
+		madsim_rc_arm(rc, delay);
+}
+
 static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 {
 	return nsecs_to_jiffies(4096ULL << rc->attr.timeout) + 1;
@@ -125,14 +135,28 @@ static u64 madsim_rc_at(const struct madsim_rc *rc,
 	return wqe->length - sent - madsim_rc_piece(rc, wqe, sent);
 }
 
-/* Whether a packet may follow those that are under way. Strict fabrics reorder them */
-static bool madsim_rc_open(const struct madsim_qp *qp)
+/* Whether a packet may follow so many that are under way. Strict fabrics reorder them */
+static bool madsim_rc_room(const struct madsim_qp *qp, u32 ahead)
 {
 	const struct madsim_rc *rc = qp->rc;
 
-	return rc->far && !rc->rnr && rc->ahead < MADSIM_WINDOW - rc->less &&
-	       rc->sent + (u64)rc->ahead * rc->mtu < madsim_rc_head(rc)->length &&
+	return rc->far && !rc->rnr && ahead < MADSIM_WINDOW - rc->less &&
+	       rc->sent + (u64)ahead * rc->mtu < madsim_rc_head(rc)->length &&
 	       !madsim_is_strict(qp) && !madsim_rc_head(rc)->backwards;
+}
+
+static bool madsim_rc_open(const struct madsim_qp *qp)
+{
+	return madsim_rc_room(qp, qp->rc->ahead);
+}
+
+/* Whether the next packet asks for a response: others that do follow if it does not */
+static bool madsim_rc_asks(const struct madsim_qp *qp)
+{
+	const struct madsim_rc *rc = qp->rc;
+
+	return !((rc->sq_psn + rc->ahead + 1) % MADSIM_ACK_EACH) ||
+	       !madsim_rc_room(qp, rc->ahead + 1);
 }
 
 /* The next packet of a send, which is at most one MTU of it */
@@ -159,6 +183,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		.compare = wqe->compare,
 		.swap = wqe->swap,
 	};
+	bth->ask = !bth->uc && madsim_rc_asks(qp);
 	send = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
 	if (!send && !rc->attr.max_rd_atomic) {
@@ -166,6 +191,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		return IB_WC_LOC_QP_OP_ERR;
 	}
 	if (bth->op == MADSIM_OP_READ) {
+		bth->ask = true;
 		bth->first = true;
 		bth->dma_len = piece;
 	}
@@ -299,7 +325,7 @@ bool madsim_rc_sent(struct madsim_qp *qp)
 		return rc->count;
 	}
 	if (rc->ahead && !rc->rnr && rc->attr.timeout)
-		madsim_rc_arm(rc, madsim_rc_patience(rc));
+		madsim_rc_postpone(rc, madsim_rc_patience(rc));
 	return rc->count && (!rc->ahead || madsim_rc_open(qp));
 }
 
@@ -370,7 +396,7 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	struct madsim_swqe *wqe = madsim_rc_head(rc);
 	enum madsim_op op = madsim_ops[wqe->opcode].op;
 	enum ib_wc_status status;
-	u32 brings = 0;
+	u32 brings = 0, psn = rc->sq_psn;
 
 	madsim_rc_refresh(rc);
 	if (op != MADSIM_OP_SEND && op != MADSIM_OP_WRITE)
@@ -389,7 +415,7 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	/* Those behind it have as much time from now on, and room comes back slowly */
 	if (rc->ahead)
 		rc->deadline = jiffies + madsim_rc_patience(rc);
-	if (rc->less && !(rc->sq_psn % MADSIM_WIDEN))
+	if (rc->less && (rc->sq_psn ^ psn) & ~(MADSIM_ACK_EACH - 1))
 		rc->less--;
 }
 

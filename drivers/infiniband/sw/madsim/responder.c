@@ -45,6 +45,12 @@ static bool madsim_rc_has_buffer(struct madsim_qp *qp)
 	return qp->rc->has_buffer;
 }
 
+/* Whether its response is no more than an acknowledgment */
+static bool madsim_rc_is_message(enum madsim_op op)
+{
+	return op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE;
+}
+
 static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
 {
 	return rc->attr.qp_access_flags & access;
@@ -182,7 +188,7 @@ static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
 static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
-	bool message = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
+	bool message = madsim_rc_is_message(bth->op);
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome;
 
@@ -240,12 +246,12 @@ static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 			      u8 syndrome)
 {
 	/* The bytes of a READ come with it */
-	if (syndrome != MADSIM_ACKNOWLEDGED ||
-	    pkt->bth.op == MADSIM_OP_SEND || pkt->bth.op == MADSIM_OP_WRITE)
+	if (syndrome != MADSIM_ACKNOWLEDGED || madsim_rc_is_message(pkt->bth.op))
 		pkt->len = 0;
 	pkt->bth.to = pkt->bth.op;
 	pkt->bth.op = MADSIM_OP_ACK;
 	pkt->bth.syndrome = syndrome;
+	pkt->bth.ask = false;
 	pkt->with_imm = false;
 	pkt->solicited = false;
 	pkt->dst_qpn = qp->rc->attr.dest_qp_num;
@@ -298,8 +304,8 @@ static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		rc->receiving = MADSIM_OP_NONE;
 }
 
-/* The request that is next */
-static void madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
+/* The request that is next. Returns whether it is a response now */
+static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome = madsim_rc_take(qp, pkt);
@@ -308,10 +314,14 @@ static void madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	if (syndrome == MADSIM_ACKNOWLEDGED) {
 		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
 		madsim_rc_taken(qp);
+		/* A later one asks, and is answered for this one, too */
+		if (!pkt->bth.ask && madsim_rc_is_message(pkt->bth.op))
+			return false;
 	}
 	madsim_rc_respond(qp, pkt, syndrome);
 	if (syndrome > MADSIM_NAK_SEQUENCE)
 		madsim_rc_refused(qp, syndrome);
+	return true;
 }
 
 /**
@@ -339,10 +349,8 @@ bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		madsim_uc_request(qp, pkt);
 		return false;
 	}
-	if (!ahead) {
-		madsim_rc_next(qp, pkt);
-		return true;
-	}
+	if (!ahead)
+		return madsim_rc_next(qp, pkt);
 	if (ahead < 0) {
 		if (!madsim_rc_again(qp, pkt))
 			return false;
