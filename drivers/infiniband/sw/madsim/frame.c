@@ -340,6 +340,18 @@ static bool madsim_frame_has_length(const struct madsim_packet *pkt)
 }
 
 /**
+ * madsim_frame_told - how long a frame is by its header
+ * @head: its first %MADSIM_FRAME_HEAD bytes, which may be anything
+ *
+ * Context: any.
+ * Return: as many bytes, also if no frame has as many.
+ */
+u32 madsim_frame_told(const u8 *head)
+{
+	return (get_unaligned_be16(head + 4) & 0x7ff) * 4 + MADSIM_WIRE_VCRC;
+}
+
+/**
  * madsim_frame_decode - make a packet of bytes
  * @frame: the bytes, which may be anything
  * @len: how many
@@ -370,7 +382,7 @@ bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt)
 	pkt->grh_valid = lnh == IB_LNH_IBA_GLOBAL;
 	if ((!pkt->grh_valid && lnh != IB_LNH_IBA_LOCAL) || first & 0x0f00 ||
 	    madsim_lid_is_multicast(pkt->slid) ||
-	    (get_unaligned_be16(frame + 4) & 0x7ff) * 4 + MADSIM_WIRE_VCRC != len)
+	    madsim_frame_told(frame) != len)
 		return false;
 
 	if (pkt->grh_valid) {

@@ -15,6 +15,9 @@
 /* Room for any frame: LRH, GRH, BTH, AtomicETH, immediate data, data, and two CRCs */
 #define MADSIM_FRAME_MAX	(8 + 40 + 12 + 28 + 4 + MADSIM_MTU + 6)
 #define MADSIM_OFFER_LEN	26
+/* No frame is shorter, and so much of one tells its length */
+#define MADSIM_FRAME_MIN	26
+#define MADSIM_FRAME_HEAD	6
 
 /**
  * struct madsim_frame - a packet that has left by a wire
@@ -47,13 +50,16 @@ struct madsim_offer {
 /**
  * struct madsim_wire - a cable whose other end is a file descriptor
  * @dev:	its character device, whose release frees it
- * @cdev:	likewise
+ * @cdev:	likewise. The next minor number is that of its file for streams
  * @mutex:	keeps @fabric while it is held
  * @fabric:	NULL when the cable has been taken away
  * @node:	stands for what is beyond the wire, and is on no list
  * @far:	the port of that, and the peer of the port at the near end;
  *		fabric->lock
  * @opened:	there is a descriptor; fabric->lock
+ * @part:	of the descriptor, if it is one for streams: the beginning of a frame of which the
+ *		rest is still to be written; @mutex, but constant while it is open
+ * @part_len:	how long that is; @mutex
  * @heard:	when an offer came last, in jiffies; fabric->lock. @far has no cable until
  *		one has come, or when none has come for long
  * @heard_restarts: of that offer; fabric->lock
@@ -73,6 +79,8 @@ struct madsim_wire {
 	struct madsim_node node;
 	struct madsim_port far;
 	bool opened;
+	u8 *part;
+	u32 part_len;
 	unsigned long heard;
 	u32 heard_restarts;
 	u32 restarts;
@@ -88,6 +96,7 @@ struct madsim_wire {
 u32 madsim_frame_len(const struct madsim_packet *pkt);
 void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame, u32 len);
 bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt);
+u32 madsim_frame_told(const u8 *head);
 void madsim_offer_encode(const struct madsim_offer *offer, u8 *frame);
 bool madsim_offer_decode(const u8 *frame, u32 len, struct madsim_offer *offer);
 

@@ -3,6 +3,9 @@
  * The far end of wires: /dev/madsim/<fabric>.<node>.<port>. A read() is a packet that
  * leaves by the port, a write() one that comes in. The cable is in as long as there is a
  * descriptor, and the far end of that tells of itself.
+ *
+ * The file of the same name with .stream at its end is for transports that do not keep
+ * borders, and for many packets at a time. The length of each is in its header.
  */
 
 #include <linux/fs.h>
@@ -15,6 +18,10 @@
 #include "wire.h"
 
 #define MADSIM_WIRES		1024
+#define MADSIM_WIRE_FILES	2	/* of each: for packets, and for streams */
+
+/* Bytes that one write() takes, so that it ends soon */
+#define MADSIM_WIRE_WRITE	SZ_1M
 
 /* A far end that is silent for so long is gone. A busy machine may be late */
 #define MADSIM_WIRE_HELLO	HZ
@@ -100,6 +107,51 @@ static void madsim_wire_arrive(struct madsim_wire *wire, const u8 *bytes, u32 le
 	local_bh_enable();
 }
 
+/* Packets that follow each other, the first and last of which may be parts */
+static int madsim_wire_pieces(struct madsim_wire *wire, struct iov_iter *from)
+{
+	u32 len = MADSIM_FRAME_HEAD;
+	size_t n;
+
+	lockdep_assert_held(&wire->mutex);
+
+	while (iov_iter_count(from)) {
+		if (wire->part_len >= MADSIM_FRAME_HEAD)
+			len = madsim_frame_told(wire->part);
+		n = min_t(size_t, iov_iter_count(from), len - wire->part_len);
+		if (!copy_from_iter_full(wire->part + wire->part_len, n, from))
+			return -EFAULT;
+		wire->part_len += n;
+		if (wire->part_len < len)
+			continue;
+		len = madsim_frame_told(wire->part);
+		if (len < MADSIM_FRAME_MIN || len > MADSIM_FRAME_MAX) {
+			/* Where the next one begins is not known any more */
+			wire->part_len = 0;
+			return -EPROTO;
+		}
+		if (wire->part_len == len) {
+			madsim_wire_arrive(wire, wire->part, len);
+			wire->part_len = 0;
+			len = MADSIM_FRAME_HEAD;
+			cond_resched();
+		}
+	}
+	return 0;
+}
+
+static ssize_t madsim_wire_write_stream(struct madsim_wire *wire, struct iov_iter *from)
+{
+	size_t len = min_t(size_t, iov_iter_count(from), MADSIM_WIRE_WRITE);
+	int ret;
+
+	iov_iter_truncate(from, len);
+	mutex_lock(&wire->mutex);
+	ret = wire->fabric ? madsim_wire_pieces(wire, from) : -ENODEV;
+	mutex_unlock(&wire->mutex);
+	return ret ?: len;
+}
+
 static ssize_t madsim_wire_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct madsim_wire *wire = iocb->ki_filp->private_data;
@@ -107,7 +159,11 @@ static ssize_t madsim_wire_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	ssize_t ret = len;
 	u8 *bytes;
 
-	if (!len || len > MADSIM_FRAME_MAX)
+	if (!len)
+		return -EINVAL;
+	if (wire->part)
+		return madsim_wire_write_stream(wire, from);
+	if (len > MADSIM_FRAME_MAX)
 		return -EINVAL;
 	bytes = kmalloc(len, GFP_KERNEL);
 	if (!bytes)
@@ -159,34 +215,44 @@ static void madsim_wire_untake(struct madsim_wire *wire, struct madsim_frame *fr
 	wake_up_interruptible(&wire->wait);
 }
 
+/* One packet, or as many whole ones as there is room for. Returns how many bytes these are */
+static ssize_t madsim_wire_read(struct madsim_wire *wire, struct iov_iter *to)
+{
+	struct madsim_frame *frame;
+	ssize_t len = 0;
+
+	do {
+		frame = madsim_wire_take(wire, iov_iter_count(to));
+		if (IS_ERR_OR_NULL(frame))
+			return len ?: PTR_ERR(frame);
+		if (copy_to_iter(frame->bytes, frame->len, to) != frame->len) {
+			madsim_wire_untake(wire, frame);
+			return len ?: -EFAULT;
+		}
+		len += frame->len;
+		kfree(frame);
+	} while (wire->part);
+	return len;
+}
+
 static ssize_t madsim_wire_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct madsim_wire *wire = iocb->ki_filp->private_data;
-	struct madsim_frame *frame;
-	ssize_t ret;
+	ssize_t len;
+	int ret;
 
 	for (;;) {
 		if (!READ_ONCE(wire->fabric))
 			return -ENODEV;
-		frame = madsim_wire_take(wire, iov_iter_count(to));
-		if (IS_ERR(frame))
-			return PTR_ERR(frame);
-		if (frame)
-			break;
+		len = madsim_wire_read(wire, to);
+		if (len)
+			return len;
 		if (iocb->ki_filp->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		ret = wait_event_interruptible(wire->wait, madsim_wire_is_readable(wire));
 		if (ret)
 			return ret;
 	}
-
-	ret = frame->len;
-	if (copy_to_iter(frame->bytes, frame->len, to) != frame->len) {
-		madsim_wire_untake(wire, frame);
-		return -EFAULT;
-	}
-	kfree(frame);
-	return ret;
 }
 
 static __poll_t madsim_wire_poll(struct file *filp, poll_table *table)
@@ -204,7 +270,14 @@ static int madsim_wire_open(struct inode *inode, struct file *filp)
 {
 	struct madsim_wire *wire = container_of(inode->i_cdev, struct madsim_wire, cdev);
 	struct madsim_fabric *fabric;
+	u8 *part = NULL;
 	int ret = 0;
+
+	if (inode->i_rdev != wire->dev.devt) {
+		part = kmalloc(MADSIM_FRAME_MAX, GFP_KERNEL);
+		if (!part)
+			return -ENOMEM;
+	}
 
 	mutex_lock(&wire->mutex);
 	fabric = wire->fabric;
@@ -214,6 +287,8 @@ static int madsim_wire_open(struct inode *inode, struct file *filp)
 		ret = -EBUSY;
 	} else {
 		filp->private_data = wire;
+		swap(wire->part, part);
+		wire->part_len = 0;
 		spin_lock_irq(&fabric->lock);
 		wire->opened = true;
 		madsim_wire_offer(wire, true);
@@ -221,6 +296,7 @@ static int madsim_wire_open(struct inode *inode, struct file *filp)
 		queue_delayed_work(madsim_wq, &wire->hello, MADSIM_WIRE_HELLO);
 	}
 	mutex_unlock(&wire->mutex);
+	kfree(part);
 	return ret ?: nonseekable_open(inode, filp);
 }
 
@@ -237,6 +313,8 @@ static int madsim_wire_release(struct inode *inode, struct file *filp)
 		cancel_delayed_work_sync(&wire->hello);
 	}
 	madsim_wire_purge(wire);
+	kfree(wire->part);
+	wire->part = NULL;
 	mutex_unlock(&wire->mutex);
 	return 0;
 }
@@ -254,27 +332,51 @@ static void madsim_wire_dev_release(struct device *dev)
 {
 	struct madsim_wire *wire = container_of(dev, struct madsim_wire, dev);
 
-	ida_free(&madsim_wire_minors, MINOR(dev->devt));
+	ida_free(&madsim_wire_minors, MINOR(dev->devt) / MADSIM_WIRE_FILES);
 	mutex_destroy(&wire->mutex);
 	kfree(wire);
 }
 
-/* Show the file of a wire. Two names may be one where they have dots */
+static void madsim_wire_hide(struct madsim_wire *wire)
+{
+	device_destroy(&madsim_wire_class, wire->dev.devt + 1);
+	device_del(&wire->dev);
+	cdev_del(&wire->cdev);
+}
+
+/* Show the files of a wire. Two names may be one where they have dots */
 static int madsim_wire_show(struct madsim_wire *wire)
 {
-	struct device *other;
+	const char *name = dev_name(&wire->dev);
+	struct device *dev;
 	int ret;
 
 	mutex_lock(&madsim_wires_mutex);
-	other = class_find_device_by_name(&madsim_wire_class, dev_name(&wire->dev));
-	if (other) {
-		put_device(other);
+	dev = class_find_device_by_name(&madsim_wire_class, name);
+	if (dev) {
+		put_device(dev);
 		ret = -EEXIST;
-	} else {
-		cdev_init(&wire->cdev, &madsim_wire_fops);
-		wire->cdev.owner = THIS_MODULE;
-		ret = cdev_device_add(&wire->cdev, &wire->dev);
+		goto out;
 	}
+	cdev_init(&wire->cdev, &madsim_wire_fops);
+	wire->cdev.owner = THIS_MODULE;
+	cdev_set_parent(&wire->cdev, &wire->dev.kobj);
+	ret = cdev_add(&wire->cdev, wire->dev.devt, MADSIM_WIRE_FILES);
+	if (ret)
+		goto out;
+	ret = device_add(&wire->dev);
+	if (ret) {
+		cdev_del(&wire->cdev);
+		goto out;
+	}
+	dev = device_create(&madsim_wire_class, NULL, wire->dev.devt + 1, NULL, "%s.stream",
+			    name);
+	if (IS_ERR(dev)) {
+		ret = PTR_ERR(dev);
+		device_del(&wire->dev);
+		cdev_del(&wire->cdev);
+	}
+out:
 	mutex_unlock(&madsim_wires_mutex);
 	return ret;
 }
@@ -334,7 +436,7 @@ int madsim_wire_add(struct madsim_node *node, u32 num, u8 width, u16 speed)
 	device_initialize(&wire->dev);
 	wire->dev.class = &madsim_wire_class;
 	wire->dev.release = madsim_wire_dev_release;
-	wire->dev.devt = MKDEV(MAJOR(madsim_wire_devt), minor);
+	wire->dev.devt = MKDEV(MAJOR(madsim_wire_devt), minor * MADSIM_WIRE_FILES);
 	ret = dev_set_name(&wire->dev, "%s.%s.%u", fabric->name, node->name, num) ?:
 	      madsim_link_wire(node, num, &wire->far, width, speed);
 	if (ret)
@@ -354,7 +456,7 @@ err_put:
 /* A descriptor that is open has errors and EPOLLHUP from now on */
 static void madsim_wire_remove(struct madsim_wire *wire)
 {
-	cdev_device_del(&wire->cdev, &wire->dev);
+	madsim_wire_hide(wire);
 
 	mutex_lock(&wire->mutex);
 	spin_lock_irq(&wire->fabric->lock);
@@ -400,12 +502,12 @@ int madsim_wires_init(void)
 {
 	int ret;
 
-	ret = alloc_chrdev_region(&madsim_wire_devt, 0, MADSIM_WIRES, "madsim");
+	ret = alloc_chrdev_region(&madsim_wire_devt, 0, MADSIM_WIRES * MADSIM_WIRE_FILES, "madsim");
 	if (ret)
 		return ret;
 	ret = class_register(&madsim_wire_class);
 	if (ret)
-		unregister_chrdev_region(madsim_wire_devt, MADSIM_WIRES);
+		unregister_chrdev_region(madsim_wire_devt, MADSIM_WIRES * MADSIM_WIRE_FILES);
 	return ret;
 }
 
@@ -417,6 +519,6 @@ int madsim_wires_init(void)
 void madsim_wires_exit(void)
 {
 	class_unregister(&madsim_wire_class);
-	unregister_chrdev_region(madsim_wire_devt, MADSIM_WIRES);
+	unregister_chrdev_region(madsim_wire_devt, MADSIM_WIRES * MADSIM_WIRE_FILES);
 	ida_destroy(&madsim_wire_minors);
 }
