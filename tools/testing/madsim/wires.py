@@ -8,7 +8,9 @@ cable begins to lose packets, or to keep them for a while, when MADs go across.
 
 import atexit
 import collections
+import errno
 import os
+import random
 import select
 import signal
 import subprocess
@@ -18,8 +20,8 @@ import time
 from verbs import READ, WRITE, e, pair
 
 MTU = 1024
-WINDOW = 64
-PACKETS = 150
+WINDOW = 128
+PACKETS = 300
 TEXT = os.urandom(PACKETS * MTU)
 RC_ACK, RC_READ_DATA = 0x11, 0x10
 NAK_SEQUENCE = 0x60
@@ -28,6 +30,7 @@ PATIENT = 22
 QUARTER_SECOND = 16
 WAIT_41_MS = 24
 PAUSE = 1
+OFFER = 26
 
 Frame = collections.namedtuple("Frame", "response psn syndrome")
 
@@ -112,6 +115,22 @@ class Cable:
         while select.select([self.log], [], [], PAUSE)[0]:
             got += os.read(self.log, 1 << 16)
         return [Frame(*map(int, line.split())) for line in got.splitlines()]
+
+
+class Stream(Cable):
+    """Carries all of it by the files for streams, in pieces that end anywhere"""
+
+    def __init__(self):
+        super().__init__(None)
+
+    def carry(self, log):
+        ends = [os.open(path + ".stream", os.O_RDWR) for path in sys.argv[3:5]]
+        while True:
+            for end in select.select(ends, [], [])[0]:
+                left = os.read(end, 1 << 16)
+                while left:
+                    left = left[os.write(ends[end == ends[0]],
+                                         left[:random.randrange(1, 3000)]):]
 
 
 def until_reached(near, far):
@@ -216,11 +235,12 @@ def one_for_several():
 
 def responses_lost():
     """a response answers for those before it"""
-    count = [0]
+    first = []
 
     def rule(packet):
-        count[0] += packet.response
-        return Cable.LOST if packet.response and 1 < count[0] < 60 else Cable.GOES
+        first.append(packet.psn)
+        number = (packet.psn - first[0]) & 0xffffff
+        return Cable.LOST if packet.response and 0 < number < 59 else Cable.GOES
 
     cable = Cable(rule)
     a, b = sides()
@@ -276,6 +296,45 @@ def slow():
     assert numbers(cable.seen()) == list(range(6))
 
 
+def refused(error, call, *args):
+    try:
+        call(*args)
+    except OSError as refusal:
+        assert refusal.errno == error, refusal
+    else:
+        raise AssertionError(f"{call.__name__}() was not refused")
+
+
+def stream():
+    """packets cross a stream, which has no borders"""
+    Stream()
+    a, b = sides()
+    write(a, b)
+    ends(a)
+    assert b.mr.read(len(TEXT), 0) == TEXT
+
+
+def stream_file():
+    """the file of a stream has whole packets, and takes no other bytes"""
+    path = sys.argv[3]
+    end = os.open(path + ".stream", os.O_RDWR | os.O_NONBLOCK)
+    refused(errno.EBUSY, os.open, path, os.O_RDWR)
+    time.sleep(3.5)
+    refused(errno.EINVAL, os.read, end, OFFER - 1)
+    assert len(os.read(end, 2 * OFFER - 1)) == OFFER
+    more = os.read(end, 1 << 16)
+    assert len(more) >= 2 * OFFER and len(more) % OFFER == 0, more
+    refused(errno.EAGAIN, os.read, end, 1 << 16)
+    for words in 0, 5, 1049, 2047:
+        refused(errno.EPROTO, os.write, end, bytes([0, 2, 0, 1, words >> 8, words & 255]))
+    # The rest of one that had begun is none of the next one
+    assert os.write(end, more[:20]) == 20
+    os.close(end)
+    end = os.open(path + ".stream", os.O_RDWR)
+    assert os.write(end, more) == len(more)
+    os.close(end)
+
+
 def always_refused():
     """a peer that waits for another packet is not asked for ever"""
     cable = Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES, refusal)
@@ -286,7 +345,7 @@ def always_refused():
 
 
 CASES = [several, fewer, slow, request_lost, one_for_several, responses_lost, read_lost, no_buffer,
-         foreign_bytes, always_refused]
+         foreign_bytes, stream, stream_file, always_refused]
 
 if len(sys.argv) < 6:
     print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")

@@ -19,7 +19,7 @@ check "two fabrics" eval '
 	half west
 	half east'
 check "a file for each wire, and for root alone" eval '
-	[ "$(stat -c %a:%u $near $far | sort -u)" = 600:0 ]'
+	[ "$(stat -c %a:%u {$near,$far}{,.stream} | sort -u)" = 600:0 ]'
 check "no carrier" wire_is Down
 plug "OPEN:$near" "OPEN:$far"
 check "a cable: the link trains" until_true 10 wire_is Initialize

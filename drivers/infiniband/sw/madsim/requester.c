@@ -22,9 +22,11 @@
 #define MADSIM_RNR_FOREVER	7
 
 /* Packets under way, where responses come late */
-#define MADSIM_WINDOW		64
-/* One acknowledgment for so many, and one more where some were lost before. A power of 2 */
-#define MADSIM_ACK_EACH		16
+#define MADSIM_WINDOW		128
+/* One more, after so many have arrived, where some were lost before. A power of two */
+#define MADSIM_WIDEN		16
+/* Acknowledgments for so many: a slow transport loses fewer to a timer if it has more */
+#define MADSIM_ACKS		8
 
 static void madsim_take_rdma(struct madsim_swqe *wqe,
 			     const struct ib_send_wr *wr)
@@ -150,12 +152,16 @@ static bool madsim_rc_open(const struct madsim_qp *qp)
 	return madsim_rc_room(qp, qp->rc->ahead);
 }
 
-/* Whether the next packet asks for a response: others that do follow if it does not */
+/*
+ * Whether the next packet asks for a response. One that does follows if it does not. Where
+ * fewer may be under way, as a timer has ended before they arrived, more of them ask.
+ */
 static bool madsim_rc_asks(const struct madsim_qp *qp)
 {
 	const struct madsim_rc *rc = qp->rc;
+	u32 each = max(MADSIM_WINDOW - rc->less, MADSIM_ACKS) / MADSIM_ACKS;
 
-	return !((rc->sq_psn + rc->ahead + 1) % MADSIM_ACK_EACH) ||
+	return !((rc->sq_psn + rc->ahead + 1) % each) ||
 	       !madsim_rc_room(qp, rc->ahead + 1);
 }
 
@@ -415,7 +421,7 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	/* Those behind it have as much time from now on, and room comes back slowly */
 	if (rc->ahead)
 		rc->deadline = jiffies + madsim_rc_patience(rc);
-	if (rc->less && (rc->sq_psn ^ psn) & ~(MADSIM_ACK_EACH - 1))
+	if (rc->less && (rc->sq_psn ^ psn) & ~(MADSIM_WIDEN - 1))
 		rc->less--;
 }
 

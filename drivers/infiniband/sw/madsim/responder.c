@@ -51,6 +51,12 @@ static bool madsim_rc_is_message(enum madsim_op op)
 	return op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE;
 }
 
+/* If not, a later request asks for one, which is for this one, too */
+static bool madsim_rc_wants_response(const struct madsim_packet *pkt)
+{
+	return pkt->bth.ask || !madsim_rc_is_message(pkt->bth.op);
+}
+
 static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
 {
 	return rc->attr.qp_access_flags & access;
@@ -314,8 +320,7 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	if (syndrome == MADSIM_ACKNOWLEDGED) {
 		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
 		madsim_rc_taken(qp);
-		/* A later one asks, and is answered for this one, too */
-		if (!pkt->bth.ask && madsim_rc_is_message(pkt->bth.op))
+		if (!madsim_rc_wants_response(pkt))
 			return false;
 	}
 	madsim_rc_respond(qp, pkt, syndrome);
@@ -352,7 +357,7 @@ bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 	if (!ahead)
 		return madsim_rc_next(qp, pkt);
 	if (ahead < 0) {
-		if (!madsim_rc_again(qp, pkt))
+		if (!madsim_rc_again(qp, pkt) || !madsim_rc_wants_response(pkt))
 			return false;
 		madsim_rc_respond(qp, pkt, MADSIM_ACKNOWLEDGED);
 		return true;
