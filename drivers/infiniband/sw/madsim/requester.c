@@ -26,7 +26,7 @@
 /* One more, after so many have arrived, where some were lost before. A power of two */
 #define MADSIM_WIDEN		16
 /* Acknowledgments for so many: a slow transport loses fewer to a timer if it has more */
-#define MADSIM_ACKS		8
+#define MADSIM_ACKS		16
 
 static void madsim_take_rdma(struct madsim_swqe *wqe,
 			     const struct ib_send_wr *wr)
@@ -107,9 +107,13 @@ static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
 		madsim_rc_arm(rc, delay);
 }
 
+/*
+ * How long a response may take. The specification lets a timer run up to four times as long
+ * as it was told. Where a response is for several packets it may have to wait for them.
+ */
 static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 {
-	return nsecs_to_jiffies(4096ULL << rc->attr.timeout) + 1;
+	return nsecs_to_jiffies(4096ULL << (rc->attr.timeout + 2 * rc->far)) + 1;
 }
 
 /*
