@@ -6,12 +6,12 @@
 # unplugged. Or make two halves of a subnet, and it is the cable between them. Nothing of
 # what it made is left then.
 #
-#	guest.sh umad|verbs|wires PROGRAM [OPTION of umad_fuzz ...]
+#	guest.sh umad|verbs|wires|streams PROGRAM [OPTION of umad_fuzz ...]
 
 set -eu
 . "$(dirname "$0")/../madsim/lib.sh"
 
-[ $# -ge 2 ] || bail "usage: guest.sh umad|verbs|wires PROGRAM [OPTION ...]"
+[ $# -ge 2 ] || bail "usage: guest.sh umad|verbs|wires|streams PROGRAM [OPTION ...]"
 what=$1 program=$2
 shift 2
 here=$(dirname "$0")
@@ -20,7 +20,7 @@ kinds="umad issm" corpus=$here/corpus
 
 check=$here/../../../scripts/guest/inside/check
 "$check" leaks >/dev/null || true
-if [ "$what" = wires ]; then
+if [[ $what = @(wires|streams) ]]; then
 	. "$here/wires.sh"
 	exit $status
 fi

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Wires: this program is the cable between two of them, carries what goes over it, and
+ * Wires, or their streams: this program is the cable between two, carries what goes over it, and
  * writes frames besides that are made of those. A frame that reaches something new is
  * kept. They leave hardly a port active, so at times it only carries, until programs have
  * connected queue pairs.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -57,6 +58,14 @@ static void keep(const struct frame *frame)
 		pool[POOL + kept++] = *frame;
 }
 
+/* A stream that was left in the middle of a frame refuses a length that none has */
+static int write_frame(int fd, const struct frame *frame)
+{
+	if (write(fd, frame->bytes, frame->len) == (ssize_t)frame->len)
+		return 0;
+	return errno == EPROTO ? 0 : -1;
+}
+
 /* Carry what waits at both ends. A wire whose cable is too slow loses packets */
 static void carry(void)
 {
@@ -72,7 +81,7 @@ static void carry(void)
 		if (frame->bytes[1] & 2 && opcodes[opcode]++ < SAME_OPCODE)
 			keep(frame);
 		connected += frame->bytes[1] & 2 && opcode < 0x40;
-		if (write(fds[!i], frame->bytes, n) != n)
+		if (write_frame(fds[!i], frame) < 0)
 			perror("carrying a frame");
 	}
 }
@@ -142,7 +151,7 @@ const char *wires_try(void)
 	static long tried;
 	struct frame frame;
 	uint32_t new;
-	ssize_t ret;
+	int ret;
 
 	if (tried % ROUND == 0)
 		only_carry();
@@ -156,9 +165,9 @@ const char *wires_try(void)
 		mutate(&frame, any_frame());
 
 	coverage_begin();
-	ret = write(fds[fuzz_any(2)], frame.bytes, frame.len);
+	ret = write_frame(fds[fuzz_any(2)], &frame);
 	coverage_end();
-	if (ret != (ssize_t)frame.len)
+	if (ret < 0)
 		return "a frame was not written";
 	wires_discarded += coverage_called("madsim_lose");
 	if (coverage_new(&new, 1)) {

@@ -9,6 +9,7 @@ load topology=none || bail "cannot load ib_madsim"
 half west
 half east
 ends="/dev/madsim/west.leaf.4 /dev/madsim/east.leaf.4"
+[ "$what" = wires ] || ends=${ends//leaf.4/leaf.4.stream}
 
 # What frames have set is gone then
 anew()
