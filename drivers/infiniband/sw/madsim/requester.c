@@ -113,7 +113,9 @@ static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
  */
 static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 {
-	return nsecs_to_jiffies(4096ULL << (rc->attr.timeout + 2 * rc->far)) + 1;
+	bool late = rc->far || rc->less;
+
+	return nsecs_to_jiffies(4096ULL << (rc->attr.timeout + 2 * late)) + 1;
 }
 
 /*
@@ -364,6 +366,8 @@ void madsim_rc_expired(struct madsim_qp *qp)
 			rc->retries--;
 			madsim_rc_narrow(rc);
 		}
+		/* Others follow when one has arrived */
+		rc->far = false;
 		rc->gap = false;
 		rc->ahead = 0;
 	}
