@@ -124,6 +124,7 @@ class Stream(Cable):
         super().__init__(None)
 
     def carry(self, log):
+        os.close(log)
         ends = [os.open(path + ".stream", os.O_RDWR) for path in sys.argv[3:5]]
         while True:
             for end in select.select(ends, [], [])[0]:

@@ -195,7 +195,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		.compare = wqe->compare,
 		.swap = wqe->swap,
 	};
-	bth->ask = !bth->uc && madsim_rc_asks(qp);
+	bth->ask = !bth->uc && (!rc->far || madsim_rc_asks(qp));
 	send = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
 	if (!send && !rc->attr.max_rd_atomic) {
