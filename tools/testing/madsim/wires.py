@@ -25,8 +25,8 @@ PACKETS = 300
 TEXT = os.urandom(PACKETS * MTU)
 RC_ACK, RC_READ_DATA = 0x11, 0x10
 NAK_SEQUENCE = 0x60
-# Longer than any pause of the cable
-PATIENT = 22
+# Longer than any pause of the cable. Behind a wire a timer takes four times as long
+PATIENT = 20
 QUARTER_SECOND = 16
 WAIT_41_MS = 24
 PAUSE = 1
