@@ -21,7 +21,7 @@ from verbs import READ, WRITE, e, pair
 
 MTU = 1024
 WINDOW = 128
-PACKETS = 300
+PACKETS = 150
 TEXT = os.urandom(PACKETS * MTU)
 RC_ACK, RC_READ_DATA = 0x11, 0x10
 NAK_SEQUENCE = 0x60
