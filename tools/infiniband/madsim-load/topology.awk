@@ -478,10 +478,11 @@ line ~ /^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=/ {
 	next
 }
 
-line ~ /^(Switch|Hca|Ca)[ \t]+[0-9]+[ \t]+"[^"]+"$/ {
-	split(line, word)
+# The log of a terminal may have lost the tabs
+line ~ /^(Switch|Hca|Ca)[ \t]*[0-9]+[ \t]*"[^"]+"$/ {
 	name = quoted(line)
-	add_node(name, word[1] == "Switch" ? "switch" : "ca", word[2],
+	sub(/^[^0-9]*/, "", line)
+	add_node(name, $0 ~ /^[ \t]*Switch/ ? "switch" : "ca", line + 0,
 		 comment ~ /"/ ? quoted(comment) : name)
 	if (node != "") {
 		# ibnetdiscover makes names of GUIDs
@@ -503,7 +504,7 @@ line ~ /^(Switch|Hca|Ca)[ \t]+[0-9]+[ \t]+"[^"]+"$/ {
 }
 
 # A router has ports of several subnets
-line ~ /^(Rt|Router)[ \t]/ {
+line ~ /^(Rt|Router)[ \t0-9]/ {
 	complain(FNR, "routers are not simulated", "left out, with its links")
 	left_out[quoted(line)] = 1
 	node = ""

@@ -10,7 +10,7 @@
 examples=/usr/share/doc/ibsim-utils/net-examples
 [ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
 files=$(find "$examples" -name 'net*' -type f | sort)
-plan $(($(wc -l <<<"$files") + 40))
+plan $(($(wc -l <<<"$files") + 41))
 
 switch=$(switches) && switches=1 || switches=
 # shellcheck disable=SC2086	# may be nothing
@@ -261,6 +261,8 @@ check "a byte order mark, and lines that end as in DOS" eval '
 check "no empty line between nodes, and too many" eval '
 	grep . <<<"$pair_lines" | understood
 	sed "s/\$/\n/" <<<"$pair_lines" | understood'
+check "tabs that the log of a terminal has lost" eval '
+	tr -d "\t" <<<"$pair_lines" | understood'
 check "lines of other programs in between" eval '
 	understood "1: cannot make sense of: root@h:~# ibnetdiscover: left out" \
 		"3: cannot make sense of: ibwarn: [42] something timed out: left out" <<FILE
