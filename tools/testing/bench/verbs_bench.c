@@ -235,13 +235,15 @@ static void enter(const char *namespace)
 static void by_tcp(const char *server, const char *client, const char *address, int fds[2])
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(7471) };
-	int listener;
+	int listener, one = 1;
 
 	if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
 		errx(2, "%s: no address", address);
 	enter(server);
 	listener = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 1))
+	/* The connection of the run before may not be forgotten yet */
+	if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 1))
 		err(1, "%s", address);
 	enter(client);
 	fds[1] = socket(AF_INET, SOCK_STREAM, 0);
