@@ -223,7 +223,7 @@ def request_lost():
 
 
 def one_for_several():
-    """one response is enough for up to eight requests"""
+    """one response is enough for several requests"""
     cable = Cable(lambda packet: Cable.GOES)
     a, b = sides()
     write(a, b)
@@ -231,7 +231,7 @@ def one_for_several():
     assert b.mr.read(len(TEXT), 0) == TEXT
     packets = cable.seen()
     assert numbers(packets) == list(range(PACKETS))
-    assert sum(packet.response for packet in packets) < PACKETS / 6, packets
+    assert sum(packet.response for packet in packets) < PACKETS / 2, packets
 
 
 def responses_lost():
