@@ -108,19 +108,18 @@ static void madsim_wire_arrive(struct madsim_wire *wire, const u8 *bytes, u32 le
 }
 
 /* Packets that follow each other, the first and last of which may be parts */
-static int madsim_wire_pieces(struct madsim_wire *wire, struct iov_iter *from)
+static int madsim_wire_pieces(struct madsim_wire *wire, const u8 *bytes, u32 left)
 {
 	u32 len = MADSIM_FRAME_HEAD;
-	size_t n;
+	u32 n;
 
 	lockdep_assert_held(&wire->mutex);
 
-	while (iov_iter_count(from)) {
+	for (; left; bytes += n, left -= n) {
 		if (wire->part_len >= MADSIM_FRAME_HEAD)
 			len = madsim_frame_told(wire->part);
-		n = min_t(size_t, iov_iter_count(from), len - wire->part_len);
-		if (!copy_from_iter_full(wire->part + wire->part_len, n, from))
-			return -EFAULT;
+		n = min(left, len - wire->part_len);
+		memcpy(wire->part + wire->part_len, bytes, n);
 		wire->part_len += n;
 		if (wire->part_len < len)
 			continue;
@@ -140,32 +139,21 @@ static int madsim_wire_pieces(struct madsim_wire *wire, struct iov_iter *from)
 	return 0;
 }
 
-static ssize_t madsim_wire_write_stream(struct madsim_wire *wire, struct iov_iter *from)
-{
-	size_t len = min_t(size_t, iov_iter_count(from), MADSIM_WIRE_WRITE);
-	int ret;
-
-	iov_iter_truncate(from, len);
-	mutex_lock(&wire->mutex);
-	ret = wire->fabric ? madsim_wire_pieces(wire, from) : -ENODEV;
-	mutex_unlock(&wire->mutex);
-	return ret ?: len;
-}
-
 static ssize_t madsim_wire_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct madsim_wire *wire = iocb->ki_filp->private_data;
 	size_t len = iov_iter_count(from);
-	ssize_t ret = len;
+	int ret = 0;
 	u8 *bytes;
 
+	if (wire->part)
+		len = min_t(size_t, len, MADSIM_WIRE_WRITE);
+	else if (len > MADSIM_FRAME_MAX)
+		return -EINVAL;
 	if (!len)
 		return -EINVAL;
-	if (wire->part)
-		return madsim_wire_write_stream(wire, from);
-	if (len > MADSIM_FRAME_MAX)
-		return -EINVAL;
-	bytes = kmalloc(len, GFP_KERNEL);
+	/* The copy may wait for a page for ever, so it comes before the mutex */
+	bytes = kvmalloc(len, GFP_KERNEL);
 	if (!bytes)
 		return -ENOMEM;
 	if (!copy_from_iter_full(bytes, len, from)) {
@@ -174,14 +162,16 @@ static ssize_t madsim_wire_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	}
 
 	mutex_lock(&wire->mutex);
-	if (wire->fabric)
-		madsim_wire_arrive(wire, bytes, len);
-	else
+	if (!wire->fabric)
 		ret = -ENODEV;
+	else if (wire->part)
+		ret = madsim_wire_pieces(wire, bytes, len);
+	else
+		madsim_wire_arrive(wire, bytes, len);
 	mutex_unlock(&wire->mutex);
 out:
-	kfree(bytes);
-	return ret;
+	kvfree(bytes);
+	return ret ?: len;
 }
 
 static bool madsim_wire_is_readable(struct madsim_wire *wire)
