@@ -15,18 +15,13 @@ have mkfs.ext4 mkswap losetup busybox
 
 plan 11
 
-loop=
-
 leave()
 {
 	umount "$tmp/disk" 2>/dev/null
 	umount "$tmp/taken" 2>/dev/null
 	end_swap 2>/dev/null
 	disconnect 2>/dev/null
-	rm -f $target/ports/1/subsystems/madsim
-	rmdir $target/ports/1 $target/subsystems/madsim/namespaces/* \
-		$target/subsystems/madsim 2>/dev/null
-	[ -z "$loop" ] || losetup -d "$loop"
+	stop_serving
 	at_end
 }
 trap leave EXIT

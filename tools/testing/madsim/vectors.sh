@@ -14,15 +14,10 @@ have losetup taskset
 events=/sys/kernel/tracing
 plan 5
 
-loop=
-
 leave()
 {
 	disconnect 2>/dev/null
-	rm -f $target/ports/1/subsystems/madsim
-	rmdir $target/ports/1 $target/subsystems/madsim/namespaces/* \
-		$target/subsystems/madsim 2>/dev/null
-	[ -z "$loop" ] || losetup -d "$loop"
+	stop_serving
 	at_end
 }
 trap leave EXIT

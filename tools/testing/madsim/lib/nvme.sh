@@ -14,19 +14,30 @@ share()
 	put $target/subsystems/madsim/namespaces/$1/enable 1
 }
 
+# The loop device goes with the namespace, which has it open
 serve()
 {
+	local loop
 	truncate -s 64M "$tmp/image"
 	loop=$(losetup -f --show "$tmp/image")
 	mkdir $target/subsystems/madsim
 	put $target/subsystems/madsim/attr_allow_any_host 1
 	share 1 "$loop"
+	losetup -d "$loop"
 	mkdir $target/ports/1
 	put $target/ports/1/addr_adrfam ipv4
 	put $target/ports/1/addr_trtype rdma
 	put $target/ports/1/addr_trsvcid 4420
 	put $target/ports/1/addr_traddr 10.0.0.2
 	ln -s $target/subsystems/madsim $target/ports/1/subsystems/madsim
+}
+
+# stop_serving: what is left of that, after a failure too
+stop_serving()
+{
+	rm -f $target/ports/1/subsystems/madsim
+	rmdir $target/ports/1 $target/subsystems/madsim/namespaces/* \
+		$target/subsystems/madsim 2>/dev/null
 }
 
 # disk [NUMBER]: of NVMe
