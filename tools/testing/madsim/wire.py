@@ -3,9 +3,11 @@
 """A wire at the spare port of the switch: the far end of the cable is this program"""
 
 import contextlib
+import ctypes
 import errno
 import os
 import select
+import signal
 import struct
 import threading
 import time
@@ -214,6 +216,30 @@ class Wire(fabric.Test):
         self.fails(errno.ENODEV, os.write, fd, offer())
         self.assertFalse(os.path.exists(self.path))
         os.close(fd)
+
+    def test_stalled_writer(self):
+        """A writer whose page never comes does not keep the wire from being taken away"""
+        for path in self.path, self.path + ".stream":
+            fd = os.open(path, os.O_RDWR)
+            writer = os.fork()
+            if not writer:
+                try:
+                    _, page = fabric.never_comes()
+                    ctypes.CDLL(None).write(fd, ctypes.c_void_p(page), OFFER.size)
+                finally:
+                    os._exit(1)
+            try:
+                time.sleep(QUIET / 1000)
+                remover = threading.Thread(target=fabric.put, args=("unlink", f"s1 {self.spare}"))
+                remover.start()
+                remover.join(SOON / 1000)
+                self.assertFalse(remover.is_alive())
+            finally:
+                os.kill(writer, signal.SIGKILL)
+                self.assertEqual(signal.SIGKILL, os.waitpid(writer, 0)[1])
+                os.close(fd)
+                remover.join()
+            fabric.put("wire", f"s1 {self.spare}")
 
     def test_refusals(self):
         """Where no wire can be"""
