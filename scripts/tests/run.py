@@ -57,7 +57,7 @@ AT_A_TIME = os.cpu_count() + 1
 
 
 def newest_kernel():
-    """Debian unstable's kernel, fetched: its release, and a word if nobody has seen
+    """Debian unstable's kernel, fetched: its release, and a word if no run has seen
     our tests pass on its series yet; (None, None) without one."""
     folder = shell("scripts/kernel/stock newest")
     if not folder:

@@ -28,7 +28,7 @@
 #include "../selftests/rdma/user_mad/lib/mad.h"
 #include "bench.h"
 
-/* Nobody has it, so a switch discards what is sent there */
+/* No port has it, so a switch discards packets to it */
 #define ABSENT_LID	0xbfff
 
 #define CLASS_VENDOR	0x32

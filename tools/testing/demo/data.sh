@@ -198,7 +198,7 @@ show ibtracert "$(host_lid h1)" "$(host_lid h8)"
 echo "   perfquery of leaf1, port $port:"
 perfquery "$(switch_lid leaf1)" $port | grep LinkDownedCounter | sed 's/^/   /'
 perfquery "$(switch_lid leaf1)" $port | grep -q 'LinkDownedCounter:\.*1$' ||
-	fail "nobody has counted it"
+	fail "no port has counted it"
 
 say "8. All goes on: the sums, and the disk"
 allreduce

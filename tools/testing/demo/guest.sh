@@ -49,7 +49,7 @@ for dev in /sys/class/infiniband/madsim*; do
 done
 echo "   their character devices: $(cd /dev/infiniband && echo umad* issm*)"
 
-say "2. Nobody manages it yet: no addresses, no routes. opensm starts on madsim0"
+say "2. No subnet manager yet: no addresses, no routes. opensm starts on madsim0"
 start_opensm
 wait_for "all $devices ports are ACTIVE" all_active
 sm_lid=$(lid madsim0)

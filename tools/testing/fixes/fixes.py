@@ -159,7 +159,7 @@ def load_switch():
 
 
 def main(reproduce):
-    """Run a reproducer; 0: the bug is not there, 1: it is, 2: nobody knows."""
+    """Run a reproducer; 0: the bug is not there, 1: it is, 2: it cannot tell."""
     device = sys.argv[1] if len(sys.argv) > 1 else "rxe0"
     log = KernelLog()
     unknown = None

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Congestion control: opensm writes settings, ibccconfig others, ibccquery reads all
-# of them. Nobody else gets an answer where there is a CC_Key.
+# of them. No other client gets an answer where there is a CC_Key.
 
 . "$(dirname "$0")/lib.sh"
 

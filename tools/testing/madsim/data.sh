@@ -17,7 +17,7 @@ faults=$configfs/test/faults
 hosts="h2 h3 h4"
 declare -A dev
 
-# Whoever runs in a namespace
+# All processes that run in a namespace
 kill_all()
 {
 	local ns
@@ -143,7 +143,7 @@ flood()
 	in_ns "$2" busybox nc -l -p 6000 <>"$tmp/silence" >/dev/null 2>&1 &
 	(
 		while :; do
-			# Nobody may be listening yet
+			# The server may not listen yet
 			zeros | in_ns "$1" busybox nc "$(address "$2")" 6000 || true
 			in_ns "$1" busybox ping -q -c 3 -W 1 "$(address "$2")" || true
 		done

@@ -97,7 +97,7 @@ check "perfquery: all ports of a switch" says "PortSelect:\.*255" perfquery $on 
 check "perfquery: what can be sampled" all_say perfquery $on --smplctl "$l1" 1 -- \
 	"^PortSelect:\.*1$" "^Tick:\.*0xff$" "^CounterWidth:\.*4$" "^SampleStatus:\.*0$"
 check "ibqueryerrors: none" says "ports checked, 0 ports have errors" ibqueryerrors $on
-# MADs for a LID that nobody has: how often it is tried depends on how busy this machine is
+# MADs for a LID that no port has: how often it is tried depends on how busy this machine is
 relay_error()
 {
 	unanswered perfquery $on -t 100 999

@@ -157,7 +157,7 @@ refuses()
 	grep -q -- "$error" <<<"$said" || { echo "$said"; echo "not: $error"; return 1; }
 }
 
-# unanswered COMMAND ...: a tool whose request nobody answers. Only if poll() of
+# unanswered COMMAND ...: a tool whose request gets no answer. Only if poll() of
 # libibumad, which has the same timeout, is faster than the kernel, it says why.
 unanswered()
 {

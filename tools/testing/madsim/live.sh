@@ -160,7 +160,7 @@ churn()
 }
 check "nodes come and go under a subnet manager that sweeps" churn
 
-# Two at a time: power for whoever still is there
+# Two at a time: power for the nodes that still are there
 race()
 {
 	local i loser plugger
@@ -180,7 +180,7 @@ race()
 }
 check "rmdir, plug and unplug at the same time" race
 
-# Nobody else sends from here on
+# No other program sends from here on
 sm_end sm
 
 # Packets wait on the links of both ends of a cable when the node goes, and would

@@ -55,7 +55,7 @@ example "who registers for which class" trace-cmd registered \
 	"trace-cmd record -q -e ib_mad:ib_mad_create_agent -o $data sminfo" \
 	"trace-cmd report -i $data"
 
-# What one host sends is lost, so that it answers nobody. A program that waits no
+# What one host sends is lost, so that no request is answered. A program that waits no
 # longer than its timeout, like smpquery, may be gone before the kernel tells of it;
 # ibnetdiscover waits for that.
 timed_out()

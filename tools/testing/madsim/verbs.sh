@@ -102,7 +102,7 @@ one_ended()
 	! kill -0 "$(cat "$tmp/client.pid")" || ! kill -0 "$(cat "$tmp/server.pid")"
 }
 
-# The other end has gone: whoever has sent something to it ends
+# The other end has gone: a program that has sent something to it ends
 no_peer()
 {
 	flood madsim0 madsim1

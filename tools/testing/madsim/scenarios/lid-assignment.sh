@@ -26,7 +26,7 @@ has()
 	says "^$1 $2\$" ports_of madsim0
 }
 
-# Two that share a range, one that is not aligned, one that nobody has, one that is right
+# Two that share a range, one that is not aligned, one that no port has, one that is right
 mkdir "$tmp/sm.cache"
 cat >"$tmp/sm.cache/guid2lid" <<FILE
 0x${guid[5]} 0x0064 0x0065

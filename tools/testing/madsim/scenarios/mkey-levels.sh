@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # The four protection levels of the M_Key, as opensm sets them: who can read what without
-# the key, that nobody can write, and when a lease ends.
+# the key, that no manager can write, and when a lease ends.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Subnet managers hand over to one another, while hosts ask for the records of the fabric:
-# the better one is master, nobody's LID changes, and who asks is answered again.
+# the better one is master, no LID changes, and a client that asks is answered again.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -16,7 +16,7 @@
 #	acyclic: the links of the ways between hosts do not wait for one another, in a
 #	circle. SLS has lines "SLID DLID SL": each SL has virtual lanes of its own
 # Copies: members has words "MLID:LID". Whichever member sends to its group, each other
-#	one gets one copy, and nobody else does.
+#	one gets one copy, and no other port does.
 
 function hex(text,    n, i)
 {
@@ -228,7 +228,7 @@ function flood(from, mlid,    queue, head, tail, at, got, i, n, word, port)
 			wrong(mlid ": " i " is no member, and gets what " from " sends")
 }
 
-# Take away what waits for nobody, until nothing is left, or a circle
+# Take away channels that wait for no other one, until none is left, or a circle
 function circle(    channel, n, i, word, queue, head, tail, left)
 {
 	for (channel in channels) {
@@ -282,7 +282,7 @@ END {
 	for (i = 1; i <= n; i++) {
 		split(word[i], part, ":")
 		if (!(part[2] in owner))
-			wrong("nobody has LID " part[2])
+			wrong("no port has LID " part[2])
 		groups[part[1]] = groups[part[1]] " " owner[part[2]]
 	}
 	for (mlid in groups) {

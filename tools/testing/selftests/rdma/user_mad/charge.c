@@ -103,7 +103,7 @@ TEST_F_TIMEOUT(charge, outstanding_sends, UMAD_HANGS)
 
 	TH_LOG("an outstanding send: %ld bytes of slab, %ld of them charged", all, charged);
 	EXPECT_FIXED(charged > 900 && all <= limit,
-		     "outstanding sends are charged to nobody and large");
+		     "outstanding sends are not charged, and large");
 }
 
 TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
@@ -122,7 +122,7 @@ TEST_F_TIMEOUT(charge, unread_mads, UMAD_HANGS)
 	} while (all > at_most(UNREAD_SLAB) && --tries);
 
 	EXPECT_FIXED(charged > 200 && all <= at_most(UNREAD_SLAB),
-		     "unread MADs are charged to nobody and large");
+		     "unread MADs are not charged, and large");
 }
 
 /*

@@ -84,7 +84,7 @@ static int mcast_members(FIXTURE_DATA(multicast) *self, __u16 ports)
 
 TEST_F(multicast, members_only)
 {
-	/* Before there is a table nobody is a member */
+	/* Before there is a table no port is a member */
 	mcast_reaches(self, 1, MCAST_LID, MCAST_QPN, 0);
 
 	/* Hosts 1, 2 and 4; never back to the sender; a sender need not be one */

@@ -109,7 +109,7 @@ TEST_F(gmp, path_bits_choose_the_lid)
 		EXPECT_EQ(0, answer.hdr.grh_present);
 	}
 
-	/* The next LIDs belong to nobody, or to the switch */
+	/* The next LIDs belong to no port, or to the switch */
 	msg = gmp_msg(self);
 	msg.hdr.lid = htobe16(0x4444);
 	gmp_lost(self, &msg);
@@ -196,7 +196,7 @@ TEST_F(gmp, pkey_membership)
 	gmp_lost(self, &msg);
 	EXPECT_EQ(1, gmp_pkey_violations(self));
 
-	/* Nobody is a member of the partition of an empty entry */
+	/* No port is a member of the partition of an empty entry */
 	msg = gmp_msg(self);
 	msg.hdr.pkey_index = 9;
 	gmp_lost(self, &msg);

@@ -184,14 +184,14 @@ TEST_F(issm, waiting_is_interrupted)
 	EXPECT_EQ(EINTR, call.err);
 	EXPECT_EQ(1, signals);
 
-	/* The holder has not lost it, and nobody else gets in its way */
+	/* The holder has not lost it, and no other program gets in its way */
 	EXPECT_EQ(1, is_sm(self));
 	close(self->fd);
 	EXPECT_EQ(0, is_sm(self));
 	issm_hold(self, O_RDWR | O_NONBLOCK);
 }
 
-/* When the device refuses the bit, its errno is open's and nobody holds it */
+/* When the device refuses the bit, its errno is open's and no descriptor holds it */
 TEST_F(issm, refused_by_the_device)
 {
 	umad_fabric_fault("h1 fail modify_port 12");
@@ -260,7 +260,7 @@ TEST_F(removal, wakes_openers)
 	EXPECT_FIXED(passed, "an opener of issm sleeps on for ever");
 }
 
-/* While one holds it, and when nobody does any more */
+/* While one holds it, and when none does any more */
 TEST_F(removal, open_fails_after_removal)
 {
 	struct umad_call call = { .op = UMAD_CALL_OPEN };
@@ -319,7 +319,7 @@ TEST_F(removal, new_device_is_not_held)
 	EXPECT_FALSE(port_is_sm(&issm->device.port));
 }
 
-/* Where nobody holds on to what was removed, its number is free for the next one */
+/* Where no descriptor holds on to a removed device, its number is free for the next one */
 TEST_F(removal, number_is_used_again)
 {
 	struct umad_issm *issm = &self->issm;

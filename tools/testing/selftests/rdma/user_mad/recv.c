@@ -154,7 +154,7 @@ TEST_F(pair, one_queue)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		/* To itself, with nobody to answer: first it is received ... */
+		/* To itself, with no agent to answer: first it is received ... */
 		msg = umad_request(&self->port, self->sid, MAD_SEND, i, 200);
 		umad_write(&self->server, &msg);
 		/* ... then timed out, and only then comes the next */

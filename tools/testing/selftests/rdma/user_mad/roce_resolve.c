@@ -65,7 +65,7 @@ static int done(FIXTURE_DATA(roce_resolve) *self)
 	umad_call_fn(&(self)->writer, write_on, self);			\
 	umad_sleep_ms(UMAD_QUIET_MS);					\
 	ASSERT_EQ(0, done(self))					\
-		TH_LOG("nobody waits for the neighbour");		\
+		TH_LOG("no thread waits for the neighbour");		\
 } while (0)
 
 /* MADs for the waiting descriptor, one after the other */

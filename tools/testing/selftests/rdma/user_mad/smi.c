@@ -134,7 +134,7 @@ TEST_F(smi, combined_route)
 	EXPECT_EQ(umad_node_guid(&self->fabric.host[2]), umad_info_guid(smp->data));
 }
 
-/* Nobody at the end of the route: what was written comes back */
+/* No agent at the end of the route: the packet comes back */
 #define smi_times_out(self, msg) do {					\
 	struct umad_msg __got;						\
 									\
@@ -180,7 +180,7 @@ TEST_F(smi, times_out_where_nobody_is)
 }
 
 /*
- * To the port itself, where nobody serves it: neither the port nor the MAD layer
+ * To the port itself, where no agent serves it: neither the port nor the MAD layer
  * answers, and both are through with it at once. So is who asked.
  */
 TEST_F(smi, served_by_nobody)

@@ -181,7 +181,7 @@ TEST_F(smi_device, gmps)
 	umad_close(&server);
 }
 
-/* Nobody has a second one of either kind */
+/* No device has a second one of either kind */
 TEST_F(smi_device, refused)
 {
 	EXPECT_EQ(-EOPNOTSUPP, smi_add(self->gsi.ibdev, DEVICE_TYPE_SMI + 1));
@@ -192,7 +192,7 @@ TEST_F(smi_device, refused)
 	EXPECT_EQ(-EOPNOTSUPP, smi_add(SMI_DEVICE, DEVICE_TYPE_SMI));
 }
 
-/* Both go with the node, and whoever reads at either is told */
+/* Both go with the node, and a reader of either is told */
 TEST_F(smi_device, unplug)
 {
 	struct umad_reg reg = umad_reg_smp(1, MAD_CLASS_SM_DIRECTED, 0);

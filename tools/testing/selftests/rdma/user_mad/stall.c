@@ -48,7 +48,7 @@ struct victim {
 	victim_start(v, (v)->file.hlen + MAD_RMPP_HDR, __len);		\
 } while (0)
 
-/* ... and one that is in the middle of a long message, to nobody */
+/* ... and one that is in the middle of a long message, to no port */
 #define victim_write_long(self, v) do {					\
 	struct umad_msg __msg = umad_lost_request(&(self)->port, (v)->id, \
 						  MAD_SEND, 0x77, 10);	\

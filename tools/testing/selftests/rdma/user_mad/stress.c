@@ -3,7 +3,7 @@
  * Everything at once: threads that do all there is to do with a umad device, in
  * an order that a seed decides, on descriptors that they share and on one that
  * each has for itself, while the device comes and goes. What comes out of a
- * shared descriptor nobody can foretell; but no call may hang, and on a
+ * shared descriptor no test can foretell; but no call may hang, and on a
  * descriptor of its own each thread keeps books: every request ends in one
  * answer or in one timeout record, unless its agent or device went first.
  *

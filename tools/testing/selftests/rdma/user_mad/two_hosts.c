@@ -89,7 +89,7 @@ static bool says_hello(int ms)
 		msg.hdr.retries = 0;
 		if (exchange(&msg, &got) && is_answer(&msg, &got))
 			return true;
-		/* Nobody there, no program there, or not even the network */
+		/* No host there, no program there, or not even the network */
 		umad_sleep_ms(100);
 	} while (umad_now_ms() < end);
 	return false;
@@ -250,7 +250,7 @@ static void ask(void)
 	fflush(stdout);
 	ksft_test_result(says_hello(COME_MS), "asks: the peer is back\n");
 	ksft_test_result(sends_message(0xbeef), "asks: sends 1 MiB again\n");
-	/* What the peer received while it was stopped is answered to nobody */
+	/* What the peer received while it was stopped has no reader any more */
 	ksft_test_result(!umad_readable(&file, UMAD_QUIET_MS), "asks: nothing comes twice\n");
 
 	msg = ask_msg(MAD_GET, ATTR_BYE, 0);

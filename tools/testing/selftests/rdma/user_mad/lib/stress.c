@@ -157,7 +157,7 @@ static bool do_enable_pkey(struct stress_thread *t)
 }
 
 /*
- * What the kernel answers if nobody else does. It does so with an agent that it
+ * What the kernel answers if no program does. It does so with an agent that it
  * does not hold: Debian's kernels crash when a Soft-RoCE link goes meanwhile,
  * about once in a dozen runs of this test, whatever umad does. A device of madsim
  * is asked nothing any more when it goes; over Soft-RoCE only timeouts are left.
@@ -167,7 +167,7 @@ __u8 stress_method(struct stress *stress)
 	return umad_device_is_rxe(stress->device.kind) ? MAD_SEND : MAD_GET;
 }
 
-/* To the own port: to an agent of somebody here, to the kernel, to nobody */
+/* To the own port: to an agent of a program here, to the kernel, to no agent */
 static struct umad_msg any_msg(struct stress_thread *t)
 {
 	const __u8 get = stress_method(t->stress);
@@ -393,7 +393,7 @@ bool stress_open(struct stress_thread *t)
 }
 
 /*
- * The class is one that nobody registers, so the kernel answers what it can be
+ * The class is one that no agent registers, so the kernel answers what it can be
  * asked, and a Send is lost.
  */
 bool stress_send(struct stress_thread *t)

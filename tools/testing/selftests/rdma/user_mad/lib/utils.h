@@ -128,7 +128,7 @@ int umad_deafen(const struct umad_port *port);
 	ASSERT_EQ(0, umad_find_port(port))				\
 		TH_LOG("no Soft-RoCE port with an fe80:: GID, or no such port"); \
 	ASSERT_EQ(0, umad_deafen(port))					\
-		TH_LOG("no agent that nobody reads: %s", strerror(errno)); \
+		TH_LOG("no agent without a reader: %s", strerror(errno)); \
 } while (0)
 
 long long umad_now_ms(void);
