@@ -976,6 +976,19 @@ def rc_nobody():
     a.completes(e.IBV_WC_RETRY_EXC_ERR, FLUSHED)
 
 
+def rc_patience():
+    """a response may not take longer because the one before did not come"""
+    a, c = pair(RC, timeout=15, retry_cnt=3)
+    b, d = pair(RC, timeout=18, retry_cnt=0)
+    c.qp.close()
+    d.qp.close()
+    b.send(b.sge(64))
+    a.send(a.sge(64))
+    a.completes(e.IBV_WC_RETRY_EXC_ERR)
+    assert b.state() == e.IBV_QPS_RTS
+    b.completes(e.IBV_WC_RETRY_EXC_ERR)
+
+
 def rc_stranger():
     """a third one that knows the number of a queue pair"""
     a, b = pair(RC, timeout=8, retry_cnt=1)

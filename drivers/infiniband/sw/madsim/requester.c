@@ -120,11 +120,12 @@ static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 
 /*
  * Packets were lost. Buffers of what carries a wire, such as a socket of UDP, may be too
- * short for so many at once.
+ * short for so many at once. Where one at a time is under way, the number is no reason.
  */
 static void madsim_rc_narrow(struct madsim_rc *rc)
 {
-	rc->less += (MADSIM_WINDOW - rc->less) / 2;
+	if (rc->far)
+		rc->less += (MADSIM_WINDOW - rc->less) / 2;
 }
 
 /* Bytes of the packet behind so many bytes of its message */
