@@ -33,8 +33,8 @@ loads_ours()
 fabric()
 {
 	"$here/examples" /usr/share/man/man8/madsim-load.8.gz >"$tmp/load.sh"
-	# The last line removes the fabric, which the other examples use
-	sed -i '$d' "$tmp/load.sh"
+	# The other examples use the fabric, which this one removes
+	sed -i '/^madsim-load -r /,$d' "$tmp/load.sh"
 	ends 0 '"S-.*"\[2\]' sh -ex "$tmp/load.sh"
 }
 
