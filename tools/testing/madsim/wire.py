@@ -221,17 +221,22 @@ class Wire(fabric.Test):
         """A writer whose page never comes does not keep the wire from being taken away"""
         for path in self.path, self.path + ".stream":
             fd = os.open(path, os.O_RDWR)
+            said, says = os.pipe()
             writer = os.fork()
             if not writer:
                 try:
                     _, page = fabric.never_comes()
+                    os.write(says, b"stalls")
                     ctypes.CDLL(None).write(fd, ctypes.c_void_p(page), OFFER.size)
                 finally:
                     os._exit(1)
+            os.close(says)
+            self.assertEqual(b"stalls", os.read(said, 6))
+            os.close(said)
+            time.sleep(QUIET / 1000)
+            remover = threading.Thread(target=fabric.put, args=("unlink", f"s1 {self.spare}"))
+            remover.start()
             try:
-                time.sleep(QUIET / 1000)
-                remover = threading.Thread(target=fabric.put, args=("unlink", f"s1 {self.spare}"))
-                remover.start()
                 remover.join(SOON / 1000)
                 self.assertFalse(remover.is_alive())
             finally:
