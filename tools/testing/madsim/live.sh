@@ -42,6 +42,7 @@ comes()
 check "a fabric of a switch and a host lives" eval '
 	make_star $fabric 8 a+
 	put $fabric/live 1'
+# It sweeps by itself, too, while nodes come and go
 check "opensm brings it up" eval '
 	SM_SWEEP=1 sm_start sm $(device a)
 	until_true 30 state_is $(device a) 1 ACTIVE'
@@ -160,7 +161,7 @@ churn()
 }
 check "nodes come and go under a subnet manager that sweeps" churn
 
-# Two at a time: power for the nodes that still are there
+# One writer gives the node power and another one takes it, while it comes and goes
 race()
 {
 	local i loser plugger

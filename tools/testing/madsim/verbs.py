@@ -977,7 +977,8 @@ def rc_nobody():
 
 
 def rc_patience():
-    """a response may not take longer because the one before did not come"""
+    """a packet that goes again waits no longer for its response than before"""
+    # Four timers end before one that is eight times as long
     a, c = pair(RC, timeout=15, retry_cnt=3)
     b, d = pair(RC, timeout=18, retry_cnt=0)
     c.qp.close()

@@ -6,7 +6,7 @@
 #
 #	host.sh VERSION [held]
 #
-# held: somebody has a device open meanwhile.
+# held: a program has a device open meanwhile.
 
 set -u
 version=$1 held=${2-}

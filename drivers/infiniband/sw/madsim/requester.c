@@ -120,7 +120,7 @@ static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 
 /*
  * Packets were lost. Buffers of what carries a wire, such as a socket of UDP, may be too
- * short for so many at once. Where one at a time is under way, the number is no reason.
+ * short for so many at once. Where one is under way at a time, their number is not why.
  */
 static void madsim_rc_narrow(struct madsim_rc *rc)
 {

@@ -32,7 +32,7 @@ serve()
 	ln -s $target/subsystems/madsim $target/ports/1/subsystems/madsim
 }
 
-# stop_serving: what is left of that, after a failure too
+# stop_serving: remove the target that serve made, or the part of it that is there
 stop_serving()
 {
 	rm -f $target/ports/1/subsystems/madsim

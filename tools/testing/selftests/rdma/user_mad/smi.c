@@ -181,7 +181,7 @@ TEST_F(smi, times_out_where_nobody_is)
 
 /*
  * To the port itself, where no agent serves it: neither the port nor the MAD layer
- * answers, and both are through with it at once. So is who asked.
+ * answers, and both are through with it at once. So is the requester.
  */
 TEST_F(smi, served_by_nobody)
 {

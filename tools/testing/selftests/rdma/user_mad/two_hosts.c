@@ -250,7 +250,7 @@ static void ask(void)
 	fflush(stdout);
 	ksft_test_result(says_hello(COME_MS), "asks: the peer is back\n");
 	ksft_test_result(sends_message(0xbeef), "asks: sends 1 MiB again\n");
-	/* What the peer received while it was stopped has no reader any more */
+	/* The peer answers old requests now, which have timed out: no reader gets that */
 	ksft_test_result(!umad_readable(&file, UMAD_QUIET_MS), "asks: nothing comes twice\n");
 
 	msg = ask_msg(MAD_GET, ATTR_BYE, 0);
