@@ -358,9 +358,12 @@ sm_end()
 	wait "$pid" 2>/dev/null || true
 }
 
+# sm_log_clean NAME. A trap may let opensm ask for something when its sweep has ended; one
+# that exits then calls this request an error (5401)
 sm_log_clean()
 {
-	fails grep -E ' ERR ' "$tmp/$1.log"
+	local log=$tmp/$1.log
+	[ -s "$log" ] && ! grep ' ERR ' "$log" | grep -v 'clear_madw: ERR 5401'
 }
 
 # Addresses for the interfaces of two devices. Each reaches the other one by its own, and
