@@ -8,6 +8,9 @@
 madsim_tests=$top/tools/testing/madsim
 selftests=$top/tools/testing/selftests/rdma/user_mad
 
+# What make test leaves to the suite sanitize: it takes long, and no planted bug needs it
+left_programs="two_threads hosts osmtest saquery umadstat unplug"
+
 kunit_suites()
 {
 	sed -n '/^static struct kunit_suite /,/^}/s/.*\.name\s*= "\(.*\)",/\1/p' \
@@ -97,4 +100,15 @@ test_selftests()
 		*)		mine+=("$test") ;;
 		esac
 	done
+}
+
+# tests_counted RUN: a new folder for how often this run ran each line of the modules. Sets
+# out, options for scripts/guest/run
+tests_counted()
+{
+	export UMAD_COUNTED=$top/build/tests/$1.gcov
+	rm -rf "$UMAD_COUNTED"
+	mkdir -p "$UMAD_COUNTED"
+	# shellcheck disable=SC2034	# for the caller
+	out=(--out "$UMAD_COUNTED")
 }

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Sources of Linux, which the test kernels are built from: linux-source-6.12 of Debian 12,
-# and the newest source package of Debian unstable, which patches are made for. Where
-# unstable is not to be had, 6.12's stands for the newest. Sourced after common.sh, never
-# run.
+# The source of Linux, which test kernels are built from and patches are made for: the
+# newest source package of Debian unstable, or linux-source-6.12 of Debian 12 where unstable
+# is not to be had. Sourced after common.sh, never run.
 #
-#	$linux		the folder of one of them in the cache: the newest one, if
-#			linux_use has not chosen the other
-#	$linux/tree	the whole source. The newest is a git repository: branch base is
-#			the package, fixed has some of fixes/ on top and is checked out.
-#			6.12's has its fixes and no repository.
+#	$linux		its folder in the cache
+#	$linux/tree	the whole source, a git repository: branch base is the package, fixed
+#			has some of fixes/ on top and is checked out. 6.12's has its fixes
+#			and no repository.
 #	$linux/version	its package and version
 #	$linux/build	one build directory per configuration
 #
@@ -22,12 +20,6 @@
 linux=$cache/linux/newest
 
 linux_patches=$top/scripts/kernel/fixes
-
-# linux_use 6.12|newest
-linux_use()
-{
-	linux=$cache/linux/${1/#6.12/linux-source-6.12}
-}
 
 # Git with nothing of the user's configuration that could change a patch, and
 # with a cache that another user may have made.
@@ -55,15 +47,15 @@ linux_lock()
 }
 
 # linux_wanted: the source package that belongs there and its version, or nothing if the
-# archive is out of reach. The newest is 6.12's where there is no other.
+# archive is out of reach
 linux_wanted()
 {
 	local suite=bookworm package=linux-source-6.12
 
-	if [[ $linux = */newest ]] && (suite_update unstable); then
+	if (suite_update unstable); then
 		suite=unstable
 		package=$(suite_depends unstable linux-source 'linux-source-.*')
-	elif [[ $linux = */newest && -e $linux/version ]] || ! (suite_update bookworm); then
+	elif [ -e "$linux/version" ] || ! (suite_update bookworm); then
 		return 0
 	fi
 	echo "$package $(suite_version $suite "$package")"
@@ -78,11 +70,11 @@ linux_download()
 	suite_apt $suite apt-get -q download "$1"
 }
 
-# linux_unpack PACKAGE VERSION: complete or not there at all. Another version of the same
-# package takes everything built from the former one away.
+# linux_unpack PACKAGE VERSION: complete or not there at all. Everything built from the
+# former one goes.
 linux_unpack()
 {
-	local folder=$cache/linux/$1 former
+	local folder=$cache/linux/$1
 
 	if [ "$(cat "$folder/version" 2>/dev/null)" != "$*" ]; then
 		say "fetching and unpacking $1 $2, once"
@@ -98,12 +90,8 @@ linux_unpack()
 		}
 		echo "$*" >"$folder/version"
 	fi
-	if [[ $linux = */newest ]]; then
-		former=$(readlink "$linux") || true
-		ln -sfn "$1" "$linux"
-		[[ $former = "$1" || ! $former || $former = linux-source-6.12 ]] ||
-			rm -rf "${cache:?}/linux/$former"
-	fi
+	ln -sfn "$1" "$linux"
+	find "$cache/linux" -maxdepth 1 -name 'linux-source-*' ! -name "$1" -exec rm -rf {} +
 }
 
 # linux_source PACKAGE FOLDER: the tar file in the package that was downloaded there
@@ -150,21 +138,20 @@ linux_base()
 	[ "$(cat "$linux/version" 2>/dev/null)" = "$wanted" ] || linux_unpack $wanted
 }
 
-# The folder of kselftest: 6.12's, for all kernels
+# The folder of kselftest: the newest one, for all kernels
 linux_kselftest()
-(
-	linux_use 6.12
+{
 	linux_base
 	echo "$linux/tree/tools/testing/selftests"
-)
+}
 
 # The same, for a package or umad-check: a source is not unpacked for those
 linux_kselftest_at_hand()
 {
-	local old=$cache/linux/kselftest tree=$cache/linux/linux-source-6.12
+	local old=$cache/linux/kselftest
 
-	if [ -e "$tree/version" ]; then
-		echo "$tree/tree/tools/testing/selftests"
+	if [ -e "$linux/version" ]; then
+		echo "$linux/tree/tools/testing/selftests"
 		return
 	fi
 	"$top/scripts/deps" xz-utils dpkg
