@@ -2,9 +2,10 @@
 #
 # The source of Linux, which test kernels are built from and patches are made for: the
 # newest source package of Debian unstable, or linux-source-6.12 of Debian 12 where unstable
-# is not to be had. Sourced after common.sh, never run.
+# is not to be had, and for tests where it has a series that they do not know. Sourced after
+# common.sh, never run.
 #
-#	$linux		its folder in the cache
+#	$linux		its folder in the cache, once linux_base or linux_have had it
 #	$linux/tree	the whole source, a git repository: branch base is the package, fixed
 #			has some of fixes/ on top and is checked out. 6.12's has its fixes
 #			and no repository.
@@ -52,10 +53,10 @@ linux_wanted()
 {
 	local suite=bookworm package=linux-source-6.12
 
-	if (suite_update unstable); then
+	if [[ $linux != */linux-source-6.12 ]] && (suite_update unstable); then
 		suite=unstable
 		package=$(suite_depends unstable linux-source 'linux-source-.*')
-	elif [ -e "$linux/version" ] || ! (suite_update bookworm); then
+	elif [[ $linux != */linux-source-6.12 && -e $linux/version ]] || ! (suite_update bookworm); then
 		return 0
 	fi
 	echo "$package $(suite_version $suite "$package")"
@@ -70,11 +71,11 @@ linux_download()
 	suite_apt $suite apt-get -q download "$1"
 }
 
-# linux_unpack PACKAGE VERSION: complete or not there at all. Everything built from the
-# former one goes.
+# linux_unpack PACKAGE VERSION: complete or not there at all. Another newest one takes
+# everything built from the former one away.
 linux_unpack()
 {
-	local folder=$cache/linux/$1
+	local folder=$cache/linux/$1 former
 
 	if [ "$(cat "$folder/version" 2>/dev/null)" != "$*" ]; then
 		say "fetching and unpacking $1 $2, once"
@@ -90,8 +91,12 @@ linux_unpack()
 		}
 		echo "$*" >"$folder/version"
 	fi
-	ln -sfn "$1" "$linux"
-	find "$cache/linux" -maxdepth 1 -name 'linux-source-*' ! -name "$1" -exec rm -rf {} +
+	if [[ $linux = */newest ]]; then
+		former=$(readlink "$linux") || true
+		ln -sfn "$1" "$linux"
+		[[ $former = "$1" || ! $former || $former = linux-source-6.12 ]] ||
+			rm -rf "${cache:?}/linux/$former"
+	fi
 }
 
 # linux_source PACKAGE FOLDER: the tar file in the package that was downloaded there
@@ -120,9 +125,9 @@ linux_tree()
 		linux_git commit -q -m "$*"
 }
 
-# Have the source that belongs there. What is cached serves when the archive is out of
-# reach.
-linux_base()
+# Have the newest source, or 6.12's if linux_base has chosen that. What is cached serves when
+# the archive is out of reach.
+linux_have()
 {
 	local wanted
 
@@ -138,7 +143,18 @@ linux_base()
 	[ "$(cat "$linux/version" 2>/dev/null)" = "$wanted" ] || linux_unpack $wanted
 }
 
-# The folder of kselftest: the newest one, for all kernels
+# Have the source for tests: what unstable has by now does not break them
+linux_base()
+{
+	local version
+
+	version=$(linux_wanted)
+	[ "$version" ] || version=$(cat "$linux/version" 2>/dev/null) || true
+	[[ $version = "linux-source-$tested_series "* ]] || linux=$cache/linux/linux-source-6.12
+	linux_have
+}
+
+# The folder of kselftest, for all kernels
 linux_kselftest()
 {
 	linux_base
