@@ -170,7 +170,7 @@ fails()
 	! "$@" || { echo "succeeded: $*"; return 1; }
 }
 
-# until_true SECONDS COMMAND ... The quick kernel's clock skips idle time, so there the
+# until_true SECONDS COMMAND ... A user-mode Linux's clock skips idle time, so there the
 # tries are the cost of waiting: they are few
 until_true()
 {
