@@ -8,8 +8,10 @@
 madsim_tests=$top/tools/testing/madsim
 selftests=$top/tools/testing/selftests/rdma/user_mad
 
-# What make test leaves to the suite sanitize: it takes long, and no planted bug needs it
-left_programs="two_threads hosts osmtest saquery umadstat unplug"
+# Programs that make test leaves to the suite sanitize: these inject faults or take long, and
+# no planted bug needs them
+left_programs="fail_nth_agent fail_nth_port fail_nth_recv fail_nth_send"
+left_programs+=" two_threads hosts osmtest saquery umadstat unplug"
 
 kunit_suites()
 {
@@ -100,6 +102,18 @@ test_selftests()
 		*)		mine+=("$test") ;;
 		esac
 	done
+}
+
+# tests_words TEST ...: prints the words for the command line of a user-mode Linux that runs
+# them
+tests_words()
+{
+	local test words=time-travel
+
+	for test; do
+		[ "$(test_kind "$test")" != kunit ] || words="time-travel kunit.enable=1 kunit.autorun=1"
+	done
+	echo "$words"
 }
 
 # tests_counted RUN: a new folder for how often this run ran each line of the modules. Sets

@@ -53,10 +53,10 @@ linux_wanted()
 {
 	local suite=bookworm package=linux-source-6.12
 
-	if [[ $linux != */linux-source-6.12 ]] && (suite_update unstable); then
+	if [[ $linux = */newest ]] && (suite_update unstable); then
 		suite=unstable
 		package=$(suite_depends unstable linux-source 'linux-source-.*')
-	elif [[ $linux != */linux-source-6.12 && -e $linux/version ]] || ! (suite_update bookworm); then
+	elif [[ $linux = */newest && -e $linux/version ]] || ! (suite_update bookworm); then
 		return 0
 	fi
 	echo "$package $(suite_version $suite "$package")"
@@ -220,14 +220,14 @@ linux_fixes_diffs()
 	linux_fixes | xargs -d '\n' sed -s -n '/^diff --git /,$p'
 }
 
-# Have linux_fixes applied: in the tree of 6.12, elsewhere on branch fixed. All that is ever
-# checked out there has them. If a header came and went, make would build modules again while
-# a suite runs them, and the suite could not tell which of their lines ran.
+# Have linux_fixes applied to the source that linux_base or linux_have had: in the tree of
+# 6.12, elsewhere on branch fixed. All that is ever checked out there has them. If a header
+# came and went, make would build modules again while a suite runs them, and the suite could
+# not tell which of their lines ran.
 linux_fixed()
 {
 	local fixes apply
 
-	linux_base
 	linux_lock
 	[ "$(linux_fixes_diffs)" != "$(cat "$linux/fixes" 2>/dev/null)" ] || return 0
 	if linux_old; then
