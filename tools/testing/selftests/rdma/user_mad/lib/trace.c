@@ -21,6 +21,12 @@ int umad_tracing_start(struct umad_tracing *tracing)
 	snprintf(tracing->dir, sizeof(tracing->dir), UMAD_TRACING "/instances/umad-%d", getpid());
 	if (mkdir(tracing->dir, 0700))
 		return -1;
+	/*
+	 * To know the names of tasks, the kernel would patch tracepoints of the scheduler, which
+	 * another CPU runs meanwhile: QEMU's emulation of several CPUs may die of that.
+	 */
+	if (umad_tracing_write(tracing, "trace_options", "norecord-cmd"))
+		return -1;
 	return umad_tracing_write(tracing, "events/ib_umad/enable", "1");
 }
 
