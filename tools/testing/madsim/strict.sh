@@ -9,11 +9,12 @@
 kernel_has ib_uverbs class/infiniband_verbs
 cases=$("$here/strict.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 
-plan $((14 + 2 * $(wc -l <<<"$cases")))
+plan $((15 + 2 * $(wc -l <<<"$cases")))
 
 fabric=$configfs/test
 strict=$fabric/strict
 faults=$fabric/faults
+rings=/sys/module/ib_madsim/parameters/rings
 trace=/sys/kernel/tracing/trace
 events=/sys/kernel/tracing/events/madsim
 
@@ -60,13 +61,19 @@ broken()
 	return 1
 }
 
+# replug FILE VALUE: h1 has another device, made when the file has this value
+replug()
+{
+	put $faults "h1 unplug"
+	put "$1" "$2"
+	put $faults "h1 plug"
+	until_true 30 active 2
+}
+
 # times SEED: which the queue pairs of h1 have, without their numbers
 times()
 {
-	put $faults "h1 unplug"
-	put $fabric/h1/seed "$1"
-	put $faults "h1 plug"
-	until_true 30 active 2
+	replug $fabric/h1/seed "$1"
 	put $trace ""
 	put $events/madsim_late/enable 1
 	ask several
@@ -95,6 +102,10 @@ for name in good datagrams not_strict stands_still given_back; do
 	check "no mistake: $name" clean $name
 done
 check "no completion is lost: purged" ask purged
+check "nor of a queue that is no ring" eval '
+	replug $rings 0
+	ask purged
+	replug $rings 1'
 while read -r kind name; do
 	case $kind in
 	fails)	check "$name" broken "$name" ;;
