@@ -27,6 +27,9 @@ trap leave EXIT
 watch()
 {
 	mount_tracing
+	# To know the names of tasks, the kernel would patch tracepoints of the scheduler: QEMU's
+	# emulation of several CPUs may die of that
+	put $events/trace_options norecord-cmd
 	put $events/kprobe_events "p:host ib_cq_completion_softirq cq=%di:x64"
 	echo "p:target ib_cq_completion_workqueue cq=%di:x64" >>$events/kprobe_events
 	put $events/events/kprobes/enable 1
