@@ -34,8 +34,7 @@ struct umad_ah {
  * On RoCE this resolves the destination, and may wait a second for it. The removal of the
  * device waits for that, so a writer does not begin once the device is gone.
  */
-static struct ib_ah *umad_ah_create(struct umad_agent *agent,
-				    const struct ib_user_mad_hdr *hdr)
+static struct ib_ah *umad_ah_create(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr)
 {
 	struct ib_mad_agent *mad_agent = agent->mad_agent;
 	struct umad_port *port = agent->file->port;
@@ -55,16 +54,14 @@ static struct ib_ah *umad_ah_create(struct umad_agent *agent,
 
 		memcpy(dgid.raw, hdr->gid, sizeof(dgid.raw));
 		rdma_ah_set_grh(&attr, &dgid, be32_to_cpu(hdr->flow_label),
-				hdr->gid_index, hdr->hop_limit,
-				hdr->traffic_class);
+				hdr->gid_index, hdr->hop_limit, hdr->traffic_class);
 	}
 
 	ah = rdma_create_user_ah(mad_agent->qp->pd, &attr, NULL);
 	return IS_ERR(ah) && umad_port_gone(port) ? ERR_PTR(-EIO) : ah;
 }
 
-static struct umad_ah *umad_ah_new(struct umad_agent *agent,
-				   const struct ib_user_mad_hdr *hdr)
+static struct umad_ah *umad_ah_new(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr)
 {
 	struct umad_ah *shared;
 	struct ib_ah *ah;
@@ -97,18 +94,15 @@ static void umad_ah_unshare(struct umad_ah *shared)
 	}
 }
 
-static bool umad_ah_fits(const struct umad_ah *shared,
-			 const struct umad_port *port,
+static bool umad_ah_fits(const struct umad_ah *shared, const struct umad_port *port,
 			 const struct ib_user_mad_hdr *hdr)
 {
 	return shared->lid == hdr->lid && shared->sl == hdr->sl &&
-	       shared->path_bits == hdr->path_bits &&
-	       shared->events == atomic_read(&port->events);
+	       shared->path_bits == hdr->path_bits && shared->events == atomic_read(&port->events);
 }
 
 /* The writer that takes the kept handle has it alone until it puts the handle back */
-static struct umad_ah *umad_ah_share(struct umad_agent *agent,
-				     const struct ib_user_mad_hdr *hdr)
+static struct umad_ah *umad_ah_share(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr)
 {
 	struct umad_ah *shared;
 
@@ -164,11 +158,9 @@ void umad_ah_drop(struct umad_agent *agent)
 	umad_ah_unshare(xchg(&agent->ah, NULL));
 }
 
-static void umad_ah_event(struct ib_event_handler *handler,
-			  struct ib_event *event)
+static void umad_ah_event(struct ib_event_handler *handler, struct ib_event *event)
 {
-	struct umad_port *port = container_of(handler, struct umad_port,
-					      event_handler);
+	struct umad_port *port = container_of(handler, struct umad_port, event_handler);
 
 	atomic_inc(&port->events);
 }
@@ -176,8 +168,7 @@ static void umad_ah_event(struct ib_event_handler *handler,
 /* Has all events of the device make the kept handles stale, until umad_ah_unwatch() */
 void umad_ah_watch(struct umad_port *port)
 {
-	INIT_IB_EVENT_HANDLER(&port->event_handler, port->ib_dev,
-			      umad_ah_event);
+	INIT_IB_EVENT_HANDLER(&port->event_handler, port->ib_dev, umad_ah_event);
 	ib_register_event_handler(&port->event_handler);
 }
 

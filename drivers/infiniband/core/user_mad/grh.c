@@ -29,8 +29,7 @@ static bool umad_gid_on_vlan(const struct ib_gid_attr *attr, u16 vlan_id)
 {
 	u16 gid_vlan = UMAD_NO_VLAN;
 
-	return !rdma_read_gid_l2_fields(attr, &gid_vlan, NULL) &&
-	       gid_vlan == vlan_id;
+	return !rdma_read_gid_l2_fields(attr, &gid_vlan, NULL) && gid_vlan == vlan_id;
 }
 
 /*
@@ -38,8 +37,7 @@ static bool umad_gid_on_vlan(const struct ib_gid_attr *attr, u16 vlan_id)
  * the one. If it is of another VLAN, this searches the table behind it.
  */
 static int umad_roce_gid_index(struct ib_device *ib_dev, u32 port_num,
-			       const union ib_gid *gid, enum ib_gid_type type,
-			       u16 vlan_id)
+			       const union ib_gid *gid, enum ib_gid_type type, u16 vlan_id)
 {
 	const struct ib_gid_attr *attr;
 	int index = -ENOENT;
@@ -68,8 +66,7 @@ static int umad_roce_gid_index(struct ib_device *ib_dev, u32 port_num,
 }
 
 static int umad_grh_roce(const struct ib_mad_agent *mad_agent,
-			 const struct ib_mad_recv_wc *recv_wc,
-			 struct ib_user_mad_hdr *hdr)
+			 const struct ib_mad_recv_wc *recv_wc, struct ib_user_mad_hdr *hdr)
 {
 	const union rdma_network_hdr *net = (void *)recv_wc->recv_buf.grh;
 	const struct ib_wc *wc = recv_wc->wc;
@@ -83,8 +80,7 @@ static int umad_grh_roce(const struct ib_mad_agent *mad_agent,
 
 	ret = umad_roce_gid_index(mad_agent->device, mad_agent->port_num, &dgid,
 				  ib_network_to_gid_type(type),
-				  wc->wc_flags & IB_WC_WITH_VLAN ?
-				  wc->vlan_id : UMAD_NO_VLAN);
+				  wc->wc_flags & IB_WC_WITH_VLAN ? wc->vlan_id : UMAD_NO_VLAN);
 	if (ret < 0)
 		return ret;
 
@@ -103,8 +99,7 @@ static int umad_grh_roce(const struct ib_mad_agent *mad_agent,
 	return 0;
 }
 
-static int umad_grh_ib(const struct ib_mad_agent *mad_agent,
-		       const struct ib_mad_recv_wc *recv_wc,
+static int umad_grh_ib(const struct ib_mad_agent *mad_agent, const struct ib_mad_recv_wc *recv_wc,
 		       struct ib_user_mad_hdr *hdr)
 {
 	const struct ib_global_route *grh;
@@ -112,8 +107,7 @@ static int umad_grh_ib(const struct ib_mad_agent *mad_agent,
 	int ret;
 
 	ret = ib_init_ah_attr_from_wc(mad_agent->device, mad_agent->port_num,
-				      recv_wc->wc, recv_wc->recv_buf.grh,
-				      &attr);
+				      recv_wc->wc, recv_wc->recv_buf.grh, &attr);
 	if (ret)
 		return ret;
 
@@ -131,8 +125,7 @@ static int umad_grh_ib(const struct ib_mad_agent *mad_agent,
  * Fills in the GRH fields of a header, ready to reply with. Called by a receive handler, it
  * never waits for the network. Fails if the GRH has no GID of this port.
  */
-int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
-		     const struct ib_mad_recv_wc *recv_wc,
+int umad_grh_from_wc(const struct ib_mad_agent *mad_agent, const struct ib_mad_recv_wc *recv_wc,
 		     struct ib_user_mad_hdr *hdr)
 {
 	if (rdma_protocol_roce(mad_agent->device, mad_agent->port_num))

@@ -49,12 +49,10 @@ static inline void umad_decode_v1(const struct ib_user_mad_reg_req *ureq, bool c
 	reg->qp_type = ureq->qpn ? IB_QPT_GSI : IB_QPT_SMI;
 	memcpy(reg->req.oui, ureq->oui, sizeof(reg->req.oui));
 	if (compat)
-		bitmap_from_arr32(reg->req.method_mask,
-				  (const u32 *)ureq->method_mask,
+		bitmap_from_arr32(reg->req.method_mask, (const u32 *)ureq->method_mask,
 				  IB_MGMT_MAX_METHODS);
 	else
-		memcpy(reg->req.method_mask, ureq->method_mask,
-		       sizeof(reg->req.method_mask));
+		memcpy(reg->req.method_mask, ureq->method_mask, sizeof(reg->req.method_mask));
 }
 
 /* Decodes IB_USER_MAD_REGISTER_AGENT2, after umad_check_v2() */
@@ -68,8 +66,7 @@ static inline void umad_decode_v2(const struct ib_user_mad_reg_req2 *ureq, struc
 	reg->rmpp_version = ureq->rmpp_version;
 	reg->flags = ureq->flags;
 	reg->qp_type = ureq->qpn ? IB_QPT_GSI : IB_QPT_SMI;
-	bitmap_from_arr64(reg->req.method_mask, ureq->method_mask,
-			  IB_MGMT_MAX_METHODS);
+	bitmap_from_arr64(reg->req.method_mask, ureq->method_mask, IB_MGMT_MAX_METHODS);
 }
 
 #endif /* UMAD_IOCTL_H */

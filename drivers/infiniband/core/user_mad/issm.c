@@ -70,8 +70,7 @@ static void umad_issm_clear(struct umad_port *port, struct ib_device *ib_dev)
 
 static int umad_issm_open(struct inode *inode, struct file *filp)
 {
-	struct umad_port *port = container_of(inode->i_cdev, struct umad_port,
-					      issm_cdev);
+	struct umad_port *port = container_of(inode->i_cdev, struct umad_port, issm_cdev);
 	int ret;
 
 	ret = umad_issm_acquire(port, filp->f_flags & O_NONBLOCK);

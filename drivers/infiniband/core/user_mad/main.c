@@ -31,8 +31,7 @@ static void umad_device_free(struct umad_device *umad_dev)
 }
 
 /* Finds a character device of a port, of either kind, for RDMA netlink */
-static int umad_nl_chardev(struct ib_device *ib_dev,
-			   const struct umad_device *umad_dev,
+static int umad_nl_chardev(struct ib_device *ib_dev, const struct umad_device *umad_dev,
 			   struct ib_client_nl_info *res, bool issm)
 {
 	const u32 first = rdma_start_port(ib_dev);
@@ -50,8 +49,7 @@ static int umad_nl_chardev(struct ib_device *ib_dev,
 	return 0;
 }
 
-static int umad_nl_info(struct ib_device *ib_dev, void *client_data,
-			struct ib_client_nl_info *res)
+static int umad_nl_info(struct ib_device *ib_dev, void *client_data, struct ib_client_nl_info *res)
 {
 	return umad_nl_chardev(ib_dev, client_data, res, false);
 }
@@ -83,8 +81,7 @@ static int umad_client_add(struct ib_device *ib_dev)
 	int ret = -EOPNOTSUPP;
 	u32 port_num;
 
-	umad_dev = kzalloc_flex(*umad_dev, ports,
-				rdma_end_port(ib_dev) - first + 1);
+	umad_dev = kzalloc_flex(*umad_dev, ports, rdma_end_port(ib_dev) - first + 1);
 	if (!umad_dev)
 		return -ENOMEM;
 	umad_dev->num_ports = rdma_end_port(ib_dev) - first + 1;
@@ -129,8 +126,7 @@ static struct ib_client umad_issm_client = {
 
 static int umad_issm_client_add(struct ib_device *ib_dev)
 {
-	ib_set_client_data(ib_dev, &umad_issm_client,
-			   ib_get_client_data(ib_dev, &umad_client));
+	ib_set_client_data(ib_dev, &umad_issm_client, ib_get_client_data(ib_dev, &umad_client));
 	return 0;
 }
 

@@ -83,8 +83,7 @@ void umad_message_exit(struct umad_message *m, struct umad_file *file)
 	umad_cap_uncharge(file, m->len - m->head_len);
 }
 
-static void umad_message_copy(const struct umad_message *m, void *to, size_t from,
-			      size_t len)
+static void umad_message_copy(const struct umad_message *m, void *to, size_t from, size_t len)
 {
 	size_t head;
 

@@ -42,8 +42,7 @@ void umad_packet_exit(void)
  */
 static bool umad_spare(void **spare, void *packet)
 {
-	return !IS_ENABLED(CONFIG_KASAN) && !READ_ONCE(*spare) &&
-	       !cmpxchg(spare, NULL, packet);
+	return !IS_ENABLED(CONFIG_KASAN) && !READ_ONCE(*spare) && !cmpxchg(spare, NULL, packet);
 }
 
 /* Frees both spare packets, when the descriptor has no agents any more */

@@ -59,8 +59,7 @@ static struct attribute *umad_abi_attrs[] = {
 };
 ATTRIBUTE_GROUPS(umad_abi);
 
-static ssize_t ibdev_show(struct device *dev, struct device_attribute *attr,
-			  char *buf)
+static ssize_t ibdev_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct umad_port *port = dev_get_drvdata(dev);
 	ssize_t ret = -ENODEV;
@@ -74,8 +73,7 @@ static ssize_t ibdev_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(ibdev);
 
-static ssize_t port_show(struct device *dev, struct device_attribute *attr,
-			 char *buf)
+static ssize_t port_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct umad_port *port = dev_get_drvdata(dev);
 
@@ -216,10 +214,8 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 		goto err_put;
 
 	if (port->has_smi) {
-		ret = umad_port_add_dev(port, &port->issm_dev,
-					&port->issm_cdev,
-					umad_issm_devt(port->num), "issm",
-					&umad_issm_fops);
+		ret = umad_port_add_dev(port, &port->issm_dev, &port->issm_cdev,
+					umad_issm_devt(port->num), "issm", &umad_issm_fops);
 		if (ret)
 			goto err_del;
 	}
@@ -260,15 +256,13 @@ int __init umad_ports_init(void)
 {
 	int ret;
 
-	ret = register_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS,
-				     umad_class.name);
+	ret = register_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS, umad_class.name);
 	if (ret) {
 		pr_err(KBUILD_MODNAME ": cannot have major %d: %d\n", UMAD_MAJOR, ret);
 		return ret;
 	}
 
-	ret = alloc_chrdev_region(&umad_dynamic, 0, 2 * UMAD_DYNAMIC_PORTS,
-				  umad_class.name);
+	ret = alloc_chrdev_region(&umad_dynamic, 0, 2 * UMAD_DYNAMIC_PORTS, umad_class.name);
 	if (ret) {
 		pr_err(KBUILD_MODNAME ": cannot have dynamic device numbers: %d\n", ret);
 		goto err_fixed;

@@ -72,8 +72,7 @@ static ssize_t umad_read_packet(struct umad_file *file, struct iov_iter *to, siz
 ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *filp = iocb->ki_filp;
-	bool nonblock = (filp->f_flags & O_NONBLOCK) ||
-			(iocb->ki_flags & IOCB_NOWAIT);
+	bool nonblock = (filp->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT);
 	size_t len, behind;
 	ssize_t done = 0;
 	ssize_t ret;
@@ -133,8 +132,7 @@ bool umad_recv_len_valid(int mad_len, u8 hdr_len)
  * Queues a MAD or message. On success the reader owns it, and the buffers of an RMPP
  * message. On failure the caller still owns @recv_wc, and counts the reason.
  */
-static int umad_queue_recv(struct umad_agent *agent,
-			   const struct ib_mad_agent *mad_agent,
+static int umad_queue_recv(struct umad_agent *agent, const struct ib_mad_agent *mad_agent,
 			   struct ib_mad_recv_wc *recv_wc)
 {
 	bool message = recv_wc->mad_len > recv_wc->mad_seg_size;
@@ -149,8 +147,7 @@ static int umad_queue_recv(struct umad_agent *agent,
 
 	if (message)
 		recv = umad_rmpp_keep(file, hdr_len, recv_wc,
-				      rdma_max_mad_size(mad_agent->device,
-							mad_agent->port_num));
+				      rdma_max_mad_size(mad_agent->device, mad_agent->port_num));
 	else
 		recv = umad_recv_alloc(file, hdr_len, recv_wc->mad_len);
 	if (!recv)
@@ -201,8 +198,7 @@ static void umad_recv_drop(struct umad_agent *agent,
 }
 
 /* Whether the MAD layer has reassembled it, even if from one segment */
-static bool umad_recv_is_message(const struct umad_agent *agent,
-				 const struct umad_rmpp_mad *mad)
+static bool umad_recv_is_message(const struct umad_agent *agent, const struct umad_rmpp_mad *mad)
 {
 	return umad_kernel_rmpp(agent) && umad_rmpp_active(mad) &&
 	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class);
@@ -212,8 +208,7 @@ static bool umad_recv_is_message(const struct umad_agent *agent,
  * A worker of the MAD layer hands over a MAD or RMPP message for @mad_agent, which this
  * module has to free. @send_buf: see umad_transaction_response().
  */
-void umad_recv_handler(struct ib_mad_agent *mad_agent,
-		       struct ib_mad_send_buf *send_buf,
+void umad_recv_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_buf *send_buf,
 		       struct ib_mad_recv_wc *recv_wc)
 {
 	struct umad_agent *agent = mad_agent->context;
@@ -226,8 +221,7 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		return;
 	}
 
-	request = umad_transaction_response(mad_agent, send_buf,
-					    &recv_wc->recv_buf.mad->mad_hdr);
+	request = umad_transaction_response(mad_agent, send_buf, &recv_wc->recv_buf.mad->mad_hdr);
 	message = umad_recv_is_message(agent, (void *)recv_wc->recv_buf.mad);
 	ret = umad_queue_recv(agent, mad_agent, recv_wc);
 	if (ret) {
@@ -235,8 +229,7 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent,
 		return;
 	}
 
-	umad_count(agent->file->port,
-		   message ? UMAD_STAT_RMPP_RECEIVED : UMAD_STAT_RECEIVED);
+	umad_count(agent->file->port, message ? UMAD_STAT_RMPP_RECEIVED : UMAD_STAT_RECEIVED);
 	if (request)
 		request->no_record = true;
 }

@@ -49,8 +49,7 @@ struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
 		return NULL;
 	recv->queued.is_message = true;
 	recv->queued.length = hdr_len + recv_wc->mad_len;
-	recv->queued.first_len = hdr_len + min_t(size_t, recv_wc->mad_len,
-						 recv_wc->mad_seg_size);
+	recv->queued.first_len = hdr_len + min_t(size_t, recv_wc->mad_len, recv_wc->mad_seg_size);
 
 	rmpp = umad_recv_rmpp(recv);
 	INIT_LIST_HEAD(&rmpp->segs);

@@ -68,8 +68,7 @@ static size_t umad_message_held(size_t len)
 
 static struct ib_mad_send_buf *umad_create_send_mad(struct umad_agent *agent,
 						    const struct umad_message *m,
-						    const struct umad_plan *plan,
-						    gfp_t gfp)
+						    const struct umad_plan *plan, gfp_t gfp)
 {
 	struct mem_cgroup *old = set_active_memcg(agent->file->memcg);
 	const struct ib_user_mad_hdr *hdr = umad_message_hdr(m);
@@ -364,8 +363,7 @@ static void umad_send_record(struct umad_file *file, struct umad_send *send)
 }
 
 /* A worker of the MAD layer, or ib_unregister_mad_agent(), has completed a send */
-void umad_send_handler(struct ib_mad_agent *mad_agent,
-		       struct ib_mad_send_wc *send_wc)
+void umad_send_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_wc *send_wc)
 {
 	struct umad_send *send = send_wc->send_buf->context[0];
 	struct umad_agent *agent = mad_agent->context;

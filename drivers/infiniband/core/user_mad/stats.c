@@ -64,8 +64,7 @@ static unsigned long umad_gauge(struct umad_port *port, unsigned int gauge)
 
 static ssize_t stat_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	struct dev_ext_attribute *ext = container_of(attr, struct dev_ext_attribute,
-						     attr);
+	struct dev_ext_attribute *ext = container_of(attr, struct dev_ext_attribute, attr);
 	struct umad_port *port = dev_get_drvdata(dev);
 	uintptr_t stat = (uintptr_t)ext->var;
 	int ret = umad_stats_access(port);

@@ -76,8 +76,7 @@ void umad_transaction_end(struct umad_file *file, struct umad_send *send)
  * the sender may be any client of the MAD layer.
  */
 struct umad_send *
-umad_transaction_response(struct ib_mad_agent *mad_agent,
-			  struct ib_mad_send_buf *send_buf,
+umad_transaction_response(struct ib_mad_agent *mad_agent, struct ib_mad_send_buf *send_buf,
 			  const struct ib_mad_hdr *mad)
 {
 	struct umad_agent *agent = mad_agent->context;

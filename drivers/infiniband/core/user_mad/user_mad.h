@@ -70,14 +70,12 @@ static_assert(UMAD_MAX_AGENTS <= BITS_PER_LONG);
 /* The user header. The old layout ends where the current one has the P_Key index */
 static_assert(sizeof(struct ib_user_mad_hdr_old) == 56);
 static_assert(sizeof(struct ib_user_mad_hdr) == 64);
-static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) ==
-	      sizeof(struct ib_user_mad_hdr_old));
+static_assert(offsetof(struct ib_user_mad_hdr, pkey_index) == sizeof(struct ib_user_mad_hdr_old));
 static_assert(offsetof(struct ib_user_mad_hdr, flow_label) ==
 	      offsetof(struct ib_user_mad_hdr_old, flow_label));
 
 /* Returns 0 for the old layout, which has none */
-static inline u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr,
-				      u8 hdr_len)
+static inline u16 umad_hdr_pkey_index(const struct ib_user_mad_hdr *hdr, u8 hdr_len)
 {
 	return hdr_len < sizeof(*hdr) ? 0 : hdr->pkey_index;
 }
@@ -417,14 +415,12 @@ struct umad_message {
 	u8		head[UMAD_PACKET_LEN] __aligned(8);
 };
 
-static inline const struct ib_user_mad_hdr *
-umad_message_hdr(const struct umad_message *m)
+static inline const struct ib_user_mad_hdr *umad_message_hdr(const struct umad_message *m)
 {
 	return (const void *)m->head;
 }
 
-static inline const struct umad_rmpp_mad *
-umad_message_mad(const struct umad_message *m)
+static inline const struct umad_rmpp_mad *umad_message_mad(const struct umad_message *m)
 {
 	return (const void *)m->head + m->hdr_len;
 }
@@ -465,8 +461,7 @@ static inline int umad_port_access(const struct umad_port *port)
 
 	if (!port->ib_dev)
 		return -ENXIO;
-	return rdma_dev_access_netns(port->ib_dev, current->nsproxy->net_ns) ?
-	       0 : -EPERM;
+	return rdma_dev_access_netns(port->ib_dev, current->nsproxy->net_ns) ? 0 : -EPERM;
 }
 
 /* file.c */
@@ -486,15 +481,13 @@ void umad_agents_uncharge(struct umad_file *file);
 
 /* send.c */
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from);
-void umad_send_handler(struct ib_mad_agent *mad_agent,
-		       struct ib_mad_send_wc *send_wc);
+void umad_send_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_wc *send_wc);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan);
 
 /* recv.c */
 ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to);
-void umad_recv_handler(struct ib_mad_agent *mad_agent,
-		       struct ib_mad_send_buf *send_buf,
+void umad_recv_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_buf *send_buf,
 		       struct ib_mad_recv_wc *recv_wc);
 bool umad_recv_len_valid(int mad_len, u8 hdr_len);
 
@@ -570,8 +563,7 @@ void umad_ah_watch(struct umad_port *port);
 void umad_ah_unwatch(struct umad_port *port);
 
 /* grh.c */
-int umad_grh_from_wc(const struct ib_mad_agent *mad_agent,
-		     const struct ib_mad_recv_wc *recv_wc,
+int umad_grh_from_wc(const struct ib_mad_agent *mad_agent, const struct ib_mad_recv_wc *recv_wc,
 		     struct ib_user_mad_hdr *hdr);
 
 /* cap.c */
