@@ -21,6 +21,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 10, 0)
@@ -123,6 +124,8 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 	umad_typed(type, kzalloc(sizeof(type), umad_gfp(__VA_ARGS__)))
 #define kzalloc_objs(type, count, ...) \
 	umad_typed(type, kcalloc(count, sizeof(type), umad_gfp(__VA_ARGS__)))
+#define kvmalloc_objs(type, count, ...) \
+	umad_typed(type, kvmalloc_array(count, sizeof(type), umad_gfp(__VA_ARGS__)))
 #define kvzalloc_objs(type, count, ...) \
 	umad_typed(type, kvcalloc(count, sizeof(type), umad_gfp(__VA_ARGS__)))
 #define kmalloc_flex(type, array, count, ...) \
@@ -138,12 +141,15 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 #define IOCB_AIO_RW 0
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
-/* No system call makes an iterator without a vector there, for files with read() */
-#define iter_iov(iter) ((iter)->iov)
+#ifndef ITER_SOURCE
+#define ITER_SOURCE WRITE
 #endif
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
 #define user_backed_iter(iter) iter_is_iovec(iter)
+#define iter_iov_addr(iter) ((iter)->iov->iov_base + (iter)->iov_offset)
+#elif !defined(iter_iov_addr)
+#define iter_iov_addr(iter) \
+	((iter_is_ubuf(iter) ? (iter)->ubuf : (iter)->iov->iov_base) + (iter)->iov_offset)
 #endif
 
 /*

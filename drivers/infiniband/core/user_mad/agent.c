@@ -14,7 +14,6 @@ void umad_agents_init(struct umad_file *file)
 {
 	u8 id;
 
-	file->ids = ~0UL;
 	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
 		file->agents[id].file = file;
 		file->agents[id].id = id;
@@ -39,6 +38,36 @@ void umad_agent_put(struct umad_agent *agent)
 {
 	if (atomic_dec_return(&agent->users) == UMAD_AGENT_GONE)
 		wake_up_var(&agent->users);
+}
+
+/*
+ * Reserves the lowest free id, and returns its agent until umad_agent_release(). Returns NULL
+ * if none is free, or the cap has no room.
+ */
+struct umad_agent *umad_agent_reserve(struct umad_file *file)
+{
+	unsigned long id;
+
+	/* Other tasks reserve and release ids at the same time */
+	do {
+		id = find_first_zero_bit(&file->ids, UMAD_MAX_AGENTS);
+		if (id == UMAD_MAX_AGENTS)
+			return NULL;
+	} while (test_and_set_bit(id, &file->ids));
+
+	if (id && !umad_cap_charge(file, UMAD_AGENT_COST)) {
+		clear_bit_unlock(id, &file->ids);
+		return NULL;
+	}
+	return file->agents + id;
+}
+
+/* If this is a removal, a close of the descriptor may free it from here on */
+void umad_agent_release(struct umad_agent *agent)
+{
+	if (agent->id)
+		umad_cap_uncharge(agent->file, UMAD_AGENT_COST);
+	clear_bit_unlock(agent->id, &agent->file->ids);
 }
 
 /*
@@ -68,8 +97,7 @@ void umad_agent_destroy(struct umad_agent *agent)
 
 	/* Completes all sends and waits for the handlers */
 	ib_unregister_mad_agent(agent->mad_agent);
-	/* If this is a disassociation, a release may free the file from here on */
-	clear_bit_unlock(agent->id, &file->ids);
+	umad_agent_release(agent);
 
 	/* A full barrier: those that wait for a disassociation see this, or are woken */
 	last = atomic_dec_and_test(&port->agents);
@@ -97,17 +125,30 @@ int umad_agent_unregister(struct umad_file *file, u32 id)
 }
 
 /*
- * Moves all agents of a descriptor to the list @agents, for the caller to destroy. Other
- * tasks may be unregistering agents of @file at the same time, and finish later.
+ * Hides all agents of a descriptor from writers, for the tasks that call
+ * umad_agent_detached(). Others may be unregistering agents of @file, and finish later.
  */
-void umad_agents_detach(struct umad_file *file, struct llist_head *agents)
+void umad_agents_detach(struct umad_file *file)
 {
-	struct umad_agent *agent;
 	u32 id;
 
-	for (id = 0; id < file->charged; id++) {
-		agent = umad_agent_detach(file, id);
-		if (agent)
-			llist_add(&agent->node, agents);
-	}
+	lockdep_assert_held(&file->port->lock);
+
+	for (id = 0; id < UMAD_MAX_AGENTS; id++)
+		if (umad_agent_detach(file, id))
+			file->detached |= BIT(id);
+}
+
+/* Returns a detached agent for the caller to destroy without umad_port.lock, or NULL */
+struct umad_agent *umad_agent_detached(struct umad_file *file)
+{
+	u32 id;
+
+	lockdep_assert_held(&file->port->lock);
+
+	if (!file->detached)
+		return NULL;
+	id = __ffs(file->detached);
+	file->detached &= ~BIT(id);
+	return file->agents + id;
 }

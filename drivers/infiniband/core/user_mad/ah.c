@@ -67,7 +67,7 @@ static struct umad_ah *umad_ah_new(struct umad_agent *agent, const struct ib_use
 	struct ib_ah *ah;
 
 	/* Not charged: sends of several writers use it, and the driver's part is larger */
-	shared = kmalloc_obj(*shared);
+	shared = kmalloc_obj(*shared, UMAD_GFP_WRITER);
 	if (!shared)
 		return ERR_PTR(-ENOMEM);
 

@@ -1,43 +1,76 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The cap limits memory that user space makes the host hold and no memory cgroup is charged
- * for: messages longer than a MAD, agents, and MADs that arrive for a cgroup without room.
- * It is one for the host, as a container can make cgroups at will. Each descriptor counts
- * its share.
+ * for: agents, received RMPP messages, and MADs that arrive for a cgroup without room.
+ *
+ * Descriptors share it by owners. The owner of a descriptor is the outermost cgroup with a
+ * limit around its opener, so a container cannot be several, whatever users and cgroups it
+ * makes. Where there is no limit, it is the user.
  */
+#include <linux/cred.h>
+#include <linux/hash.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/page_counter.h>
 
 #include "user_mad.h"
 
-/* An eighth of the memory is enough for a message of 14 MiB on a host of 768 MiB */
-#define UMAD_CAP_SHARE	8
+/* Owners are told apart by a hash: of 4,096, two have one share together by chance */
+#define UMAD_OWNER_BITS	12
 
-static atomic_long_t umad_cap_used;
-static long umad_cap_size;
+static DEFINE_SPINLOCK(umad_cap_lock);	/* what follows, and umad_file.held */
+static u64 umad_owners_held[1 << UMAD_OWNER_BITS];
+static u64 umad_cap_held;
 
-void __init umad_cap_init(void)
+/* How much memory one descriptor may have outstanding, or one owner may hold, in bytes */
+size_t umad_memory_share(void)
 {
-	umad_cap_size = min_t(u64, SZ_1G, ((u64)totalram_pages() << PAGE_SHIFT) / UMAD_CAP_SHARE);
+	return min_t(u64, SZ_1G, (u64)totalram_pages() << PAGE_SHIFT >> 3);
 }
 
 /*
- * Callers charge before they allocate. A descriptor gets more only while it holds no more
- * than it leaves for all others. So a descriptor that is not read cannot take all, and a
- * message may be as long as what is left.
+ * An owner gets more while it holds no more than a share, less half of what other owners
+ * hold. Of that, a descriptor gets more while it holds no more than it leaves to the other
+ * descriptors of its owner. So all owners together hold less than two shares, and each
+ * newcomer gets some. Callers charge before they allocate.
  */
 bool umad_cap_charge(struct umad_file *file, size_t len)
 {
-	long own = atomic_long_fetch_add(len, &file->held);
-	long all = atomic_long_add_return(len, &umad_cap_used);
+	u64 share = umad_memory_share(), others;
+	bool room;
 
-	if (own + all <= umad_cap_size)
-		return true;
-	umad_cap_uncharge(file, len);
-	return false;
+	spin_lock(&umad_cap_lock);
+	others = umad_cap_held - *file->owner_held;
+	room = file->held + *file->owner_held + 2 * (u64)len + others / 2 <= share;
+	if (room) {
+		file->held += len;
+		*file->owner_held += len;
+		umad_cap_held += len;
+	}
+	spin_unlock(&umad_cap_lock);
+	return room;
 }
 
 void umad_cap_uncharge(struct umad_file *file, size_t len)
 {
-	atomic_long_sub(len, &umad_cap_used);
-	atomic_long_sub(len, &file->held);
+	spin_lock(&umad_cap_lock);
+	file->held -= len;
+	*file->owner_held -= len;
+	umad_cap_held -= len;
+	spin_unlock(&umad_cap_lock);
+}
+
+/* Finds the owner of a file that the current process opens, which has its umad_file.memcg */
+void umad_cap_init(struct umad_file *file)
+{
+	unsigned long key = from_kuid(&init_user_ns, current_uid());
+
+#ifdef CONFIG_MEMCG
+	struct mem_cgroup *memcg;
+
+	for (memcg = file->memcg; memcg; memcg = parent_mem_cgroup(memcg))
+		if (READ_ONCE(memcg->memory.max) != PAGE_COUNTER_MAX)
+			key = (unsigned long)memcg;
+#endif
+	file->owner_held = &umad_owners_held[hash_long(key, UMAD_OWNER_BITS)];
 }

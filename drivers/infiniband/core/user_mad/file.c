@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A descriptor of umadN: open, poll, release, fdinfo, and the removal of the device */
 #include <linux/bitmap.h>
-#include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -54,9 +53,9 @@ static void umad_file_free(struct umad_file *file)
 {
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	umad_agents_uncharge(file);
-	WARN_ON(atomic_read(&file->sends) || atomic_long_read(&file->held) ||
-		!RB_EMPTY_ROOT(&file->transactions));
+	umad_cap_uncharge(file, UMAD_AGENT_COST);
+	WARN_ON(!umad_agents_gone(file) || atomic_read(&file->sends) || file->held ||
+		atomic_long_read(&file->long_sends) || !RB_EMPTY_ROOT(&file->transactions));
 	mem_cgroup_put(file->memcg);
 	file->used = false;
 	kmem_cache_free(umad_file_cache, file);
@@ -74,8 +73,12 @@ static int umad_open(struct inode *inode, struct file *filp)
 	file->port = container_of(inode->i_cdev, struct umad_port, cdev);
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
-	umad_agents_charge(file);
-
+	umad_cap_init(file);
+	if (!umad_cap_charge(file, UMAD_AGENT_COST)) {
+		mem_cgroup_put(file->memcg);
+		kmem_cache_free(umad_file_cache, file);
+		return -ENOMEM;
+	}
 	ret = umad_file_join(file);
 	if (ret) {
 		umad_file_free(file);
@@ -87,27 +90,23 @@ static int umad_open(struct inode *inode, struct file *filp)
 	return stream_open(inode, filp);
 }
 
-/* Writers no longer find these agents, and those that have found one end in parallel */
-static void umad_agents_destroy(struct llist_head *agents)
-{
-	struct umad_agent *agent, *next;
-
-	llist_for_each_entry_safe(agent, next, agents->first, node)
-		umad_agent_destroy(agent);
-}
-
 static int umad_release(struct inode *inode, struct file *filp)
 {
 	struct umad_file *file = filp->private_data;
-	LLIST_HEAD(agents);
+	struct umad_port *port = file->port;
+	struct umad_agent *agent;
 
-	mutex_lock(&file->port->lock);
+	mutex_lock(&port->lock);
 	list_del(&file->port_list);
-	mutex_unlock(&file->port->lock);
+	umad_agents_detach(file);
+	while ((agent = umad_agent_detached(file))) {
+		mutex_unlock(&port->lock);
+		umad_agent_destroy(agent);
+		mutex_lock(&port->lock);
+	}
+	mutex_unlock(&port->lock);
 
-	umad_agents_detach(file, &agents);
-	umad_agents_destroy(&agents);
-	/* A disassociation may be destroying others */
+	/* A removal may be destroying the last one */
 	if (!umad_agents_gone(file))
 		wait_var_event(&file->ids, umad_agents_gone(file));
 	umad_file_free(file);
@@ -116,24 +115,33 @@ static int umad_release(struct inode *inode, struct file *filp)
 
 /*
  * Wakes all sleepers on a port whose umad_port.ib_dev is NULL, and destroys its agents, but
- * for those that another task is unregistering. It detaches all of them before it waits for
- * the first: on RoCE a writer may need a second to find its destination, and so all writers
- * together need one. Takes umad_port.lock, and not while it waits.
+ * for those that another task unregisters or closes. It detaches all of them before it waits
+ * for the first: on RoCE a writer may need a second to find its destination, and so all
+ * writers together need one. Takes umad_port.lock, and not while it waits. A descriptor that
+ * is closed meanwhile goes with its last agent, so only the list leads to the next one.
  */
 void umad_files_disassociate(struct umad_port *port)
 {
+	struct umad_agent *agent;
 	struct umad_file *file;
-	LLIST_HEAD(agents);
 
 	mutex_lock(&port->lock);
 	list_for_each_entry(file, &port->files, port_list) {
 		wake_up_all(&file->readers);
 		wake_up_all(&file->pollers);
-		umad_agents_detach(file, &agents);
+		umad_agents_detach(file);
+	}
+	while ((file = list_first_entry_or_null(&port->files, struct umad_file, port_list))) {
+		agent = umad_agent_detached(file);
+		if (!agent) {
+			list_del_init(&file->port_list);
+			continue;
+		}
+		mutex_unlock(&port->lock);
+		umad_agent_destroy(agent);
+		mutex_lock(&port->lock);
 	}
 	mutex_unlock(&port->lock);
-
-	umad_agents_destroy(&agents);
 }
 
 /* Never sleeps. A MAD can be written at any time */

@@ -6,61 +6,11 @@
  * layer and publishes the agent, in this order. The access to user memory comes before there
  * is anything that the removal of the device has to wait for. The last step cannot fail.
  */
-#include <linux/bitops.h>
 #include <linux/compat.h>
-#include <linux/fs.h>
 
 #include <asm/ioctls.h>
 
 #include "ioctl.h"
-
-/*
- * An agent takes this of the cap, and no cgroup is charged: some 700 bytes of the MAD layer,
- * and the address handle.
- */
-#define UMAD_AGENT_COST	SZ_1K
-
-/*
- * Lets a file have an agent more. It pays for that until it is closed, and for the first from
- * when it is opened. The caller holds umad_port.lock, or the file is new.
- */
-bool umad_agents_charge(struct umad_file *file)
-{
-	if (file->charged == UMAD_MAX_AGENTS || !umad_cap_charge(file, UMAD_AGENT_COST))
-		return false;
-	clear_bit(file->charged++, &file->ids);
-	return true;
-}
-
-/* A file without agents is as umad_agents_init() leaves it then */
-void umad_agents_uncharge(struct umad_file *file)
-{
-	WARN_ON(!umad_agents_gone(file));
-	umad_cap_uncharge(file, file->charged * UMAD_AGENT_COST);
-	file->charged = 0;
-	file->ids = ~0UL;
-}
-
-/* Reserves the lowest free id, and returns its agent or NULL */
-static struct umad_agent *umad_agent_reserve(struct umad_file *file)
-{
-	unsigned long taken, id;
-	bool more;
-
-	/* Other tasks reserve and release ids at the same time, so this looks at a copy */
-	do {
-		while (unlikely((taken = READ_ONCE(file->ids)) == ~0UL)) {
-			mutex_lock(&file->port->lock);
-			more = umad_agents_charge(file);
-			mutex_unlock(&file->port->lock);
-			if (!more)
-				return NULL;
-		}
-		id = ffz(taken);
-	} while (test_and_set_bit(id, &file->ids));
-
-	return file->agents + id;
-}
 
 /* The first agent of a descriptor settles the layout of its headers */
 static void umad_settle_layout(struct umad_file *file)
@@ -72,15 +22,13 @@ static void umad_settle_layout(struct umad_file *file)
 	file->used = true;
 }
 
-/* Registers a reserved agent, whose id is in user memory if @stored */
-static int umad_agent_register(struct umad_file *file, struct umad_agent *agent,
-			       bool pkey_layout, bool stored)
+/* Registers a reserved agent, whose id is in user memory */
+static int umad_agent_register(struct umad_file *file, struct umad_agent *agent, bool pkey_layout)
 {
 	const struct umad_reg *reg = &agent->reg;
 	struct umad_port *port = file->port;
 	struct ib_mad_agent *mad_agent;
 	u8 hdr_len = file->hdr_len;
-	int ret;
 
 	lockdep_assert_held(&port->lock);
 
@@ -94,14 +42,9 @@ static int umad_agent_register(struct umad_file *file, struct umad_agent *agent,
 					  reg->req.mgmt_class ? &agent->reg.req : NULL,
 					  reg->rmpp_version, umad_send_handler,
 					  umad_recv_handler, agent, reg->flags);
-	ret = PTR_ERR_OR_ZERO(mad_agent);
-	if (!ret && !stored) {
-		ib_unregister_mad_agent(mad_agent);
-		ret = -EFAULT;
-	}
-	if (ret) {
+	if (IS_ERR(mad_agent)) {
 		WRITE_ONCE(file->hdr_len, hdr_len);
-		return ret;
+		return PTR_ERR(mad_agent);
 	}
 	if (!file->used)
 		umad_settle_layout(file);
@@ -114,8 +57,8 @@ static int umad_agent_register(struct umad_file *file, struct umad_agent *agent,
 
 /*
  * IB_USER_MAD_REGISTER_AGENT, or with @v2 IB_USER_MAD_REGISTER_AGENT2. It stores the new id
- * before the outcome is known. If the request is refused, it stores the old id again, unless
- * the page can no longer be written. The error of the MAD layer comes before that.
+ * before there is an agent for which a MAD may arrive. If the MAD layer refuses the request,
+ * it stores the old id again, unless the page can no longer be written.
  */
 static int umad_register(struct umad_file *file, void __user *uptr, bool v2)
 {
@@ -126,7 +69,6 @@ static int umad_register(struct umad_file *file, void __user *uptr, bool v2)
 	struct ib_user_mad_reg_req2 __user *uptr2 = uptr;	/* Both begin with the id */
 	struct umad_port *port = file->port;
 	struct umad_agent *agent;
-	bool stored;
 	int ret;
 
 	if (umad_port_gone(port))
@@ -152,12 +94,15 @@ static int umad_register(struct umad_file *file, void __user *uptr, bool v2)
 	else
 		umad_decode_v1(&ureq.v1, in_compat_syscall(), &agent->reg);
 
-	stored = !put_user((u32)agent->id, &uptr2->id);
+	if (put_user((u32)agent->id, &uptr2->id)) {
+		umad_agent_release(agent);
+		return -EFAULT;
+	}
 	mutex_lock(&port->lock);
-	ret = umad_agent_register(file, agent, v2, stored);
+	ret = umad_agent_register(file, agent, v2);
 	mutex_unlock(&port->lock);
 	if (ret) {
-		clear_bit_unlock(agent->id, &file->ids);
+		umad_agent_release(agent);
 		put_user(ureq.v2.id, &uptr2->id);
 	}
 	return ret;

@@ -4,7 +4,6 @@
  * the port's capability mask is set from open to release, by one holder at a time. The
  * descriptor has no other use.
  */
-#include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
 

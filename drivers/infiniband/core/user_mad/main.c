@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* ib_umad: MADs for user space. The module as ib_core sees it: two clients */
 #include <linux/module.h>
+#include <linux/nospec.h>
 
 #include "core_priv.h"
 #include "user_mad.h"
@@ -40,7 +41,8 @@ static int umad_nl_chardev(struct ib_device *ib_dev, const struct umad_device *u
 	if (!rdma_is_port_valid(ib_dev, res->port))
 		return -EINVAL;
 
-	port = umad_dev ? umad_dev->ports[res->port - first] : NULL;
+	port = umad_dev ? umad_dev->ports[array_index_nospec(res->port - first,
+							     umad_dev->num_ports)] : NULL;
 	if (!port || (issm && !port->has_smi))
 		return -EOPNOTSUPP;
 
@@ -134,7 +136,6 @@ static int __init umad_init(void)
 {
 	int ret;
 
-	umad_cap_init();
 	ret = umad_packet_init();
 	if (ret)
 		return ret;

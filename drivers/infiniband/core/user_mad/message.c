@@ -2,29 +2,26 @@
 /*
  * Messages: from the memory of the writer to the buffers of the MAD layer.
  *
- * The writer's memory is read once, and before anything is held: a plain MAD onto the
- * stack, and the rest of a longer message into memory of its own. So the checks see the
- * bytes that are sent.
+ * The writer's memory is read once. A plain MAD is copied onto the stack before anything is
+ * held. So is the head of a longer message, and the pages of its rest are pinned then. The
+ * checks look at the head only, so they see the bytes that are sent.
  */
+#include <linux/bvec.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
 #include "user_mad.h"
-
-/* Room for one packet: an element of a vector, or all of a registered buffer of io_uring */
-size_t umad_iter_len(const struct iov_iter *iter)
-{
-	return user_backed_iter(iter) ? iov_iter_single_seg_count(iter) : iov_iter_count(iter);
-}
 
 /* Reads the user header and the beginning of the MAD, whose length is @len */
 int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
 		      u8 hdr_len, bool nowait)
 {
 	m->from = from;
-	m->rest = NULL;
+	m->pages = NULL;
+	m->pinned = 0;
 	m->len = len;
 	m->head_len = min(len, UMAD_MAD_SIZE);
+	m->is_ready = m->head_len == len;
 	m->nowait = nowait;
 	m->hdr_len = hdr_len;
 
@@ -39,70 +36,78 @@ static bool umad_writer_killed(void)
 	return fatal_signal_pending(current);
 }
 
-static int umad_message_copy_rest(struct umad_message *m, size_t len)
+/*
+ * Pins the pages of a message behind its head, with nothing held, as it may wait for each
+ * of them. So the copy does not wait, and nothing is charged while a page is missing. Memory
+ * of the kernel, such as registered buffers of io_uring, is there already. Undone by
+ * umad_message_exit(), also on error.
+ */
+int umad_message_pin(struct umad_message *m)
 {
-	size_t at, part;
+	size_t len = m->len - m->head_len, offset, left, i;
+	struct page *pages[16];
+	unsigned long addr;
+	int ret;
 
-	for (at = 0; at < len; at += part) {
-		part = min_t(size_t, len - at, SZ_64K);
-		if (copy_from_iter(m->rest + at, part, m->from) != part)
-			return -EFAULT;
+	m->is_ready = true;
+	if (!user_backed_iter(m->from)) {
+		m->rest = *m->from;
+		return 0;
+	}
+
+	addr = (unsigned long)iter_iov_addr(m->from);
+	offset = offset_in_page(addr);
+	left = DIV_ROUND_UP(offset + len, PAGE_SIZE);
+	m->pages = kvmalloc_objs(*m->pages, left, UMAD_GFP_WRITER | __GFP_ACCOUNT);
+	if (!m->pages)
+		return -ENOMEM;
+
+	for (; left; left -= ret) {
+		ret = pin_user_pages_fast(addr + m->pinned * PAGE_SIZE,
+					  min(left, ARRAY_SIZE(pages)), 0, pages);
+		for (i = 0; ret > 0 && i < ret; i++)
+			m->pages[m->pinned++] = (struct bio_vec){
+				.bv_page = pages[i],
+				.bv_len = PAGE_SIZE,
+			};
 		if (umad_writer_killed())
 			return -EINTR;
+		if (ret <= 0)
+			return ret ?: -EFAULT;
 	}
+	m->pages->bv_offset = offset;
+	m->pages->bv_len -= offset;
+	iov_iter_bvec(&m->rest, ITER_SOURCE, m->pages, m->pinned, len);
 	return 0;
 }
 
-/*
- * Copies the rest of a message that is longer than a MAD, with nothing held, as it may
- * sleep for pages of user memory. Returns -ENOMEM if the cap has no room for it.
- *
- * It charges the cap and no cgroup. To charge a cgroup page by page until it is full would
- * leave nothing to its other processes, and the OOM killer would end one of them.
- */
-int umad_message_fetch(struct umad_message *m, struct umad_file *file)
+void umad_message_exit(struct umad_message *m)
 {
-	size_t len = m->len - m->head_len;
-
-	if (umad_cap_charge(file, len)) {
-		m->rest = kvmalloc(len, UMAD_GFP_WRITER);
-		if (m->rest)
-			return umad_message_copy_rest(m, len);
-		umad_cap_uncharge(file, len);
-	}
-	umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
-	return -ENOMEM;
+	while (m->pinned)
+		unpin_user_page(m->pages[--m->pinned].bv_page);
+	kvfree(m->pages);
+	m->pages = NULL;
 }
 
-void umad_message_exit(struct umad_message *m, struct umad_file *file)
-{
-	if (!m->rest)
-		return;
-	kvfree(m->rest);
-	m->rest = NULL;
-	umad_cap_uncharge(file, m->len - m->head_len);
-}
-
-static void umad_message_copy(const struct umad_message *m, void *to, size_t from, size_t len)
+/* A message is copied from its beginning to its end */
+static bool umad_message_copy(struct umad_message *m, void *to, size_t from, size_t len)
 {
 	size_t head;
 
 	if (from < m->head_len) {
 		head = min(len, m->head_len - from);
 		memcpy(to, m->head + m->hdr_len + from, head);
-		from += head;
 		to += head;
 		len -= head;
 	}
-	if (len)
-		memcpy(to, m->rest + from - m->head_len, len);
+	return !len || copy_from_iter(to, len, &m->rest) == len;
 }
 
 /*
  * Copies a message into the buffers that ib_create_send_mad() made for @plan. Returns -EINTR
  * if the writer is being killed, or -EIO if the device is gone, whose removal waits for it.
  */
-int umad_message_fill(const struct umad_message *m, const struct umad_plan *plan,
+int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
 		      struct ib_mad_send_buf *msg, const struct umad_port *port)
 {
 	size_t from = plan->own_rmpp_hdr ? IB_MGMT_RMPP_HDR : IB_MGMT_MAD_HDR;
@@ -110,17 +115,16 @@ int umad_message_fill(const struct umad_message *m, const struct umad_plan *plan
 
 	memcpy(msg->mad, umad_message_mad(m), IB_MGMT_MAD_HDR);
 
-	if (!plan->rmpp) {
-		umad_message_copy(m, msg->mad + from, from, m->len - from);
-		return 0;
-	}
+	if (!plan->rmpp)
+		return umad_message_copy(m, msg->mad + from, from, m->len - from) ? 0 : -EFAULT;
 
 	umad_message_copy(m, msg->mad + from, from, plan->hdr_len - from);
 	from = plan->hdr_len;
 	for (seg = 1, left = plan->data_len; left > 0;
 	     seg++, left -= msg->seg_size, from += msg->seg_size) {
-		umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
-				  min(left, msg->seg_size));
+		if (!umad_message_copy(m, ib_get_rmpp_segment(msg, seg), from,
+				       min(left, msg->seg_size)))
+			return -EFAULT;
 		if (seg % UMAD_YIELD_SEGS)
 			continue;
 		if (umad_writer_killed())

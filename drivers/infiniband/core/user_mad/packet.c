@@ -3,6 +3,7 @@
  * Memory of sends and received packets. The cgroup of the process that opened the
  * descriptor is charged for it, as that process lets it pile up.
  */
+#include <linux/log2.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 
@@ -115,10 +116,13 @@ struct umad_recv *umad_recv_alloc_held(struct umad_file *file, u8 hdr_len,
 	return recv;
 }
 
+/* What __umad_recv_alloc() takes for a MAD */
 static size_t umad_recv_held(size_t mad_len)
 {
-	return sizeof(struct umad_recv) + sizeof(struct ib_user_mad_hdr) +
-	       max(mad_len, UMAD_MAD_SIZE);
+	size_t len = sizeof(struct umad_recv) + sizeof(struct ib_user_mad_hdr) + mad_len;
+
+	return mad_len > UMAD_MAD_SIZE ? roundup_pow_of_two(len) :
+					 kmem_cache_size(umad_recv_cache);
 }
 
 /*

@@ -4,7 +4,6 @@
  * with the ib_device. The port itself stays until the last descriptor is closed.
  */
 #include <linux/completion.h>
-#include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>

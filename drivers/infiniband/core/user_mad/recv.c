@@ -7,8 +7,6 @@
  * and frees its buffer. An RMPP message of several segments stays in its buffers until a
  * reader has it.
  */
-#include <linux/fs.h>
-
 #include "trace.h"
 #include "user_mad.h"
 
@@ -67,31 +65,13 @@ static ssize_t umad_read_packet(struct umad_file *file, struct iov_iter *to, siz
  * Reads one packet into each element of @to, and does not change the rest of an element. It
  * waits for the first packet only. It returns the length of all packets, or an error if
  * there is none; user_mad.rst has the errors. A packet that cannot be read stays. Nothing is
- * held while the reader's memory is written. io_submit() gets -EINVAL, as it always has.
+ * held while the reader's memory is written.
  */
 ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	struct file *filp = iocb->ki_filp;
-	bool nonblock = (filp->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT);
-	size_t len, behind;
-	ssize_t done = 0;
-	ssize_t ret;
+	bool nonblock = (iocb->ki_filp->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT);
 
-	if (iocb->ki_flags & IOCB_AIO_RW)
-		return -EINVAL;
-	for (;;) {
-		len = umad_iter_len(to);
-		behind = iov_iter_count(to) - len;
-		ret = umad_read_packet(filp->private_data, to, len, nonblock);
-		if (ret < 0)
-			return done ?: ret;
-		done += ret;
-		if (!behind)
-			return done;
-		nonblock = true;
-		/* By 0 bytes, too: that skips elements without any */
-		iov_iter_advance(to, iov_iter_count(to) - behind);
-	}
+	return umad_each_element(iocb, to, umad_read_packet, nonblock, true);
 }
 
 static int umad_fill_hdr(struct umad_recv *recv, const struct umad_agent *agent,

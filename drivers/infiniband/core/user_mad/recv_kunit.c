@@ -83,6 +83,7 @@ static int umad_recv_test_init(struct kunit *test)
 	t->file.port = &t->port;
 	spin_lock_init(&t->file.transaction_lock);
 	umad_queue_init(&t->file);
+	umad_cap_init(&t->file);
 	t->agent.file = &t->file;
 	t->file.hdr_len = sizeof(struct ib_user_mad_hdr);
 	atomic_set(&t->agent.users, 1);
@@ -116,7 +117,7 @@ static void umad_recv_test_exit(struct kunit *test)
 	umad_packet_drain(&t->file);
 	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&t->file.transactions));
 	free_percpu(t->port.stats);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 0);
+	KUNIT_EXPECT_EQ(test, t->file.held, 0);
 }
 
 static void umad_recv_handler_len_test(struct kunit *test)
@@ -238,7 +239,7 @@ static void umad_test_free(struct umad_file *file, struct umad_recv *recv)
 }
 
 /* A message takes this besides its buffers */
-#define UMAD_TEST_MESSAGE	((long)(sizeof(struct umad_recv) + UMAD_PACKET_LEN))
+#define UMAD_TEST_MESSAGE	((u64)(sizeof(struct umad_recv) + UMAD_PACKET_LEN))
 
 /*
  * It is the buffers that count: those that came too early and stand behind the
@@ -251,17 +252,17 @@ static void umad_recv_size_test(struct kunit *test)
 
 	recv = umad_test_keep_segs(test, &t->file, 400, 2, UMAD_MAD_SIZE);
 	KUNIT_ASSERT_NOT_NULL(test, recv);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 2 * 512 + UMAD_TEST_MESSAGE);
+	KUNIT_EXPECT_EQ(test, t->file.held, 2 * 512 + UMAD_TEST_MESSAGE);
 	umad_test_free(&t->file, recv);
 
 	recv = umad_test_keep_segs(test, &t->file, 400, 65, UMAD_MAD_SIZE);
 	KUNIT_ASSERT_NOT_NULL(test, recv);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 65 * 512 + UMAD_TEST_MESSAGE);
+	KUNIT_EXPECT_EQ(test, t->file.held, 65 * 512 + UMAD_TEST_MESSAGE);
 	umad_test_free(&t->file, recv);
 
 	recv = umad_test_keep_segs(test, &t->file, 400, 2, 2048);
 	KUNIT_ASSERT_NOT_NULL(test, recv);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->file.held), 2 * 4096 + UMAD_TEST_MESSAGE);
+	KUNIT_EXPECT_EQ(test, t->file.held, 2 * 4096 + UMAD_TEST_MESSAGE);
 	umad_test_free(&t->file, recv);
 }
 
@@ -280,6 +281,7 @@ static void umad_recv_cap_test(struct kunit *test)
 
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, other);
+	umad_cap_init(other);
 	recv = kunit_kcalloc(test, UMAD_TEST_MESSAGES, sizeof(*recv), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, recv);
 	KUNIT_EXPECT_NULL(test, umad_test_keep(test, &t->file, SZ_1G));
@@ -295,7 +297,7 @@ static void umad_recv_cap_test(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, more);
 	if (more)
 		umad_test_free(other, more);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&other->held), 0);
+	KUNIT_EXPECT_EQ(test, other->held, 0);
 
 	/* A message that is freed makes room */
 	umad_test_free(&t->file, recv[--i]);

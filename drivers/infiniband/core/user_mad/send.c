@@ -5,7 +5,6 @@
  * A writer reads user memory before it takes an agent, as the removal of the device waits
  * for writers that have one. Later it waits only for memory, and on RoCE for an address.
  */
-#include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
@@ -16,7 +15,7 @@
 /*
  * A limit for programs that have lost control, in no cgroup with a limit: so many sends
  * take about 80 MB. A subnet manager that asks a whole fabric at once has far fewer. An RMPP
- * message of any length counts once, as the cap limits its memory.
+ * message of any length counts once, as umad_file.long_sends limits its memory.
  */
 static unsigned int umad_max_sends = 65536;
 module_param_named(max_sends, umad_max_sends, uint, 0644);
@@ -57,13 +56,23 @@ int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 
 	plan->hdr_len = hdr_len;
 	plan->data_len = len - hdr_len;
+	/* A buffer for an OPA MAD has 4 KiB; a segment takes as much as a MAD, but holds less */
+	plan->long_size = mad_size > UMAD_MAD_SIZE ? 2 * mad_size : 0;
+	if (plan->rmpp)
+		plan->long_size += DIV_ROUND_UP(len - hdr_len, mad_size - hdr_len) * mad_size;
 	return 0;
 }
 
-/* The MAD layer's segments take this of the cap, a third more than a message, or 0 of a MAD */
-static size_t umad_message_held(size_t len)
+/* Counts the buffers of a message as outstanding, while the descriptor has room for them */
+static bool umad_long_charge(struct umad_file *file, size_t len)
 {
-	return len > UMAD_MAD_SIZE ? len + len / 3 : 0;
+	long all = atomic_long_read(&file->long_sends);
+
+	do {
+		if (all + len > umad_memory_share())
+			return false;
+	} while (!atomic_long_try_cmpxchg(&file->long_sends, &all, all + len));
+	return true;
 }
 
 static struct ib_mad_send_buf *umad_create_send_mad(struct umad_agent *agent,
@@ -87,47 +96,40 @@ static struct ib_mad_send_buf *umad_create_send_mad(struct umad_agent *agent,
 	return msg;
 }
 
-static void umad_free_send(struct umad_file *file, struct ib_mad_send_buf *msg)
-{
-	size_t held = umad_message_held(msg->hdr_len + msg->data_len);
-
-	ib_free_send_mad(msg);
-	if (held)
-		umad_cap_uncharge(file, held);
-}
-
 /* Makes the MAD layer's buffers, and the struct umad_send that may become a record */
 static struct ib_mad_send_buf *umad_create_send(struct umad_agent *agent,
 						const struct umad_message *m,
 						const struct umad_plan *plan)
 {
-	gfp_t gfp = m->nowait ? GFP_NOWAIT | __GFP_NOWARN : UMAD_GFP_WRITER;
-	size_t held = umad_message_held(m->len);
+	gfp_t gfp = __GFP_ACCOUNT | (m->nowait ? GFP_NOWAIT | __GFP_NOWARN : UMAD_GFP_WRITER);
 	struct umad_file *file = agent->file;
 	struct ib_mad_send_buf *msg;
 	struct umad_send *send;
 
-	if (held && !umad_cap_charge(file, held))
+	if (plan->long_size && !umad_long_charge(file, plan->long_size))
 		return ERR_PTR(-ENOMEM);
 
-	send = umad_send_alloc(file, gfp | __GFP_ACCOUNT);
-	if (!send) {
-		msg = ERR_PTR(-ENOMEM);
-		goto err_held;
-	}
-
-	msg = umad_create_send_mad(agent, m, plan, held ? gfp : gfp | __GFP_ACCOUNT);
+	send = umad_send_alloc(file, gfp);
+	msg = send ? umad_create_send_mad(agent, m, plan, gfp) : ERR_PTR(-ENOMEM);
 	if (IS_ERR(msg)) {
-		umad_send_free(file, send);
-		goto err_held;
+		if (send)
+			umad_send_free(file, send);
+		atomic_long_sub(plan->long_size, &file->long_sends);
+		return msg;
 	}
+	send->long_size = plan->long_size;
 	msg->context[0] = send;
 	return msg;
+}
 
-err_held:
-	if (held)
-		umad_cap_uncharge(file, held);
-	return msg;
+/* Frees the MAD layer's buffers, and leaves their struct umad_send to the caller */
+static void umad_free_send(struct umad_file *file, struct ib_mad_send_buf *msg)
+{
+	struct umad_send *send = msg->context[0];
+
+	ib_free_send_mad(msg);
+	if (send->long_size)
+		atomic_long_sub(send->long_size, &file->long_sends);
 }
 
 /* On success the MAD layer owns @msg, or else the caller */
@@ -189,14 +191,12 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 		ret = PTR_ERR(msg);
 		if (ret == -ENOMEM && m->nowait)
 			ret = -EAGAIN;
-		else if (ret == -ENOMEM)
-			umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 		goto err_count;
 	}
 
 	ret = umad_message_fill(m, plan, msg, file->port);
-	/* The copy is no longer needed: @msg has all of it, or is not sent */
-	umad_message_exit(m, file);
+	/* On RoCE the writer may wait for an address next */
+	umad_message_exit(m);
 	if (ret)
 		goto err_msg;
 
@@ -236,14 +236,14 @@ static int umad_plan_message(const struct umad_agent *agent,
 }
 
 /*
- * Copies a message longer than a MAD only after the plan has accepted it, and without an
- * agent held. Then it starts over.
+ * Pins the pages of a message longer than a MAD only after the plan has accepted it, and
+ * without an agent held. Then it starts over.
  */
 static int umad_send_message(struct umad_file *file, struct umad_message *m)
 {
 	struct umad_agent *agent;
 	struct umad_plan plan;
-	bool fetch;
+	bool is_ready;
 	int ret;
 
 	do {
@@ -251,15 +251,15 @@ static int umad_send_message(struct umad_file *file, struct umad_message *m)
 		if (!agent)
 			return -EIO;
 
-		fetch = m->head_len < m->len && !m->rest;
+		is_ready = m->is_ready;
 		ret = umad_plan_message(agent, m, &plan);
-		if (!ret && !fetch)
+		if (!ret && is_ready)
 			ret = umad_send(agent, m, &plan);
 		umad_agent_put(agent);
 
-		if (!ret && fetch)
-			ret = umad_message_fetch(m, file);
-	} while (!ret && fetch);
+		if (!ret && !is_ready)
+			ret = umad_message_pin(m);
+	} while (!ret && !is_ready);
 
 	return ret;
 }
@@ -293,37 +293,22 @@ static ssize_t umad_write_message(struct umad_file *file, struct iov_iter *from,
 	trace_ib_umad_write(file->port, hdr, hdr_len, &umad_message_mad(&m)->mad_hdr);
 
 	ret = umad_send_message(file, &m);
-	umad_message_exit(&m, file);
+	umad_message_exit(&m);
+	if (ret == -ENOMEM)
+		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 	return ret ?: count;
 }
 
 /*
  * Sends a MAD or RMPP message from each element of @from, until one is refused. Returns the
  * length of those that were sent, or an error if there is none; user_mad.rst has the errors.
- * Nothing is held while the writer's memory is read. io_submit() gets -EINVAL, as it always
- * has.
+ * Nothing is held while the writer's memory is read.
  */
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
-	size_t len, behind;
-	ssize_t done = 0;
-	ssize_t ret;
+	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
 
-	if (iocb->ki_flags & IOCB_AIO_RW)
-		return -EINVAL;
-	for (;;) {
-		len = umad_iter_len(from);
-		behind = iov_iter_count(from) - len;
-		ret = umad_write_message(iocb->ki_filp->private_data, from, len,
-					 iocb->ki_flags & IOCB_NOWAIT);
-		if (ret < 0)
-			return done ?: ret;
-		done += ret;
-		if (!behind)
-			return done;
-		/* By 0 bytes, too: that skips elements without any */
-		iov_iter_advance(from, iov_iter_count(from) - behind);
-	}
+	return umad_each_element(iocb, from, umad_write_message, nowait, nowait);
 }
 
 /*

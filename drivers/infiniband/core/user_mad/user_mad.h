@@ -4,9 +4,9 @@
  * order in which one holds the next. Then the functions, by file: no file calls one that
  * stands above its own.
  *
- * The mutex umad_port.lock and the spinlocks umad_file.queue_lock and
- * umad_file.transaction_lock are held one at a time. None of these is ever held across an
- * access to user memory or the resolution of an address.
+ * The mutex umad_port.lock and the spinlocks umad_file.queue_lock,
+ * umad_file.transaction_lock and umad_cap_lock are held one at a time. None of these is ever
+ * held across an access to user memory or the resolution of an address.
  *
  * The MAD layer calls the handlers
  *  - in the worker that completes the work of a port's QPs. There is one for each
@@ -22,10 +22,10 @@
 #include <linux/build_bug.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
+#include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/limits.h>
 #include <linux/list.h>
-#include <linux/llist.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/nsproxy.h>
@@ -188,6 +188,12 @@ struct umad_reg {
  * layer passes it to the handlers, which need not search for file and id.
  */
 
+/*
+ * An agent takes this of the cap: some 1,100 bytes of the MAD layer that no cgroup is charged
+ * for, and the address handle. A descriptor pays for the first one as long as it is open.
+ */
+#define UMAD_AGENT_COST	(SZ_1K + SZ_256)
+
 /* In umad_agent.users: there is no agent, or writers no longer find it */
 #define UMAD_AGENT_GONE	INT_MIN
 
@@ -197,7 +203,6 @@ struct umad_reg {
  * @mad_agent: the MAD layer's part; valid with a reference from umad_agent_get(), and for
  *	the task that destroys the agent
  * @ah: address handle of the last send, taken and given by xchg(), or NULL
- * @node: in a list of the task that destroys it
  * @reg: as it was registered; immutable
  * @users: writers on their way to the MAD layer, and UMAD_AGENT_GONE. The task that added
  *	the latter destroys the agent, and waits until there are no writers
@@ -207,7 +212,6 @@ struct umad_agent {
 	struct umad_file	*file;
 	struct ib_mad_agent	*mad_agent;
 	struct umad_ah		*ah;
-	struct llist_node	node;
 	struct umad_reg		reg;
 	atomic_t		users;
 	u8			id;
@@ -222,19 +226,21 @@ static inline bool umad_kernel_rmpp(const struct umad_agent *agent)
 /**
  * struct umad_file - an open descriptor of umadN
  * @port: the port it was opened on; immutable
- * @port_list: entry in umad_port.files
+ * @port_list: entry in umad_port.files, unless a removal has destroyed its agents
  * @memcg: the cgroup of the process that opened the file, or NULL; charged for its packets;
  *	immutable
- * @held: its share of the cap, in bytes
+ * @held: what it holds of the cap, in bytes; under umad_cap_lock
+ * @owner_held: what its owner holds in the same way, see cap.c; immutable
  * @used: an agent was registered, so the header layout is settled; under umad_port.lock
- * @charged: for so many agents the cap is charged; under umad_port.lock
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
  *	Written with umad_port.lock held and @used false, read without a lock
  * @ids: a bit for each id that is taken, from before its agent exists until it is
- *	gone for good, and for each from @charged on. Set and cleared without a lock
+ *	gone for good. Set and cleared without a lock
+ * @detached: ids of agents that a close or a removal has to destroy; under umad_port.lock
  * @agents: agents by id
  * @sends: sends that the MAD layer has not completed yet, and writers that are about to
  *	post one
+ * @long_sends: what the MAD layer's buffers of those take beyond a MAD each, in bytes
  * @transaction_lock: protects @transactions
  * @transactions: sends whose duplicates are refused, by umad_transaction_cmp()
  * @spare_send: a free struct umad_send, or NULL; taken and given by xchg()
@@ -257,15 +263,17 @@ struct umad_file {
 	struct umad_port	*port;
 	struct list_head	port_list;
 	struct mem_cgroup	*memcg;
-	atomic_long_t		held;
+	u64			held;
+	u64			*owner_held;
 
 	bool			used;
-	u8			charged;
 	u8			hdr_len;
 	unsigned long		ids;
+	unsigned long		detached;
 	struct umad_agent	agents[UMAD_MAX_AGENTS];
 
 	atomic_t		sends;
+	atomic_long_t		long_sends;
 	spinlock_t		transaction_lock;	/* @transactions */
 	struct rb_root		transactions;
 
@@ -312,6 +320,7 @@ struct umad_queued {
  * @response: ib_response_mad() of the MAD
  * @no_record: no record is due when it completes: no response is expected, or the
  *	response has been queued, or was given to the server of the request
+ * @long_size: its part of umad_file.long_sends
  * @data: the user header as it was written, and the MAD header as it was posted
  */
 struct umad_send {
@@ -320,6 +329,7 @@ struct umad_send {
 	bool			tracked;
 	bool			response;
 	bool			no_record;
+	u32			long_size;
 	u8			data[] __aligned(8);
 };
 
@@ -398,18 +408,24 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
 /**
  * struct umad_message - a message being written
  * @from: the writer's memory, behind the part that was copied
- * @rest: a copy of the MAD behind @head, for which the cap is charged, or NULL
+ * @rest: the MAD behind @head, in memory that is there, if @is_ready
+ * @pages: the pinned pages of @rest, or NULL
+ * @pinned: number of @pages
  * @len: length of the MAD
  * @head_len: how much of its beginning is in @head
+ * @is_ready: nothing has to be waited for that is in user memory
  * @nowait: the writer must not wait
  * @hdr_len: length of the user header
  * @head: user header and beginning of the MAD
  */
 struct umad_message {
 	struct iov_iter	*from;
-	void		*rest;
+	struct iov_iter	rest;
+	struct bio_vec	*pages;
+	size_t		pinned;
 	size_t		len;
 	size_t		head_len;
+	bool		is_ready;
 	bool		nowait;
 	u8		hdr_len;
 	u8		head[UMAD_PACKET_LEN] __aligned(8);
@@ -429,6 +445,7 @@ static inline const struct umad_rmpp_mad *umad_message_mad(const struct umad_mes
  * struct umad_plan - how a written MAD is handed to the MAD layer
  * @hdr_len: length of the headers in front of the data, by management class
  * @data_len: length of the data
+ * @long_size: what the MAD layer's buffers take beyond those of a MAD, in bytes
  * @rmpp: the kernel cuts the data into segments
  * @own_rmpp_hdr: the agent leaves RMPP to the kernel, for this class. The MAD layer makes
  *	the RMPP header then, and does not send that of the writer. Otherwise it is data
@@ -438,10 +455,49 @@ static inline const struct umad_rmpp_mad *umad_message_mad(const struct umad_mes
 struct umad_plan {
 	int	hdr_len;
 	int	data_len;
+	u32	long_size;
 	bool	rmpp;
 	bool	own_rmpp_hdr;
 	bool	user_rmpp;
 };
+
+/* Room for one packet: an element of a vector, or all of a registered buffer of io_uring */
+static inline size_t umad_iter_len(const struct iov_iter *iter)
+{
+	return user_backed_iter(iter) ? iov_iter_single_seg_count(iter) : iov_iter_count(iter);
+}
+
+/*
+ * Has @move read or write one packet by each element, until one fails. Returns the length of
+ * all packets, or an error if there is none. @nonblock is for the first element, and @then
+ * for the others. Inline, as the call of @move is then a direct one. io_submit() gets
+ * -EINVAL, as it always has.
+ */
+static __always_inline ssize_t
+umad_each_element(struct kiocb *iocb, struct iov_iter *iter,
+		  ssize_t (*move)(struct umad_file *, struct iov_iter *, size_t, bool),
+		  bool nonblock, bool then)
+{
+	size_t len, behind;
+	ssize_t done = 0;
+	ssize_t ret;
+
+	if (iocb->ki_flags & IOCB_AIO_RW)
+		return -EINVAL;
+	for (;;) {
+		len = umad_iter_len(iter);
+		behind = iov_iter_count(iter) - len;
+		ret = move(iocb->ki_filp->private_data, iter, len, nonblock);
+		if (ret < 0)
+			return done ?: ret;
+		done += ret;
+		if (!behind)
+			return done;
+		nonblock = then;
+		/* By 0 bytes, too: that skips elements without any */
+		iov_iter_advance(iter, iov_iter_count(iter) - behind);
+	}
+}
 
 /* port.c */
 struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num);
@@ -476,8 +532,6 @@ void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
 
 /* ioctl.c */
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
-bool umad_agents_charge(struct umad_file *file);
-void umad_agents_uncharge(struct umad_file *file);
 
 /* send.c */
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from);
@@ -497,23 +551,25 @@ void umad_agents_init(struct umad_file *file);
 /* Whether the ids of all agents are free, and none is being registered */
 static inline bool umad_agents_gone(const struct umad_file *file)
 {
-	/* Pairs with clear_bit_unlock() in umad_agent_destroy() */
-	return smp_load_acquire(&file->ids) == (unsigned long)(~0ULL << file->charged);
+	/* Pairs with clear_bit_unlock() in umad_agent_release() */
+	return !smp_load_acquire(&file->ids);
 }
 
+struct umad_agent *umad_agent_reserve(struct umad_file *file);
+void umad_agent_release(struct umad_agent *agent);
 int umad_agent_unregister(struct umad_file *file, u32 id);
-void umad_agents_detach(struct umad_file *file, struct llist_head *agents);
+void umad_agents_detach(struct umad_file *file);
+struct umad_agent *umad_agent_detached(struct umad_file *file);
 void umad_agent_destroy(struct umad_agent *agent);
 struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
 void umad_agent_put(struct umad_agent *agent);
 
 /* message.c */
-size_t umad_iter_len(const struct iov_iter *iter);
 int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
 		      u8 hdr_len, bool nowait);
-int umad_message_fetch(struct umad_message *m, struct umad_file *file);
-void umad_message_exit(struct umad_message *m, struct umad_file *file);
-int umad_message_fill(const struct umad_message *m, const struct umad_plan *plan,
+int umad_message_pin(struct umad_message *m);
+void umad_message_exit(struct umad_message *m);
+int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
 		      struct ib_mad_send_buf *msg, const struct umad_port *port);
 
 /* transaction.c */
@@ -567,7 +623,8 @@ int umad_grh_from_wc(const struct ib_mad_agent *mad_agent, const struct ib_mad_r
 		     struct ib_user_mad_hdr *hdr);
 
 /* cap.c */
-void umad_cap_init(void);
+size_t umad_memory_share(void);
+void umad_cap_init(struct umad_file *file);
 bool umad_cap_charge(struct umad_file *file, size_t len);
 void umad_cap_uncharge(struct umad_file *file, size_t len);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Agents: REGISTER_AGENT, REGISTER_AGENT2 and UNREGISTER_AGENT */
 #include "kselftest_harness.h"
+#include "lib/trace.h"
 #include "lib/utils.h"
 
 FIXTURE(agent)
@@ -329,7 +330,7 @@ TEST_F(agent, register_bad_pointer)
 }
 
 /* The request can be read, and nothing can be stored there */
-#define err_read_only(err, self, reg) do {				\
+#define try_read_only(err, self, reg) do {				\
 	struct umad_border __border;					\
 	__u8 __req[64];							\
 	size_t __len = umad_reg_encode(reg, __req);			\
@@ -341,6 +342,10 @@ TEST_F(agent, register_bad_pointer)
 	umad_err(err, ioctl((self)->file.fd, umad_reg_cmd(reg), __at));	\
 	EXPECT_EQ(0, memcmp(__at, __req, __len));			\
 	umad_border_free(&__border);					\
+} while (0)
+
+#define err_read_only(err, self, reg) do {				\
+	try_read_only(err, self, reg);					\
 	umad_expect_no_agents(&(self)->file);				\
 } while (0)
 
@@ -352,13 +357,24 @@ TEST_F(agent, register_read_only)
 	expect_free(self, &reg);
 }
 
-/* What the MAD layer refuses is refused for that, wherever the request is */
-TEST_F(agent, refused_read_only)
+/* ... and the MAD layer, which would queue MADs for it, never sees it */
+TEST_F(agent, read_only_is_not_registered)
 {
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct umad_tracing tracing;
+	char text[256];
 
+	ASSERT_EQ(0, umad_tracing_start(&tracing));
+	ASSERT_EQ(0, umad_tracing_write(&tracing, "events/ib_mad/enable", "1"));
 	umad_register(&self->other, &reg);
-	err_read_only(EINVAL, self, &reg);
+	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_mad_create_agent", text, sizeof(text)));
+	umad_unregister(&self->other, reg.id);
+	try_read_only(EFAULT, self, &reg);
+	EXPECT_FIXED(umad_tracing_events(&tracing, "ib_mad_create_agent",
+					 text, sizeof(text)) == 1,
+		     "an agent whose id cannot be stored exists for a moment");
+	umad_tracing_write(&tracing, "events/ib_mad/enable", "0");
+	umad_tracing_stop(&tracing);
 }
 
 TEST_F(agent, flags_unknown_read_only)

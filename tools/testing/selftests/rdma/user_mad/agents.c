@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Agents are not free: the kernel has some 700 bytes for each that are charged to no
- * cgroup, and only so many of them for all programs of the host. So the cap counts them.
+ * cgroup, and only a limited number for all programs of the host. So the cap counts them.
  */
 #include <sys/resource.h>
 
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 
-#define COST		1024
+#define COST		1280
 #define MOST_FILES	8192
 #define REFUSED		20000
 
@@ -65,6 +65,26 @@ TEST_F_TIMEOUT(agents, of_the_host, UMAD_HANGS)
 	umad_close(&self->file[7]);
 	EXPECT_EQ(0, register_one(&self->file[i]))
 		TH_LOG("%d: %s", j, strerror(errno));
+}
+
+/* Agents that are gone take nothing, although their descriptors are open */
+TEST_F_TIMEOUT(agents, given_back, UMAD_HANGS)
+{
+	long most = umad_cap() / COST / UMAD_MAX_AGENTS + 2;
+	struct umad_reg reg;
+	int i, j;
+
+	if (most > MOST_FILES)
+		SKIP(return, "the cap has room for more agents than are registered");
+	for (i = 0; i < most; i++) {
+		umad_open(&self->port, O_RDWR, &self->file[i]);
+		for (j = 0; j < UMAD_MAX_AGENTS; j++) {
+			reg = umad_reg_send_only(2);
+			umad_register(&self->file[i], &reg);
+		}
+		for (j = 0; j < UMAD_MAX_AGENTS; j++)
+			umad_unregister(&self->file[i], j);
+	}
 }
 
 /* A registration that is refused for another reason takes none of it, however often */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The cap: RMPP messages that were acknowledged and not read yet, and MADs for a cgroup
- * without room, are charged to no cgroup. There is an eighth of the memory for all
- * descriptors of the host together, and one that is not read leaves enough to the others.
- * Messages are of Omni-Path, as these have a tenth of the segments.
+ * without room, are charged to no cgroup. There is an eighth of the memory for one user or
+ * container, and one descriptor that is not read leaves enough to the others. What is
+ * written is not in the cap. Messages are of Omni-Path, as these have a tenth of the segments.
  */
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/long.h"
+#include "lib/stall.h"
 #include "lib/statistics.h"
 #include "lib/subnet.h"
 #include "lib/trace.h"
@@ -326,9 +327,12 @@ TEST_F_TIMEOUT(cap, long_beside_short, UMAD_HANGS)
 	read_long(self, 1, 1000, 14 * MB);
 }
 
-/* Groups can be made at will: a container has as many as it likes */
+/* Groups can be made at will: a container has as many as it likes, and is one owner */
 #define NESTED		9
 #define CONTAINER	(64 * MB)
+
+/* Its buffers of 4,096 bytes for 2,008 of data are a fifth of the cap */
+#define FIFTH		(umad_cap() / 5 * 2008 / 4096)
 
 TEST_F_TIMEOUT(cap, nested, UMAD_HANGS)
 {
@@ -367,10 +371,169 @@ TEST_F_TIMEOUT(cap, nested, UMAD_HANGS)
 	TH_LOG("%d of %d are there, and take %ld KiB", there, NESTED, taken / 1024);
 	EXPECT_LT(0, there);
 	EXPECT_GT((umad_slab_padded() ? 4 : 1) * umad_cap() + 8 * MB, taken);
+	/* The second descriptor was opened outside of the container */
+	ASSERT_TRUE(send_long(self, 1, 1000, FIFTH))
+		TH_LOG("a container leaves nothing to others");
+	read_long(self, 1, 1000, FIFTH);
 	for (i = 0; i < NESTED; i++) {
 		umad_close(&file[i]);
 		umad_cgroup_remove(&child[i]);
 	}
+}
+
+/* What one owner holds is less for the others, and they still get some */
+TEST_F_TIMEOUT(cap, owners, UMAD_HANGS)
+{
+	int i, n[2];
+
+	ASSERT_EQ(0, umad_cgroup_limit(&self->group, CONTAINER));
+	umad_close(&self->file[0]);
+	open_file(self, 0);
+	for (i = 0; i < 2; i++)
+		for (n[i] = 0; send_long(self, i, 1000 * i + n[i], MB); n[i]++)
+			;
+	TH_LOG("%d messages of one owner, %d of another", n[0], n[1]);
+	EXPECT_LT(0, n[1]);
+	EXPECT_LT(n[1], n[0]);
+}
+
+/* Messages that the container writes, of nearly the cap, and what others do in that time */
+
+static void *missing(size_t len)
+{
+	void *map = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* A newcomer without a limit does what each program does, and is never refused */
+#define expect_newcomer(self, tid) do {					\
+	struct umad_msg __head;						\
+	struct umad_file __file;					\
+	struct umad_reg __reg;						\
+	size_t __size;							\
+	int __i;							\
+									\
+	umad_open_abi(&(self)->port, &umad_abi_new, O_RDWR | O_NONBLOCK, &__file); \
+	for (__i = 0; __i < 12; __i++) {				\
+		__reg = umad_reg_rmpp(2, 0);				\
+		umad_register(&__file, &__reg);				\
+	}								\
+	__head = umad_long_head(&(self)->port, 0, MAD_SET, tid);	\
+	__head.mad.base_version = OPA_VERSION;				\
+	__size = umad_long_pack(&__file, &__head, SHORT, tid, (self)->msg.out); \
+	ASSERT_EQ((ssize_t)__size, write(__file.fd, (self)->msg.out, __size)) \
+		TH_LOG("write: %s", strerror(errno));			\
+	umad_long_read(&(self)->file[1], (self)->id[1], &__head, SHORT, \
+		       tid, &(self)->msg);				\
+	umad_close(&__file);						\
+} while (0)
+
+TEST_F_TIMEOUT(cap, writer_in_a_page_fault, UMAD_HANGS)
+{
+	size_t len = umad_cap() * 9 / 10 & ~4095UL;
+	struct umad_stall stall = { .page = 4096 };
+	struct umad_msg head = head_to(self, 0, 1);
+	struct umad_call call;
+	struct pollfd pfd;
+
+	head.hdr.id = self->id[0];
+	ASSERT_EQ(0, umad_cgroup_limit(&self->group, CONTAINER));
+	stall.base = missing(len);
+	ASSERT_TRUE(stall.base);
+	stall.uffd = umad_uffd(stall.base + len - stall.page, stall.page, false);
+	ASSERT_LE(0, stall.uffd);
+	umad_pack(&self->file[0], &head, MAD_VENDOR_HDR, stall.base);
+	call = UMAD_CALL(WRITE, self->file[0].fd, .buf = stall.base, .len = len);
+	umad_call_start(&call);
+	pfd = (struct pollfd){ .fd = stall.uffd, .events = POLLIN };
+	ASSERT_EQ(1, poll(&pfd, 1, UMAD_LONG_MS));
+
+	expect_newcomer(self, 7);
+	munmap(stall.base, len);
+	close(stall.uffd);
+	umad_call_end(&call);
+	EXPECT_EQ(-1, call.ret);
+}
+
+struct long_writer {
+	const struct umad_file *file;
+	void *map;
+	size_t len;
+	unsigned int done;
+	bool stop;
+};
+
+static long write_all_the_time(struct umad_call *call)
+{
+	struct long_writer *writer = call->arg;
+
+	do {
+		if (write(writer->file->fd, writer->map, writer->len) >= 0 || errno != ENOMEM)
+			return -1;
+		__atomic_add_fetch(&writer->done, 1, __ATOMIC_SEQ_CST);
+	} while (!__atomic_load_n(&writer->stop, __ATOMIC_SEQ_CST));
+	return 0;
+}
+
+TEST_F_TIMEOUT(cap, writer_all_the_time, UMAD_HANGS)
+{
+	struct long_writer writer = { .file = &self->file[0], .len = umad_cap() * 9 / 10 };
+	struct umad_msg head = head_to(self, 0, 1);
+	struct umad_call call;
+	unsigned int done, i;
+
+	head.hdr.id = self->id[0];
+	ASSERT_EQ(0, umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + MB));
+	writer.map = missing(writer.len);
+	ASSERT_TRUE(writer.map);
+	umad_pack(&self->file[0], &head, MAD_VENDOR_HDR, writer.map);
+	umad_call_fn(&call, write_all_the_time, &writer);
+	for (i = 0; i < 100; i++) {
+		expect_newcomer(self, 1 + i);
+		done = __atomic_load_n(&writer.done, __ATOMIC_SEQ_CST);
+		ASSERT_TRUE(umad_within(UMAD_LONG_MS,
+					__atomic_load_n(&writer.done, __ATOMIC_SEQ_CST) > done));
+	}
+	writer.stop = true;
+	umad_call_end(&call);
+	EXPECT_EQ(0, call.ret);
+	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
+	munmap(writer.map, writer.len);
+}
+
+/* Outstanding messages of a descriptor without a limit on its cgroup */
+TEST_F_TIMEOUT(cap, outstanding_messages, UMAD_HANGS)
+{
+	long refused = umad_statistic(&self->port, "refused_memory");
+	struct umad_reg reg = umad_reg_rmpp(2, 0);
+	struct umad_msg head = to_nobody(self, 1);
+	size_t len = umad_cap() / 3;
+	void *map = missing(len);
+	int i;
+
+	ASSERT_TRUE(map);
+	head.mad.base_version = OPA_VERSION;
+	umad_make_active(&head);
+	for (i = 0; i < 4; i++) {
+		head.mad.tid = htobe64(1 + i);
+		umad_pack(&self->file[0], &head, MAD_VENDOR_HDR, map);
+		errno = 0;
+		if (write(self->file[0].fd, map, len) != (ssize_t)len)
+			break;
+	}
+	EXPECT_EQ(2, i);
+	EXPECT_EQ(ENOMEM, errno);
+	EXPECT_EQ(refused + 1, umad_statistic(&self->port, "refused_memory"));
+	/* They are limited by descriptor, and end with the agent */
+	expect_newcomer(self, 7);
+	umad_unregister(&self->file[0], self->id[0]);
+	self->id[0] = umad_register(&self->file[0], &reg);
+	head.hdr.id = self->id[0];
+	umad_pack(&self->file[0], &head, MAD_VENDOR_HDR, map);
+	EXPECT_EQ((ssize_t)len, write(self->file[0].fd, map, len));
+	munmap(map, len);
 }
 
 TEST_HARNESS_MAIN

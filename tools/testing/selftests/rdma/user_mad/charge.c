@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Memory: outstanding sends and unread MADs are charged to the memory cgroup of the
- * process that opened the file, and are not larger than they have to be. Messages are
- * charged to no cgroup. No process of a cgroup is killed for either, and where a cgroup
- * is at its limit, other programs do not notice.
+ * process that opened the file, and are not larger than they have to be. No process of a
+ * cgroup is killed for them, and where a cgroup is at its limit, other programs do not notice.
  */
 #include <limits.h>
 
@@ -203,11 +202,11 @@ TEST_F_TIMEOUT(charge, flood_of_sends, UMAD_HANGS)
 /* The kernel charges in batches for each CPU and gives back late */
 #define SLACK		(MB / 2)
 
-/* The copy and the segments, which are up to a third longer, are more than the cap */
-#define TOO_LARGE	((size_t)umad_cap() / 3)
-#define ROOM		(2 * MB)	/* of the group */
-#define SMALL_ENOUGH	(ROOM + MB / 2)	/* for the cap, and no cgroup is charged */
+#define ROOM		(3 * MB)	/* of the group */
+#define TOO_LARGE	(size_t)(8 * MB)
+#define SMALL_ENOUGH	(2 * MB)	/* in segments, which are up to a third longer */
 #define LONGEST		(256 * MB)
+#define SHORTEST	20		/* bytes of data beyond one segment */
 
 FIXTURE(message)
 {
@@ -260,8 +259,33 @@ TEST_F(message, outstanding_message)
 
 	TH_LOG("a message of 2 MiB: charged %ld outstanding, %ld when over",
 	       outstanding - before, after - before);
-	EXPECT_GT(SLACK, outstanding - before);
+	EXPECT_FIXED(outstanding - before > 2 * MB && outstanding - before < 3 * MB,
+		     "outstanding messages are not charged");
 	EXPECT_GT(SLACK, after - before);
+}
+
+/* Of two segments each, which take 256 bytes and are sent again until all were written */
+TEST_F_TIMEOUT(message, short_messages, UMAD_HANGS)
+{
+	struct umad_msg head = umad_lost_request(&self->port, self->id, 0x10, 1, LONG_MS);
+	long before = 0;
+	size_t size;
+	int i;
+
+	umad_make_active(&head);
+	head.hdr.retries = 1000;
+	/* The first ones fill what is charged ahead */
+	for (i = -64; i < SENDS; i++) {
+		if (!i)
+			before = umad_cgroup_charged(&self->group);
+		head.mad.tid = htobe64(i + 100);
+		size = umad_long_pack(&self->file, &head, MAD_SIZE - MAD_VENDOR_HDR + SHORTEST,
+				      1, self->msg.out);
+		ASSERT_EQ((ssize_t)size, write(self->file.fd, self->msg.out, size));
+	}
+	before = (umad_cgroup_charged(&self->group) - before) / SENDS;
+	TH_LOG("a message of %zu bytes: %ld charged", size - UMAD_HDR_NEW, before);
+	EXPECT_FIXED(before > 1000, "short messages are not charged");
 }
 
 static int write_too_large(FIXTURE_DATA(message) *self)
@@ -299,7 +323,7 @@ static int write_too_large(FIXTURE_DATA(message) *self)
 	return umad_readable(&file, UMAD_LONG_MS) ? 0 : 6;
 }
 
-TEST_F_TIMEOUT(message, too_large_for_the_cap, UMAD_HANGS)
+TEST_F_TIMEOUT(message, too_large_for_the_group, UMAD_HANGS)
 {
 	struct umad_msg head = umad_long_head(&self->port, self->id, MAD_SEND, 1);
 	long before, after;
@@ -343,7 +367,7 @@ TEST_F(message, longest_message)
 	before = umad_statistics(&self->port);
 	umad_err(EINVAL, write(self->file.fd, buf, size + 1));
 	umad_expect_changes(&before, &self->port, "");
-	if (TOO_LARGE < LONGEST) {
+	if (umad_cap() < LONGEST) {
 		umad_err(ENOMEM, write(self->file.fd, buf, size));
 		umad_expect_changes(&before, &self->port, "refused_memory+1");
 	}

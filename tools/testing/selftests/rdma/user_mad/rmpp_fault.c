@@ -157,6 +157,30 @@ TEST_F(fault, header_changed_meanwhile)
 	umad_expect_empty(&self->client);
 }
 
+/* A file with pinned pages cannot be sealed against writing */
+TEST_F(fault, pages_are_given_back)
+{
+	const size_t len = 25000, page = sysconf(_SC_PAGESIZE);
+	struct umad_msg head = next_head(self);
+	int fd = memfd_create("umad", MFD_ALLOW_SEALING);
+	size_t size;
+	__u8 *map;
+
+	ASSERT_LE(0, fd);
+	size = umad_long_pack(&self->client, &head, len, 1, self->msg.out);
+	ASSERT_EQ((ssize_t)size, write(fd, self->msg.out, size));
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ((ssize_t)size, write(self->client.fd, map, size));
+	umad_long_read(&self->server, self->sid, &head, len, 1, &self->msg);
+	ASSERT_EQ(0, mprotect(map + size / page * page, page, PROT_NONE));
+	umad_err(EFAULT, write(self->client.fd, map, size));
+	munmap(map, size);
+	EXPECT_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE))
+		TH_LOG("%s", strerror(errno));
+	close(fd);
+}
+
 /* Of one page that is everywhere, behind a head of its own; NULL if there is no room */
 static __u8 *map_long(size_t size)
 {
@@ -183,7 +207,7 @@ static __u8 *map_long(size_t size)
 TEST_F_TIMEOUT(fault, killed_while_it_is_copied, UMAD_HANGS)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
-	/* The copy and the segments have to fit into the cap */
+	/* The segments have to fit into what a descriptor may have outstanding */
 	const size_t size = page + umad_cap() / 4 / KILLED_STEP * KILLED_STEP;
 	struct umad_msg head = next_head(self);
 	int status;

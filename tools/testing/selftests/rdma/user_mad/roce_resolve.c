@@ -26,10 +26,11 @@ FIXTURE(roce_resolve)
 FIXTURE_SETUP(roce_resolve)
 {
 	umad_device(&self->device, UMAD_RXE_LONELY);
-	self->id = umad_open_agent(&self->device.port, &umad_abi_new,
-				   umad_reg_vendor(2, 1ULL << VICTIM_METHOD), &self->file);
+	/* A removal may come to the agents of the first one last */
 	self->other_id = umad_open_agent(&self->device.port, &umad_abi_new,
 					 umad_reg_send_only(2), &self->other);
+	self->id = umad_open_agent(&self->device.port, &umad_abi_new,
+				   umad_reg_vendor(2, 1ULL << VICTIM_METHOD), &self->file);
 }
 
 FIXTURE_TEARDOWN(roce_resolve)
@@ -131,6 +132,25 @@ TEST_F(roce_resolve, removal_ends_the_wait)
 	/* The reference says what became of the neighbour */
 	if (!umad_reference())
 		EXPECT_EQ(EIO, self->writer.err);
+}
+
+/* A close() waits for the agents of its own descriptor, whatever the removal waits for */
+TEST_F(roce_resolve, removal_delays_no_close)
+{
+	struct umad_call removal;
+	bool waits;
+
+	if (umad_reference())
+		SKIP(return, "a close waits for all writers of the port there");
+	start_writer(self);
+	self->stop = true;
+	umad_call_remove(&removal, &self->device);
+	ASSERT_TRUE(umad_within(UMAD_SOON_MS, _umad_poll(&self->other, 0) & POLLERR));
+	umad_close(&self->other);
+	waits = !umad_call_returned(&self->writer, 0);
+	ASSERT_TRUE(umad_call_returned(&removal, UMAD_SOON_MS));
+	EXPECT_TRUE(waits)
+		TH_LOG("a close waits for the writer of another descriptor");
 }
 
 /*

@@ -144,7 +144,7 @@ TEST_F(statistics, refused_limit)
 
 TEST_F(statistics, refused_memory)
 {
-	const size_t len = umad_cap() / 3;	/* while it is written it takes more */
+	const size_t len = 8 << 20;
 	struct umad_cgroup group;
 	struct umad_file file;
 	struct umad_msg head;
@@ -159,6 +159,7 @@ TEST_F(statistics, refused_memory)
 	umad_pack(&file, &head, MAD_VENDOR_HDR, buf);
 	expect_changes(self, "files+1 agents+1");
 
+	umad_cgroup_fill(&group);
 	umad_err(ENOMEM, write(file.fd, buf, len));
 	expect_changes(self, "refused_memory+1");
 	umad_close(&file);
