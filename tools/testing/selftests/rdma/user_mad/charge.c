@@ -203,7 +203,7 @@ TEST_F_TIMEOUT(charge, flood_of_sends, UMAD_HANGS)
 #define SLACK		(MB / 2)
 
 #define ROOM		(3 * MB)	/* of the group */
-#define TOO_LARGE	(size_t)(8 * MB)
+#define TOO_LARGE	((size_t)(8 * MB))
 #define SMALL_ENOUGH	(2 * MB)	/* in segments, which are up to a third longer */
 #define LONGEST		(256 * MB)
 #define SHORTEST	20		/* bytes of data beyond one segment */
