@@ -107,12 +107,15 @@ uninstall: check-kdir
 	$(if $(DESTDIR),,depmod $(KREL))
 
 # Tests, and what runs them: each folder of tools/testing with a program "run" is a suite
-.PHONY: test test-all
+.PHONY: test test-all test-release
 test:
 	@scripts/run-tests $(if $(CHANGED),--changed) $(TEST)
 
 test-all:
 	@scripts/run-tests --all $(SHARD:%=--shard %)
+
+test-release:
+	@scripts/run-tests --release $(SHARD:%=--shard %)
 
 test-%:
 	@scripts/run-tests $(subst test-,,$@)$(ARG:%=:%) $(TEST)
@@ -152,6 +155,7 @@ help:
 	@for run in tools/testing/*/run; do \
 		suite=$${run%/run}; \
 		star=' '; \
+		! grep -q '^#	make test-release' $$run || star=-; \
 		! grep -q '^#	make test-all' $$run || star=+; \
 		! grep -q '^#	make test	' $$run || star='*'; \
 		printf 'make %-15s%s %s\n' "test-$${suite##*/}" "$$star" \

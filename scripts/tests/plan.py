@@ -6,8 +6,10 @@ declares it, in a comment behind one line that says what it is:
 
     #	make test	6.12			arguments with which "make test" runs it;
     #					- is none
-    #	make test-all	newest, 6.1		arguments with which "make test-all" does
-    #	besides		newest-rt, 5.10		arguments that neither runs
+    #	make test-all	newest, 6.12		arguments with which "make test-all" does
+    #	make test-release	6.1		those with which "make test-release" does,
+    #					besides those of "make test-all"
+    #	besides		newest-rt, 5.10		arguments that none of these runs
     #	takes		selftests, kunit	kinds of tests that it runs by name
     #	by name		newest			with this argument, unless told otherwise; the
     #					suite that is called like their kind does so
@@ -26,7 +28,8 @@ import sys
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 FOLDER = os.path.join(TOP, "tools/testing")
-KEYS = ["make test", "make test-all", "besides", "takes", "by name", "first", "needs", "allows"]
+PLANS = ["make test", "make test-all", "make test-release"]
+KEYS = PLANS + ["besides", "takes", "by name", "first", "needs", "allows"]
 
 
 def shell(command, *args):
@@ -54,7 +57,7 @@ class Suite:
         def words(key):
             return [word for word in said[key].split(", ") if word]
 
-        self.in_plan = {key: words(key) for key in ("make test", "make test-all")}
+        self.in_plan = {key: words(key) for key in PLANS}
         self.arguments = sum(self.in_plan.values(), []) + words("besides")
         self.takes = words("takes")
         self.by_name = said["by name"]
@@ -97,9 +100,10 @@ def suites():
     return found
 
 
-def planned(key):
-    """[Run] of what the heads say of this key"""
-    return [Run(suite, argument) for suite in suites().values() for argument in suite.in_plan[key]]
+def planned(*keys):
+    """[Run] of what the heads say of these plans"""
+    return [Run(suite, argument) for suite in suites().values()
+            for key in keys for argument in suite.in_plan[key]]
 
 
 def runs_of(suite, argument, tests):

@@ -2,14 +2,14 @@
 """Run suites of tests and sum them up.
 
     scripts/run-tests [--record] [--logs FOLDER] [SUITE[:ARGUMENT] ...] [TEST ...]
-    scripts/run-tests [--record] --all [--shard K/N]
+    scripts/run-tests [--record] --all|--release [--shard K/N]
     scripts/run-tests --changed
 
 A SUITE is a folder of tools/testing with a program run that prints KTAP, or the path of
 such a program. Without an ARGUMENT all of it runs. Without any word "make test" runs,
-with --all "make test-all", or the Kth of N parts of it that take equally long. Some
-suites run at a time, the longest first. What a suite printed is kept in FOLDER, which is
-build/tests if not told otherwise.
+with --all "make test-all", with --release "make test-release", or the Kth of N parts of
+these that take equally long. Some suites run at a time, the longest first. What a suite
+printed is kept in FOLDER, which is build/tests if not told otherwise.
 
 A TEST is a program of the selftests, of tools/testing/madsim or a KUnit suite. Of
 the selftests it may also be PROGRAM.TEST for all tests of that name, and
@@ -27,8 +27,7 @@ single result. XFAIL is a known failure of the reference: it must be seen to
 fail, and counts as passed in that suite only. XPASS fails everywhere.
 
 --record writes what ran into tools/testing/RESULTS.md, a row for each suite that ran
-as a whole, and for the part of test-all. Rows of other suites stay while there is such a
-suite. The seconds that suites and programs took last are in build/tests/times.
+as a whole. Rows of other suites stay while a head declares such a run. The seconds that suites and programs took last are in build/tests/times.
 """
 
 import argparse
@@ -44,7 +43,7 @@ import threading
 import time
 
 from ktap import Reader
-from plan import TOP, plan, planned, shell, suites
+from plan import TOP, Run, plan, planned, shell, suites
 
 RESULTS = os.path.join(TOP, "tools/testing/RESULTS.md")
 MUTANTS = os.path.join(TOP, "tools/testing/mutants/table")
@@ -302,22 +301,16 @@ def commit():
     return "unknown" if not said else said.split()[0] + "-dirty" * (len(said.split()) > 1)
 
 
-def record(runs, done, start, tested, part):
-    """Put what ran as a whole into RESULTS, and the part of test-all, if it is one. Which
-    kernels a suite has booted, their own logs tell: those since the start."""
-    there = {*suites(), "shard"}
-    rows = {name: row for name, row in recorded_rows()[0].items()
-            if name.partition(":")[0] in there}
-    if part:
-        readers = done.values()
-        rows[f"shard:{part}"] = [
-            f"shard:{part}", "-", time.strftime("%Y-%m-%d"),
-            *(str(sum(count)) for count in zip(*((
-                passed(reader), len(reader.of("fail")), len(reader.of("skip")))
-                for reader in readers))), f"{time.time() - start:.0f}", tested]
+def record(runs, done, start, tested):
+    """Put what ran as a whole into RESULTS. Which kernels a suite has booted, their own logs
+    tell: those since the start."""
+    declared = {Run(suite, argument).name
+                for suite in suites().values() for argument in suite.arguments}
+    rows = {name: row for name, row in recorded_rows()[0].items() if name in declared}
     for run in runs:
         reader, kernels = done[run.name], set()
-        if run.tests or "/" in run.name or not passed(reader) + len(reader.of("fail")):
+        if (run.tests or run.name not in declared or
+                not passed(reader) + len(reader.of("fail"))):
             continue
         base = os.path.join(LOGS, run.log)
         for log in glob.glob(base + ".kernel") + glob.glob(base + "-*.kernel"):
@@ -344,7 +337,9 @@ def main():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--logs", metavar="FOLDER", default=LOGS)
-    parser.add_argument("--all", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true")
+    which.add_argument("--release", action="store_true")
     parser.add_argument("--shard", metavar="K/N")
     parser.add_argument("--changed", action="store_true")
     parser.add_argument("words", metavar="SUITE[:ARGUMENT] | TEST", nargs="*")
@@ -360,7 +355,8 @@ def main():
     if words:
         runs = plan(words)
     else:
-        runs = planned("make test-all" if args.all else "make test")
+        runs = planned(*(["make test-all", "make test-release"] if args.release else
+                         ["make test-all"] if args.all else ["make test"]))
         if args.shard:
             runs = shard(runs, args.shard)
     held = None if all(run.tests for run in runs) else lock()
@@ -378,7 +374,7 @@ def main():
     runner.all()
     keep_seconds(runner.done, times)
     if args.record:
-        record(runs, runner.done, start, tested, args.shard)
+        record(runs, runner.done, start, tested)
     good = summary({run.name: runner.done[run.name] for run in runs}, untested, start)
     if held:
         held.close()
