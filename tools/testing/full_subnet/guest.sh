@@ -137,7 +137,7 @@ numbers()
 		rmdir "${names[@]}"
 	done
 	says "^70000$" grep -c . "$tmp/guids"
-	fails grep -qv "^$(cut -c1-12 <"$configfs/full/core/guid")" "$tmp/guids"
+	has_no -qv "^$(cut -c1-12 <"$configfs/full/core/guid")" "$tmp/guids"
 	# None is that of a node that is there
 	put $configfs/full/live 0
 	put $configfs/full/live 1

@@ -220,8 +220,8 @@ come_and_go()
 	set -e
 
 	echo "made $made nodes, lived $lived times"
-	fails grep -v "already in progress" "$tmp/writers"
-	fails grep . "$tmp/maker"
+	has_no -v "already in progress" "$tmp/writers"
+	has_no . "$tmp/maker"
 	[ "$made" -ge 40 ]
 	[ "$lived" -ge 40 ]
 	rmdir $fabric/stays $fabric

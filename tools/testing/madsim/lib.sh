@@ -170,6 +170,14 @@ fails()
 	! "$@" || { echo "succeeded: $*"; return 1; }
 }
 
+# has_no GREP-ARGUMENT ...: there is no such line, in files that are there
+has_no()
+{
+	local status=0
+	grep "$@" || status=$?
+	[ $status = 1 ] || { echo "status $status: grep $*"; return 1; }
+}
+
 # until_true SECONDS COMMAND ... A user-mode Linux's clock skips idle time, so there the
 # tries are the cost of waiting: they are few
 until_true()

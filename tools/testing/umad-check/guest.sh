@@ -119,13 +119,13 @@ check "the report has it all" eval '
 	grep -q "^=== kernel log" "$tmp/report"'
 check "opensm has not noticed" eval 'kill -0 $sm; state_is madsim1 1 ACTIVE; sm_log_clean sm'
 check "nothing is left of it" eval '
-	fails grep -v "^/proc/$sm/" <(open_devices)
+	has_no -v "^/proc/$sm/" <(open_devices)
 	[ ! -e "$(ls -d /tmp/tmp.*/leash 2>/dev/null)" ]'
 
 check "one port, one program" eval '
 	checks 0 -p madsim1/1 -t poll
 	page "^madsim1/1: poll [1-9][0-9]*\$" "^[1-9][0-9]* passed, 0 failed"
-	fails grep "^rxe0/1:" "$tmp/page"'
+	has_no "^rxe0/1:" "$tmp/page"'
 check "issm only if asked" eval '
 	checks 0 -p madsim1/1 -t port.issm
 	page "^0 passed, 0 failed, .* 1 left out"
@@ -198,7 +198,7 @@ finds_bugs()
 	for test in "${finders[@]}"; do
 		grep -qx "$test" "$tmp/failed"
 	done
-	fails grep -v '^agent\.\|^send\.' "$tmp/failed"
+	has_no -v '^agent\.\|^send\.' "$tmp/failed"
 }
 check "bugs are found, and nothing else" finds_bugs
 

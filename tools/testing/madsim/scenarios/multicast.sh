@@ -87,7 +87,7 @@ check "all have left: there is no group any more" until_true 60 no_groups
 check "no switch has an entry for one" eval '
 	tables madsim0
 	grep "^0xc0" "$tmp/mfts" >"$tmp/entries"
-	fails grep -E "^($entries) " "$tmp/entries"'
+	has_no -E "^($entries) " "$tmp/entries"'
 sm_end other
 modprobe -qr ib_ipoib
 check "unload" until_true 10 unload

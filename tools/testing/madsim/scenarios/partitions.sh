@@ -88,5 +88,5 @@ check "another configuration takes their place" eval '
 	until_true 30 others_have
 	paths >"$tmp/paths"
 	grep -qx "H4 H5" "$tmp/paths"
-	fails grep "H3 H4" "$tmp/paths"'
+	has_no "H3 H4" "$tmp/paths"'
 the_end sm
