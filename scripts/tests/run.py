@@ -23,7 +23,8 @@ files of the modules that have changed since branch main.
 
 Nothing passes by not running: a suite without a plan, with fewer results than
 planned or with an exit status of its own fails, and so does a run without a
-single result. XFAIL is a known failure of the reference: it must be seen to
+single result, and a whole suite with less than nine tenths of the results that
+tools/testing/RESULTS.md has for it. XFAIL is a known failure of the reference: it must be seen to
 fail, and counts as passed in that suite only. XPASS fails everywhere.
 
 --record writes what ran into tools/testing/RESULTS.md, a row for each suite that ran
@@ -32,6 +33,7 @@ as a whole. Rows of other suites stay while a head declares such a run. The seco
 
 import argparse
 import fcntl
+import fnmatch
 import glob
 import os
 import re
@@ -49,7 +51,7 @@ RESULTS = os.path.join(TOP, "tools/testing/RESULTS.md")
 MUTANTS = os.path.join(TOP, "tools/testing/mutants/table")
 BUILD = os.path.join(TOP, "build")
 LOGS = os.path.join(BUILD, "tests")
-# Reasons that everybody has for skipping a test: these are counted, not listed
+# Skips that everybody has: these are counted, not listed
 EXPECTED = os.path.join(TOP, "scripts/expected-skips")
 # A guest waits for timeouts a third of its time: one suite more than CPUs
 AT_A_TIME = os.cpu_count() + 1
@@ -100,6 +102,13 @@ def recorded_rows():
         cells = [[cell.strip() for cell in line.split("|")[1:-1]]
                  for line in table if line.startswith("| ")]
     return {row[0]: row for row in cells[1:]}, {name: i for i, name in enumerate(cells[0])}
+
+
+def recorded_results():
+    """{suite: results, skips included}"""
+    rows, column = recorded_rows()
+    return {name: sum(int(row[column[state]]) for state in ("passed", "failed", "skipped"))
+            for name, row in rows.items()}
 
 
 def recorded_seconds():
@@ -162,6 +171,8 @@ class Runner:
         self.queue = list(runs)
         self.logs = logs
         self.newest = newest    # whether there is a newest kernel
+        self.recorded = recorded_results()
+        self.again = []         # what was said of guests that were booted again
         self.lock = threading.Lock()    # queue, children, stdout
         self.children = []
         self.done = {}          # {name: Reader}
@@ -221,6 +232,8 @@ class Runner:
             for line in child.stderr:
                 log.write(line)
                 self.tell(run, line.rstrip())
+                if line.rstrip().endswith("booting again"):
+                    self.again.append(f"{run.name}: {line.rstrip()}")
 
         self.tell(run, "started")
         stderr = threading.Thread(target=errors)
@@ -231,6 +244,9 @@ class Runner:
         stderr.join()
         reader.end(child.wait())
         log.close()
+        before = self.recorded.get(run.name, 0)
+        if not run.tests and passed(reader) and len(reader.results) < 0.9 * before:
+            reader.fail(f"{len(reader.results)} results where RESULTS.md has {before}")
 
         reader.whole = time.monotonic() - start
         failed = reader.of("fail")
@@ -248,15 +264,28 @@ def passed(reader):
     return len(reader.of("pass")) + len(reader.of("xfail"))
 
 
+def expected_skips():
+    """[(reason, patterns of suites, patterns of tests)]"""
+    with open(EXPECTED, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    return [(reason, suites.split(), tests.split()) for suites, tests, reason in rows]
+
+
+def is_expected(expected, name, result):
+    return any(result.reason == reason and
+               any(fnmatch.fnmatchcase(name, suite) for suite in suites) and
+               any(fnmatch.fnmatchcase(f"{result.group}:{result.name}", test) for test in tests)
+               for reason, suites, tests in expected)
+
+
 def tell_skips(done):
     """Say what was skipped: what everybody skips as a number, the rest by name, a line
     for each reason in a suite."""
-    with open(EXPECTED, encoding="utf-8") as file:
-        expected = set(file.read().splitlines())
+    expected = expected_skips()
     reasons = {}
     for name, reader in done.items():
         for result in reader.of("skip"):
-            key = None if result.reason in expected else (name, result.reason)
+            key = None if is_expected(expected, name, result) else (name, result.reason)
             reasons.setdefault(key, []).append(result)
     if None in reasons:
         print(f"skipped everywhere: {len(reasons.pop(None))} tests, for reasons "
@@ -267,9 +296,11 @@ def tell_skips(done):
         print(f"SKIPPED {name}: " + (f"{test}{more}: " if test else "") + reason)
 
 
-def summary(done, untested, start):
+def summary(done, again, untested, start):
     """Say how it went; whether nothing failed."""
     print()
+    for said in again:
+        print(said)
     known = sum(len(reader.of("xfail")) for reader in done.values())
     if known:
         print(f"known failures of the reference: {known}, as they must")
@@ -375,7 +406,8 @@ def main():
     keep_seconds(runner.done, times)
     if args.record:
         record(runs, runner.done, start, tested)
-    good = summary({run.name: runner.done[run.name] for run in runs}, untested, start)
+    good = summary({run.name: runner.done[run.name] for run in runs}, runner.again, untested,
+                   start)
     if held:
         held.close()
     sys.exit(not good)

@@ -90,7 +90,6 @@ host_port()
 cost()
 {
 	local small=12288 what
-	plan 13
 	exec 3> >(sed 's/^/# /')
 	check "two seconds without a schedule are a soft lockup" eval '
 		put /proc/sys/kernel/watchdog_thresh 1
@@ -155,7 +154,6 @@ too_many()
 
 opensm_over_it()
 {
-	plan 7
 	check "load" load topology=none
 	check "a full subnet" eval 'topology $all >"$tmp/topology"
 		"$madsim_load" -n full -d 1 "$tmp/topology"'

@@ -9,8 +9,6 @@
 kernel_has ib_uverbs class/infiniband_verbs
 have ibv_asyncwatch
 
-plan 10
-
 check "two hosts, with data" load topology=star:2 devices=2 data=1
 stdbuf -oL ibv_asyncwatch -d madsim1 >"$tmp/events" 2>&1 &
 watch=$!

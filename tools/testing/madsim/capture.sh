@@ -12,8 +12,6 @@ have python3 ibv_rc_pingpong
 tracing=/sys/kernel/tracing
 mount_tracing
 
-plan 19
-
 load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
 check "a fabric that is not there" refuses "is called lab" "$madsim_wire" capture lab -
 check "a port that is not there" refuses "is called preset.H2.2" \

@@ -5,8 +5,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 55
-
 # takes FILE VALUE [SHOWN]: it can be written and is shown so
 takes()
 {

@@ -10,8 +10,6 @@ kernel_has ib_ipoib module/ib_ipoib
 modprobe -qa ib_uverbs rdma_ucm || true
 have rdma busybox python3 rping udaddy mckey
 
-plan 48
-
 fabric=$configfs/test
 faults=$configfs/test/faults
 hosts="h2 h3 h4"

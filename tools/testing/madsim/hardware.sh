@@ -6,8 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 19
-
 load topology=none || bail "cannot load ib_madsim"
 lab=$configfs/lab
 make_lab()

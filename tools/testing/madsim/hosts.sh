@@ -9,8 +9,6 @@
 kernel_has ib_ipoib module/ib_ipoib
 have rdma busybox
 
-plan 18
-
 cat >"$tmp/lab.topo" <<TOPO
 Switch 8 "S1"
 [1] "H1"[1]

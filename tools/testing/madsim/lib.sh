@@ -24,7 +24,7 @@ bail()
 	exit 1
 }
 
-# leave_out REASON: all of this test, which has no plan yet
+# leave_out REASON: all of this test
 leave_out()
 {
 	echo "1..0 # SKIP $*"
@@ -45,13 +45,6 @@ have()
 	for program; do
 		command -v "$program" >/dev/null || leave_out "there is no $program"
 	done
-}
-
-plan()
-{
-	echo "TAP version 13"
-	[ "$tap_last" ] || echo "1..$1"
-	tap_plan=$1
 }
 
 # check NAME COMMAND ...: a test that passes if the command does, all of it: the
@@ -581,11 +574,12 @@ at_end()
 }
 trap at_end EXIT
 
-# The last command of a test
+# The last command of a test. The plan is here, so that nobody counts checks by hand: a test
+# that ends before has none
 finish()
 {
 	[ -z "$tap_last" ] || bail "no check has '$tap_last' in its name"
-	[ "$tap_count" = "$tap_plan" ] || bail "planned $tap_plan tests, ran $tap_count"
+	echo "1..$tap_count"
 	[ $tap_failed = 0 ]
 }
 

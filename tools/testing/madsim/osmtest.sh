@@ -5,8 +5,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 9
-
 load topology=fattree:4 || bail "cannot load ib_madsim"
 from=$(port_guid madsim1)
 

@@ -8,8 +8,6 @@
 kernel_has ib_uverbs class/infiniband_verbs
 pyverbs=$("$here/verbs.py" 2>&1) || leave_out "no pyverbs: ${pyverbs##*$'\n'}"
 
-plan 9
-
 check "two hosts, with data" load topology=star:2 devices=2 data=1
 SM_MORE="subnet_timeout 21" sm_start sm madsim0
 check "all ports become active" until_true 30 active 2

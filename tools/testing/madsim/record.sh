@@ -8,8 +8,6 @@
 
 have python3 ibnetdiscover
 
-plan 15
-
 # Its second link between the switches will be degraded, and H-..100 records
 h1=H-0002c90300000100 h3=H-0002c90300000300 leaf=S-0002c90300000010 spine=S-0002c90300000020
 cat >"$tmp/topo" <<FILE

@@ -7,8 +7,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 13
-
 load topology=fattree:8 devices=4 || bail "cannot load ib_madsim"
 sm_start sm madsim0
 check "all ports become active" until_true 60 active 4

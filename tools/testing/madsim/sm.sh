@@ -5,8 +5,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 20
-
 hosts()
 {
 	[ "$(saquery -C madsim0 -P 1 NR | grep -c 'NodeDescription.*H')" = "$1" ]

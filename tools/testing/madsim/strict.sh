@@ -9,8 +9,6 @@
 kernel_has ib_uverbs class/infiniband_verbs
 cases=$("$here/strict.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 
-plan $((15 + 2 * $(wc -l <<<"$cases")))
-
 fabric=$configfs/test
 strict=$fabric/strict
 faults=$fabric/faults

@@ -10,8 +10,6 @@ guide=$here/../../../Documentation/infiniband/user_mad.rst
 events=/sys/kernel/tracing/events/ib_umad
 data=/tmp/umad.dat
 
-plan 6
-
 load topology=star || bail "cannot load ib_madsim"
 sm_start sm madsim0
 check "all ports become active" until_true 60 active 4

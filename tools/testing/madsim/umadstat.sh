@@ -10,8 +10,6 @@ have python3
 
 umadstat=$here/../../infiniband/umadstat/umadstat
 
-plan 13
-
 # json EXPRESSION [OPTION ...]: of the object p, the only port or the first one
 json()
 {

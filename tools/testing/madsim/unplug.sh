@@ -6,7 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 8
 case ${UMAD_PACE-} in
 slow)		cycles=30 ;;
 thorough)	cycles=1000 ;;

@@ -12,7 +12,6 @@ kernel_has "ib_ipoib nvmet-rdma nvme-rdma loop"
 have losetup taskset
 
 events=/sys/kernel/tracing
-plan 5
 
 leave()
 {

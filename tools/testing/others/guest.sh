@@ -7,8 +7,6 @@
 programs=$(realpath "$1")
 . "$(dirname "$0")/../madsim/lib.sh"
 
-plan 12
-
 load topology=fattree:4 devices=4 || bail "cannot load ib_madsim"
 on="-C madsim0 -P 1"
 PATH+=:$programs

@@ -142,9 +142,7 @@ purged()
 		[ -z "$(find /lib/modules/ -name 'ib_madsim*')" ]
 }
 
-plan=11
-[ -z "$held" ] || plan=$((plan + 2))
-ktap_plan $plan
+ktap_begin
 ktap "modprobe loads ib_umad of the package" loads_ours
 ktap "the example of madsim-load.8" fabric
 ktap "the example of umad.4" asks_the_port
@@ -165,3 +163,4 @@ fi
 ktap "the kernel's own module is back" kernels_own
 ktap "a fabric is removed" last_line
 ktap "nothing is left after a purge" purged
+ktap_end

@@ -19,6 +19,7 @@ kernels_own()
 	modprobe ib_core && insmod "$(find "/lib/modules/$(uname -r)/kernel" -name 'ib_umad.ko*')"
 }
 
-ktap_plan 2
+ktap_begin
 ktap "a module signed by an unknown key is refused" refused
 ktap "the kernel's own is not" kernels_own
+ktap_end

@@ -48,9 +48,9 @@ watched()
 	ktap "no race was seen" no_race
 }
 
+ktap_begin
 case $which in
 kcsan)
-	ktap_plan 6
 	# With all of its accesses watched, madsim would get most watchpoints
 	insmod "$3"
 	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
@@ -64,12 +64,10 @@ kcsan)
 	ktap_nested selftests $run "$programs" stress
 	watched ;;
 data)
-	ktap_plan 4
 	watch 100
 	ktap_nested madsim env UMAD_PACE=slow "$(dirname "$0")/../madsim/run.sh" verbs
 	watched ;;
 debug|rt)
-	ktap_plan $([ "$which" = debug ] && echo 4 || echo 2)
 	ktap_nested selftests env UMAD_PACE=slow \
 		$run "$programs" two_threads stress issm fatal stall
 	# Soft-RoCE takes many seconds for each removal in such a kernel, and with
@@ -85,4 +83,4 @@ debug|rt)
 	echo "guest.sh: '$which': not kcsan, data, debug or rt" >&2
 	exit 2 ;;
 esac
-exit $((ktap_failed > 0))
+ktap_end

@@ -71,7 +71,6 @@ serve="until_true 12 timeout 100" try="until_true 120 timeout 100"
 
 west()
 {
-	plan $((12 + 2 * mpi))
 	check "a tree" tree
 	check "no carrier" wire_is Down
 	join
@@ -107,7 +106,6 @@ west()
 
 east()
 {
-	plan $((11 + mpi))
 	check "a tree" tree
 	join
 	check "the link to the other kernel trains" until_true 120 wire_is Initialize

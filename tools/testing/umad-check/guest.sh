@@ -92,8 +92,6 @@ install_module()
 	depmod
 }
 
-plan 34
-
 load topology=pair || bail "cannot load ib_madsim"
 sm_start sm madsim0
 sm=$(cat "$tmp/sm.pid")

@@ -6,8 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 12
-
 load topology=fattree:4 devices=4 || bail "cannot load ib_madsim"
 
 # ports_of DEVICE: "GUID LID" of each host

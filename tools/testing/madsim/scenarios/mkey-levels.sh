@@ -6,8 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 13
-
 key=0x0000001234567890
 right="--m_key $key"
 host="-C madsim1 -P 1 -t 200"

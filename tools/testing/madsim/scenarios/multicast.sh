@@ -8,7 +8,6 @@
 . "$(dirname "$0")/lib.sh"
 
 with_ipoib
-plan 15
 
 load topology=fattree:4 devices=16 data=1 || bail "cannot load ib_madsim"
 group=239.1.2.3

@@ -6,8 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 5
-
 load topology=star:8 devices=8 || bail "cannot load ib_madsim"
 declare -A guid=()
 for device in $(devices); do

@@ -8,8 +8,6 @@
 
 kernel_has ib_uverbs class/infiniband_verbs
 
-plan 10
-
 load topology=star devices=4 data=1 || bail "cannot load ib_madsim"
 to=$(port_guid madsim2)
 

@@ -6,8 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-plan 13
-
 load topology=fattree:4 devices=4 || bail "cannot load ib_madsim"
 
 # start NAME DEVICE PRIORITY

@@ -8,8 +8,6 @@
 kernel_has "ib_ipoib ib_iser ib_isert target_core_file sd_mod ext4"
 have iscsid iscsiadm mkfs.ext4
 
-plan 11
-
 iqn=iqn.2026-01.sim.mad:disk
 host=iqn.2026-01.sim.mad:host
 tpg=$target/iscsi/$iqn/tpgt_1

@@ -8,8 +8,6 @@
 kernel_has "ib_ipoib nfsd nfs nfsv4 rpcrdma"
 have rpc.mountd rpc.nfsd exportfs mount.nfs4
 
-plan 10
-
 leave()
 {
 	umount -f "$tmp/disk" 2>/dev/null

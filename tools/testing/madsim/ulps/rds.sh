@@ -8,8 +8,6 @@
 kernel_has "ib_ipoib rds rds_rdma"
 have python3
 
-plan 6
-
 # exchange COUNT: so many of several lengths in each direction
 exchange()
 {

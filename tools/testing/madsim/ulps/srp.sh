@@ -8,8 +8,6 @@
 kernel_has "ib_ipoib ib_srpt ib_srp target_core_file sd_mod ext4"
 have srp_daemon ibsrpdm mkfs.ext4
 
-plan 11
-
 # gid DEVICE: of its port, as LIO writes it
 gid()
 {
