@@ -40,28 +40,6 @@ void umad_agent_put(struct umad_agent *agent)
 		wake_up_var(&agent->users);
 }
 
-/*
- * Reserves the lowest free id, and returns its agent until umad_agent_release(). Returns NULL
- * if none is free, or the cap has no room.
- */
-struct umad_agent *umad_agent_reserve(struct umad_file *file)
-{
-	unsigned long id;
-
-	/* Other tasks reserve and release ids at the same time */
-	do {
-		id = find_first_zero_bit(&file->ids, UMAD_MAX_AGENTS);
-		if (id == UMAD_MAX_AGENTS)
-			return NULL;
-	} while (test_and_set_bit(id, &file->ids));
-
-	if (id && !umad_cap_charge(file, UMAD_AGENT_COST)) {
-		clear_bit_unlock(id, &file->ids);
-		return NULL;
-	}
-	return file->agents + id;
-}
-
 /* If this is a removal, a close of the descriptor may free it from here on */
 void umad_agent_release(struct umad_agent *agent)
 {
@@ -130,11 +108,12 @@ int umad_agent_unregister(struct umad_file *file, u32 id)
  */
 void umad_agents_detach(struct umad_file *file)
 {
+	unsigned long ids = READ_ONCE(file->ids);
 	u32 id;
 
 	lockdep_assert_held(&file->port->lock);
 
-	for (id = 0; id < UMAD_MAX_AGENTS; id++)
+	for_each_set_bit(id, &ids, UMAD_MAX_AGENTS)
 		if (umad_agent_detach(file, id))
 			file->detached |= BIT(id);
 }

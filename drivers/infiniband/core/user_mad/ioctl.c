@@ -6,11 +6,31 @@
  * layer and publishes the agent, in this order. The access to user memory comes before there
  * is anything that the removal of the device has to wait for. The last step cannot fail.
  */
+#include <linux/bitops.h>
 #include <linux/compat.h>
 
 #include <asm/ioctls.h>
 
 #include "ioctl.h"
+
+/* Returns the agent of the lowest free id, until umad_agent_release(), or NULL */
+static struct umad_agent *umad_agent_reserve(struct umad_file *file)
+{
+	unsigned long id;
+
+	/* Other tasks reserve and release ids at the same time */
+	do {
+		id = find_first_zero_bit(&file->ids, UMAD_MAX_AGENTS);
+		if (id == UMAD_MAX_AGENTS)
+			return NULL;
+	} while (test_and_set_bit(id, &file->ids));
+
+	if (id && !umad_cap_charge(file, UMAD_AGENT_COST)) {
+		clear_bit_unlock(id, &file->ids);
+		return NULL;
+	}
+	return file->agents + id;
+}
 
 /* The first agent of a descriptor settles the layout of its headers */
 static void umad_settle_layout(struct umad_file *file)

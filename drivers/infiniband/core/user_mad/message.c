@@ -38,9 +38,8 @@ static bool umad_writer_killed(void)
 
 /*
  * Pins the pages of a message behind its head, with nothing held, as it may wait for each
- * of them. So the copy does not wait, and nothing is charged while a page is missing. Memory
- * of the kernel, such as registered buffers of io_uring, is there already. Undone by
- * umad_message_exit(), also on error.
+ * page. So the copy does not wait, and a message takes nothing while a page is missing. Of
+ * registered buffers of io_uring all is there. The caller calls umad_message_exit() in any case.
  */
 int umad_message_pin(struct umad_message *m)
 {

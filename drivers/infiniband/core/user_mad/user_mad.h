@@ -555,7 +555,6 @@ static inline bool umad_agents_gone(const struct umad_file *file)
 	return !smp_load_acquire(&file->ids);
 }
 
-struct umad_agent *umad_agent_reserve(struct umad_file *file);
 void umad_agent_release(struct umad_agent *agent);
 int umad_agent_unregister(struct umad_file *file, u32 id);
 void umad_agents_detach(struct umad_file *file);
