@@ -41,7 +41,7 @@ static bool umad_writer_killed(void)
  * page. So the copy does not wait, and a message takes nothing while a page is missing. Of
  * registered buffers of io_uring all is there. The caller calls umad_message_exit() in any case.
  */
-int umad_message_pin(struct umad_message *m)
+int umad_message_pin(struct umad_message *m, const struct umad_port *port)
 {
 	size_t len = m->len - m->head_len, offset, left, i;
 	struct page *pages[16];
@@ -58,8 +58,10 @@ int umad_message_pin(struct umad_message *m)
 	offset = offset_in_page(addr);
 	left = DIV_ROUND_UP(offset + len, PAGE_SIZE);
 	m->pages = kvmalloc_objs(*m->pages, left, UMAD_GFP_WRITER | __GFP_ACCOUNT);
-	if (!m->pages)
+	if (!m->pages) {
+		umad_count(port, UMAD_STAT_REFUSED_MEMORY);
 		return -ENOMEM;
+	}
 
 	for (; left; left -= ret) {
 		ret = pin_user_pages_fast(addr + m->pinned * PAGE_SIZE,

@@ -191,6 +191,8 @@ static int umad_send(struct umad_agent *agent, struct umad_message *m,
 		ret = PTR_ERR(msg);
 		if (ret == -ENOMEM && m->nowait)
 			ret = -EAGAIN;
+		else if (ret == -ENOMEM)
+			umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 		goto err_count;
 	}
 
@@ -258,7 +260,7 @@ static int umad_send_message(struct umad_file *file, struct umad_message *m)
 		umad_agent_put(agent);
 
 		if (!ret && !is_ready)
-			ret = umad_message_pin(m);
+			ret = umad_message_pin(m, file->port);
 	} while (!ret && !is_ready);
 
 	return ret;
@@ -294,8 +296,6 @@ static ssize_t umad_write_message(struct umad_file *file, struct iov_iter *from,
 
 	ret = umad_send_message(file, &m);
 	umad_message_exit(&m);
-	if (ret == -ENOMEM)
-		umad_count(file->port, UMAD_STAT_REFUSED_MEMORY);
 	return ret ?: count;
 }
 

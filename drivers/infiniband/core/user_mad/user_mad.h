@@ -566,7 +566,7 @@ void umad_agent_put(struct umad_agent *agent);
 /* message.c */
 int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
 		      u8 hdr_len, bool nowait);
-int umad_message_pin(struct umad_message *m);
+int umad_message_pin(struct umad_message *m, const struct umad_port *port);
 void umad_message_exit(struct umad_message *m);
 int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
 		      struct ib_mad_send_buf *msg, const struct umad_port *port);
