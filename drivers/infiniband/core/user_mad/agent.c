@@ -102,10 +102,7 @@ int umad_agent_unregister(struct umad_file *file, u32 id)
 	return 0;
 }
 
-/*
- * Hides all agents of a descriptor from writers, for the tasks that call
- * umad_agent_detached(). Others may be unregistering agents of @file, and finish later.
- */
+/* Hides all agents from writers, for the tasks that call umad_agent_detached() */
 void umad_agents_detach(struct umad_file *file)
 {
 	unsigned long ids = READ_ONCE(file->ids);

@@ -4,14 +4,15 @@
  * for: agents, received RMPP messages, and MADs that arrive for a cgroup without room.
  *
  * Descriptors share it by owners. The owner of a descriptor is the outermost cgroup with a
- * limit around its opener, so a container cannot be several, whatever users and cgroups it
- * makes. Where there is no limit, it is the user.
+ * limit around its opener, or else the user who made the outermost user namespace, or else
+ * the user. So a container is one owner, whatever users and cgroups it makes.
  */
 #include <linux/cred.h>
 #include <linux/hash.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/page_counter.h>
+#include <linux/user_namespace.h>
 
 #include "user_mad.h"
 
@@ -63,11 +64,15 @@ void umad_cap_uncharge(struct umad_file *file, size_t len)
 /* Finds the owner of a file that the current process opens, which has its umad_file.memcg */
 void umad_cap_init(struct umad_file *file)
 {
-	unsigned long key = from_kuid(&init_user_ns, current_uid());
+	struct user_namespace *ns = current_user_ns();
+	struct mem_cgroup __maybe_unused *memcg;
+	kuid_t user = current_uid();
+	unsigned long key;
 
+	for (; ns != &init_user_ns; ns = ns->parent)
+		user = ns->owner;
+	key = __kuid_val(user);
 #ifdef CONFIG_MEMCG
-	struct mem_cgroup *memcg;
-
 	for (memcg = file->memcg; memcg; memcg = parent_mem_cgroup(memcg))
 		if (READ_ONCE(memcg->memory.max) != PAGE_COUNTER_MAX)
 			key = (unsigned long)memcg;

@@ -114,11 +114,10 @@ static int umad_release(struct inode *inode, struct file *filp)
 }
 
 /*
- * Wakes all sleepers on a port whose umad_port.ib_dev is NULL, and destroys its agents, but
- * for those that another task unregisters or closes. It detaches all of them before it waits
- * for the first: on RoCE a writer may need a second to find its destination, and so all
- * writers together need one. Takes umad_port.lock, and not while it waits. A descriptor that
- * is closed meanwhile goes with its last agent, so only the list leads to the next one.
+ * Wakes all sleepers on a port whose umad_port.ib_dev is NULL, and destroys the agents that no
+ * other task destroys. It hides all from writers first: on RoCE a writer may need a second to
+ * find its destination, and so all writers together need one. Takes umad_port.lock, and not
+ * while it waits. A file may be freed in that time, so only the list leads to the next agent.
  */
 void umad_files_disassociate(struct umad_port *port)
 {

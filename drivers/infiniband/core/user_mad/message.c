@@ -67,10 +67,7 @@ int umad_message_pin(struct umad_message *m, const struct umad_port *port)
 		ret = pin_user_pages_fast(addr + m->pinned * PAGE_SIZE,
 					  min(left, ARRAY_SIZE(pages)), 0, pages);
 		for (i = 0; ret > 0 && i < ret; i++)
-			m->pages[m->pinned++] = (struct bio_vec){
-				.bv_page = pages[i],
-				.bv_len = PAGE_SIZE,
-			};
+			m->pages[m->pinned++] = (struct bio_vec){ pages[i], PAGE_SIZE };
 		if (umad_writer_killed())
 			return -EINTR;
 		if (ret <= 0)

@@ -469,9 +469,8 @@ static inline size_t umad_iter_len(const struct iov_iter *iter)
 
 /*
  * Has @move read or write one packet by each element, until one fails. Returns the length of
- * all packets, or an error if there is none. @nonblock is for the first element, and @then
- * for the others. Inline, as the call of @move is then a direct one. io_submit() gets
- * -EINVAL, as it always has.
+ * all packets, or an error if there is none. @nonblock is for the first element, and @then for
+ * the others. Inline, so that @move is called directly. io_submit() gets -EINVAL, as always.
  */
 static __always_inline ssize_t
 umad_each_element(struct kiocb *iocb, struct iov_iter *iter,
