@@ -8,6 +8,7 @@ a mistake that is told, or "fails". NAME.TYPE is a case of this type of queue pa
 instead of CASE it reads cases, as verbs.py does.
 """
 
+import os
 import sys
 import time
 
@@ -308,6 +309,24 @@ def purged(_):
         time.sleep(0.1)
         a.silent()
         assert len(soon(b, 2)) == 2
+
+
+def many(_):
+    """more completions at once than are handed out in one go, with events for a program that
+    waits, and comes at once"""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    a = Side(sys.argv[1], RC, depth=3000, cqe=6000, events=True)
+    a.qp.to_init(a.attr)
+    for number in range(3000):
+        a.receive(a.sge(8), wr_id=number)
+    a.turn(e.IBV_QPS_ERR)
+    done = []
+    while len(done) < 3000:
+        a.cq.req_notify()
+        now = [wc.wr_id for wc in a.cq.poll(3000)[1]]
+        assert now or a.told(10), f"no event, {len(done)} of 3000 completions"
+        done += now
+    assert done == list(range(3000))
 
 
 def given_back(_):

@@ -96,13 +96,14 @@ check "an adapter forgives" eval '
 	done
 	has_no " [1-9]" $strict'
 put $strict 1
-for name in good datagrams not_strict stands_still given_back; do
+for name in good datagrams not_strict stands_still given_back many; do
 	check "no mistake: $name" clean $name
 done
 check "no completion is lost: purged" ask purged
 check "nor of a queue that is no ring" eval '
 	replug $rings 0
 	ask purged
+	ask many
 	replug $rings 1'
 while read -r kind name; do
 	case $kind in

@@ -113,7 +113,10 @@ static void madsim_cq_publish(struct madsim_cq *cq)
 	smp_store_release(&ring->head, cq->fill);
 }
 
-/* Have the owner see all entries. Returns whether its handler is to be called */
+/*
+ * Have the owner see all entries, or the next ones of a ring. Returns whether its handler is to
+ * be called
+ */
 static bool madsim_cq_show(struct madsim_cq *cq)
 {
 	bool notify = cq->armed & cq->late;
@@ -122,23 +125,32 @@ static bool madsim_cq_show(struct madsim_cq *cq)
 		madsim_cq_publish(cq);
 	else
 		cq->shown = cq->tail;
-	cq->late = 0;
+	if (cq->shown == cq->tail)
+		cq->late = 0;
 	if (notify)
 		cq->armed = 0;
 	return notify;
 }
 
+/* Have the owner see all entries, and call its handler if that is due */
+static void madsim_cq_show_all(struct madsim_cq *cq)
+{
+	bool more, notify;
+
+	do {
+		spin_lock_irq(&cq->lock);
+		notify = madsim_cq_show(cq);
+		more = cq->shown != cq->tail;
+		spin_unlock_irq(&cq->lock);
+		if (notify)
+			madsim_cq_call(cq);
+		cond_resched();
+	} while (more);
+}
+
 static void madsim_cq_later(struct work_struct *work)
 {
-	struct madsim_cq *cq = container_of(to_delayed_work(work),
-					    struct madsim_cq, later);
-	bool notify;
-
-	spin_lock_irq(&cq->lock);
-	notify = madsim_cq_show(cq);
-	spin_unlock_irq(&cq->lock);
-	if (notify)
-		madsim_cq_call(cq);
+	madsim_cq_show_all(container_of(to_delayed_work(work), struct madsim_cq, later));
 }
 
 /* Positions of entries count on for ever: so many places that a mask finds one */
@@ -283,22 +295,6 @@ static void madsim_cq_look(struct madsim_cq *cq)
 	cq->taken = tail;
 	while (n--)
 		madsim_cqe_taken(madsim_cq_entry(cq, cq->head++));
-}
-
-/* Have a program find all entries in a new ring, and call its handler if it is due */
-static void madsim_cq_show_all(struct madsim_cq *cq)
-{
-	bool more, notify;
-
-	do {
-		spin_lock_irq(&cq->lock);
-		notify = madsim_cq_show(cq);
-		more = cq->shown != cq->tail;
-		spin_unlock_irq(&cq->lock);
-		if (notify)
-			madsim_cq_call(cq);
-		cond_resched();
-	} while (more);
 }
 
 static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
