@@ -246,6 +246,32 @@ class Wire(fabric.Test):
                 remover.join()
             fabric.put("wire", f"s1 {self.spare}")
 
+    def test_long_write(self):
+        """A signal ends a write of many packets, and meanwhile nobody else waits for it"""
+        bad = offer()[:12] + b"\xff" + offer()[13:]
+        count = 20000
+        fd = os.open(self.path + ".stream", os.O_RDWR)
+        self.addCleanup(os.close, fd)
+        os.read(fd, 8192)
+        writer = os.fork()
+        if not writer:
+            try:
+                os.write(fd, offer() + bad * count)
+                signal.pause()
+            finally:
+                os._exit(1)
+        # The first packet has an answer, of which this hears before the second one comes
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        try:
+            select.select([fd], [], [])
+            self.fails(errno.EBUSY, os.open, self.path, os.O_RDWR)
+            self.assertLess(self.errors(), count)
+        finally:
+            os.kill(writer, signal.SIGKILL)
+            os.waitpid(writer, 0)
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        self.assertLess(self.errors(), count)
+
     def test_refusals(self):
         """Where no wire can be"""
         for code, what in ((errno.EBUSY, f"s1 {self.spare}"), (errno.EBUSY, "s1 1"),

@@ -56,7 +56,7 @@ struct madsim_offer {
  * @node:	stands for what is beyond the wire, and is on no list
  * @far:	the port of that, and the peer of the port at the near end;
  *		fabric->lock
- * @opened:	there is a descriptor; fabric->lock
+ * @opened:	there is a descriptor; fabric->lock, but open() looks without
  * @part:	of the descriptor, if it is one for streams: the beginning of a frame of which the
  *		rest is still to be written; @mutex, but constant while it is open
  * @part_len:	how long that is; @mutex

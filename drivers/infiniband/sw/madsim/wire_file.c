@@ -107,15 +107,18 @@ static void madsim_wire_arrive(struct madsim_wire *wire, const u8 *bytes, u32 le
 	local_bh_enable();
 }
 
-/* Packets that follow each other, the first and last of which may be parts */
-static int madsim_wire_pieces(struct madsim_wire *wire, const u8 *bytes, u32 left)
+/*
+ * Packets that follow each other, the first and last of which may be parts. Each may have many
+ * copies, so a signal ends this between two of them. Returns how many bytes were taken
+ */
+static ssize_t madsim_wire_pieces(struct madsim_wire *wire, const u8 *bytes, u32 count)
 {
 	u32 len = MADSIM_FRAME_HEAD;
-	u32 n;
+	u32 left, n;
 
 	lockdep_assert_held(&wire->mutex);
 
-	for (; left; bytes += n, left -= n) {
+	for (left = count; left; bytes += n, left -= n) {
 		if (wire->part_len >= MADSIM_FRAME_HEAD)
 			len = madsim_frame_told(wire->part);
 		n = min(left, len - wire->part_len);
@@ -134,16 +137,18 @@ static int madsim_wire_pieces(struct madsim_wire *wire, const u8 *bytes, u32 lef
 			wire->part_len = 0;
 			len = MADSIM_FRAME_HEAD;
 			cond_resched();
+			if (signal_pending(current))
+				return count - left + n;
 		}
 	}
-	return 0;
+	return count;
 }
 
 static ssize_t madsim_wire_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct madsim_wire *wire = iocb->ki_filp->private_data;
 	size_t len = iov_iter_count(from);
-	int ret = 0;
+	ssize_t ret;
 	u8 *bytes;
 
 	if (wire->part)
@@ -161,7 +166,11 @@ static ssize_t madsim_wire_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		goto out;
 	}
 
-	mutex_lock(&wire->mutex);
+	/* Another writer may have it for long */
+	ret = mutex_lock_interruptible(&wire->mutex);
+	if (ret)
+		goto out;
+	ret = len;
 	if (!wire->fabric)
 		ret = -ENODEV;
 	else if (wire->part)
@@ -171,7 +180,7 @@ static ssize_t madsim_wire_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	mutex_unlock(&wire->mutex);
 out:
 	kvfree(bytes);
-	return ret ?: len;
+	return ret;
 }
 
 static bool madsim_wire_is_readable(struct madsim_wire *wire)
@@ -221,7 +230,7 @@ static ssize_t madsim_wire_read(struct madsim_wire *wire, struct iov_iter *to)
 		}
 		len += frame->len;
 		kfree(frame);
-	} while (wire->part);
+	} while (wire->part && !signal_pending(current));
 	return len;
 }
 
@@ -263,6 +272,9 @@ static int madsim_wire_open(struct inode *inode, struct file *filp)
 	u8 *part = NULL;
 	int ret = 0;
 
+	/* The mutex may be that of a writer */
+	if (READ_ONCE(wire->opened))
+		return -EBUSY;
 	if (inode->i_rdev != wire->dev.devt) {
 		part = kmalloc(MADSIM_FRAME_MAX, GFP_KERNEL);
 		if (!part)
@@ -280,7 +292,7 @@ static int madsim_wire_open(struct inode *inode, struct file *filp)
 		swap(wire->part, part);
 		wire->part_len = 0;
 		spin_lock_irq(&fabric->lock);
-		wire->opened = true;
+		WRITE_ONCE(wire->opened, true);
 		madsim_wire_offer(wire, true);
 		spin_unlock_irq(&fabric->lock);
 		queue_delayed_work(madsim_wq, &wire->hello, MADSIM_WIRE_HELLO);
@@ -297,7 +309,7 @@ static int madsim_wire_release(struct inode *inode, struct file *filp)
 	mutex_lock(&wire->mutex);
 	if (wire->fabric) {
 		spin_lock_irq(&wire->fabric->lock);
-		wire->opened = false;
+		WRITE_ONCE(wire->opened, false);
 		madsim_wire_pull(wire);
 		spin_unlock_irq(&wire->fabric->lock);
 		cancel_delayed_work_sync(&wire->hello);
@@ -450,7 +462,7 @@ static void madsim_wire_remove(struct madsim_wire *wire)
 
 	mutex_lock(&wire->mutex);
 	spin_lock_irq(&wire->fabric->lock);
-	wire->opened = false;
+	WRITE_ONCE(wire->opened, false);
 	spin_unlock_irq(&wire->fabric->lock);
 	cancel_delayed_work_sync(&wire->hello);
 	WRITE_ONCE(wire->fabric, NULL);
