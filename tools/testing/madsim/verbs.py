@@ -20,6 +20,7 @@ import mmap
 import os
 import random
 import re
+import resource
 import select
 import signal
 import struct
@@ -342,7 +343,7 @@ def limits():
     """what a device does not have"""
     a = Side(sys.argv[1], UD)
     device = a.ctx.query_device()
-    assert device.max_qp == 4096
+    assert device.max_qp == (4096 - 512) // 2
     for qp_type, cap in (
             (0, {}), (1, {}), (RC, {"max_send_wr": device.max_qp_wr + 1}),
             (RC, {"max_recv_sge": device.max_sge + 1}), (RC, {"max_inline_data": 513})):
@@ -563,6 +564,114 @@ def shares():
         qp.close()
 
 
+def small_regions(count):
+    """Of a page each, until there are so many, or no more; how many, and what keeps them.
+    Each is a call of the kernel, as pyverbs is slow"""
+    ctx = Context(name=sys.argv[1])
+    pd = PD(ctx)
+    page, keys = mmap.mmap(-1, mmap.PAGESIZE), ctypes.create_string_buffer(12)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    call = struct.pack("=IHHQQQQII", 9, 12, 3, ctypes.addressof(keys), start, mmap.PAGESIZE,
+                       start, pd.handle, ALL)
+    for number in range(count):
+        try:
+            os.write(ctx.cmd_fd, call)
+        except OSError as error:
+            assert error.errno == errno.ENOSPC, error
+            return number, pd
+    return count, pd
+
+
+def regions():
+    """the same of regions, whose number is what their keys are"""
+    count, _pd = small_regions(40000)
+    assert 32000 < count <= 65536 // 2, count
+    child = os.fork()
+    if not child:
+        os.setuid(65534)
+        os._exit(small_regions(1000)[0] < 1000)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def until_refused(function):
+    """What it makes, as often as there is memory"""
+    made = []
+    try:
+        for _ in range(5000):
+            made.append(function())
+    except PyverbsRDMAError as error:
+        assert error.error_code == errno.ENOMEM, error
+    return made
+
+
+def memory():
+    """the memory that a user gets for queues leaves some to the next user, and all counts"""
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY,) * 2)
+
+    def user(uid, fills):
+        child = os.fork()
+        if not child:
+            os.setuid(uid)
+            fills()
+            os._exit(0)
+        return child
+
+    def queues(ctx):
+        """In all, and the last of them for one entry"""
+        return [cq for bits in range(18, -1, -1)
+                for cq in until_refused(lambda: CQ(ctx, 1 << bits, None, None, 0))]
+
+    def first():
+        ctx = Context(name=sys.argv[1])
+        pd, cq = PD(ctx), CQ(ctx, 1, None, None, 0)
+        attr = AHAttr(dlid=1, port_num=1, is_global=0)
+        have = queues(ctx)
+        sizes = [one.cqe for one in have]
+        for kind in (lambda: AH(pd, attr=attr), lambda: PD(ctx), lambda: MR(pd, 64, ALL),
+                     lambda: SRQ(pd, SrqInitAttr(SrqAttr(max_wr=1, max_sge=1))),
+                     lambda: QP(pd, small(cq))):
+            assert len(made := until_refused(kind)) < 4
+            for one in made:
+                one.close()
+        refused(errno.ENOMEM, cq.resize, 1 << 17)
+        # The next user has some, and what goes counts no more
+        assert os.waitpid(user(65533, second), 0)[1] == 0
+        for one in have:
+            one.close()
+        again = queues(ctx)
+        assert [one.cqe for one in again] == sizes
+
+    def second():
+        ctx = Context(name=sys.argv[1])
+        assert queues(ctx)[0].cqe >= 1 << 16
+
+    assert os.waitpid(user(65534, first), 0)[1] == 0
+
+
+def container():
+    """a container is one user, however many it has"""
+    ready, done = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        # CLONE_NEWUSER
+        assert ctypes.CDLL(None).unshare(0x10000000) == 0
+        os.write(ready[1], b"x")
+        os.read(done[0], 1)
+        os.setresuid(0, 0, 0)
+        mine = small_queue_pairs(Context(name=sys.argv[1]))
+        assert len(mine) > 1700
+        other = os.fork()
+        if not other:
+            os.setresuid(5, 5, 5)
+            os._exit(len(small_queue_pairs(Context(name=sys.argv[1]))) - 2)
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
+    os.read(ready[0], 1)
+    with open(f"/proc/{child}/uid_map", "w") as file:
+        file.write("0 100000 1000")
+    os.write(done[1], b"x")
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def join(ctx, handle, number, command=30):
     """Have a queue pair in a group. pyverbs has no call for that, and does not tell the
     number by which the kernel knows a queue pair"""
@@ -579,17 +688,25 @@ def leave(ctx, handle, number):
 
 
 def groups():
-    """a group has 64 members of a device, and a user not all memberships"""
+    """a group has 64 members of a device, and a user has not all of them, nor all memberships"""
     ctx = Context(name=sys.argv[1])
     pd, cq = PD(ctx), CQ(ctx, 1, None, None, 0)
-    some = [QP(pd, small(cq)) for _ in range(70)]
-    done = [join(ctx, handle, 1) for handle in range(100)]
-    assert done.count(0) == 64 and done.count(errno.ENOSPC) == 6, done
+    some = [QP(pd, small(cq)) for _ in range(30)]
+    done = [join(ctx, handle, 1) for handle in range(50)]
+    assert done.count(0) == (64 - 16) // 2 and done.count(errno.ENOSPC) == 6, done
+    child = os.fork()
+    if not child:
+        os.setuid(65534)
+        other = Context(name=sys.argv[1])
+        kept = PD(other), CQ(other, 1, None, None, 0)
+        kept += tuple(QP(kept[0], small(kept[1])) for _ in range(4))
+        os._exit([join(other, handle, 1) for handle in range(20)].count(0) < 4)
+    assert os.waitpid(child, 0)[1] == 0
     handle, more = done.index(0), 0
     while not join(ctx, handle, 2 + more):
         more += 1
     assert join(ctx, handle, 2 + more) == errno.ENOSPC
-    assert 64 + more == (1024 - 256) // 2, more
+    assert 24 + more == (1024 - 256) // 2, more
     for number in range(more):
         leave(ctx, handle, 2 + number)
     assert not join(ctx, handle, 2)
@@ -1447,7 +1564,7 @@ def port_speed():
 
 
 # Each needs something that a script sees to, which runs it by its name
-BY_NAME = kernel_forged, fail_nth, stalled, port_speed
+BY_NAME = kernel_forged, container, fail_nth, stalled, port_speed
 CASES = [case for case in list(vars().values())
          if inspect.isfunction(case) and case.__module__ == __name__ and case.__doc__ and
          not inspect.signature(case).parameters and case not in BY_NAME]

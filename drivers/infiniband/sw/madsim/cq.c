@@ -159,11 +159,41 @@ static u32 madsim_cq_places(u32 size)
 	return roundup_pow_of_two(size);
 }
 
-static struct madsim_cqe *madsim_cq_alloc(u32 size)
+/* What a completion queue of a program costs its user */
+static u64 madsim_cq_cost(u32 size)
 {
-	struct madsim_cqe *ring;
+	return MADSIM_OBJECT_BYTES + madsim_cq_bytes(size) +
+	       (u64)madsim_cq_places(size) * sizeof(struct madsim_cqe);
+}
 
-	return kvzalloc_objs(*ring, madsim_cq_places(size), GFP_KERNEL_ACCOUNT);
+/* Make room for entries. @wanted: also where a program takes them */
+static int madsim_cq_alloc(struct madsim_user *user, u32 size, struct ib_udata *udata, bool wanted,
+			   struct madsim_cqe **ring, struct madsim_ring **shared)
+{
+	int ret = -ENOMEM;
+
+	if (!madsim_user_charge(user, madsim_cq_cost(size)))
+		return -ENOMEM;
+	*shared = wanted ? madsim_ring_create(udata, madsim_cq_bytes(size)) : NULL;
+	if (IS_ERR(*shared)) {
+		ret = PTR_ERR(*shared);
+		goto err;
+	}
+	*ring = kvzalloc_objs(**ring, madsim_cq_places(size), GFP_KERNEL_ACCOUNT);
+	if (*ring)
+		return 0;
+	madsim_ring_destroy(*shared);
+err:
+	madsim_user_uncharge(user, madsim_cq_cost(size));
+	return ret;
+}
+
+static void madsim_cq_free(struct madsim_user *user, u32 size, struct madsim_cqe *ring,
+			   struct madsim_ring *shared)
+{
+	madsim_ring_destroy(shared);
+	kvfree(ring);
+	madsim_user_uncharge(user, madsim_cq_cost(size));
 }
 
 static int madsim_create_cq(struct ib_cq *ibcq,
@@ -177,24 +207,18 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	/* Its first member; older kernels have no more than that */
 	struct ib_udata *udata = (struct ib_udata *)attrs;
-	struct madsim_ring *shared = NULL;
+	int ret;
 
 	if (attr->flags)
 		return -EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > MADSIM_MAX_CQE)
 		return -EINVAL;
 
-	if (madsim_ring_wanted(udata)) {
-		shared = madsim_ring_create(udata, madsim_cq_bytes(attr->cqe));
-		if (IS_ERR(shared))
-			return PTR_ERR(shared);
-	}
-	cq->ring = madsim_cq_alloc(attr->cqe);
-	if (!cq->ring) {
-		madsim_ring_destroy(shared);
-		return -ENOMEM;
-	}
-	cq->shared = shared;
+	cq->user = madsim_user_of(udata);
+	ret = madsim_cq_alloc(cq->user, attr->cqe, udata, madsim_ring_wanted(udata), &cq->ring,
+			      &cq->shared);
+	if (ret)
+		return ret;
 	cq->mask = madsim_cq_places(attr->cqe) - 1;
 	cq->size = attr->cqe;
 	mutex_init(&cq->mutex);
@@ -218,8 +242,7 @@ static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	cancel_work_sync(&cq->there);
 	tasklet_kill(&cq->notify);
 	mutex_destroy(&cq->mutex);
-	madsim_ring_destroy(cq->shared);
-	kvfree(cq->ring);
+	madsim_cq_free(cq->user, cq->size, cq->ring, cq->shared);
 	return 0;
 }
 
@@ -301,22 +324,16 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 			    struct ib_udata *udata)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	struct madsim_ring *shared = NULL;
+	struct madsim_ring *shared;
 	struct madsim_cqe *ring;
-	int ret = 0;
+	u32 size = cqe;
+	int ret;
 
 	if (!cqe || cqe > MADSIM_MAX_CQE)
 		return -EINVAL;
-	if (cq->shared) {
-		shared = madsim_ring_create(udata, madsim_cq_bytes(cqe));
-		if (IS_ERR(shared))
-			return PTR_ERR(shared);
-	}
-	ring = madsim_cq_alloc(cqe);
-	if (!ring) {
-		madsim_ring_destroy(shared);
-		return -ENOMEM;
-	}
+	ret = madsim_cq_alloc(cq->user, size, udata, cq->shared, &ring, &shared);
+	if (ret)
+		return ret;
 
 	mutex_lock(&cq->mutex);
 	spin_lock_irq(&cq->lock);
@@ -329,7 +346,7 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 		cq->old_mask = cq->mask;
 		cq->old_end = cq->tail;
 		cq->mask = madsim_cq_places(cqe) - 1;
-		cq->size = cqe;
+		swap(size, cq->size);
 		ibcq->cqe = cqe;
 		if (shared) {
 			swap(shared, cq->shared);
@@ -348,8 +365,7 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 	if (cq->shared)
 		madsim_cq_show_all(cq);
 	mutex_unlock(&cq->mutex);
-	madsim_ring_destroy(shared);
-	kvfree(ring);
+	madsim_cq_free(cq->user, size, ring, shared);
 	return ret;
 }
 

@@ -52,14 +52,15 @@ static int madsim_query_device(struct ib_device *ibdev,
 	attr->max_ah = INT_MAX;
 	attr->max_pkeys = MADSIM_PKEYS;
 	if (madsim_has_data(node)) {
-		attr->max_qp = MADSIM_MAX_QP;
+		attr->max_qp = (MADSIM_MAX_QP - MADSIM_KERNEL_QP) / 2;
 		attr->max_cq = INT_MAX;
 		attr->max_cqe = MADSIM_MAX_CQE;
 		attr->max_send_sge = MADSIM_MAX_SGE;
 		attr->max_recv_sge = MADSIM_MAX_SGE;
-		attr->max_mcast_grp = MADSIM_MAX_MEMBERS;
-		attr->max_mcast_qp_attach = MADSIM_MAX_ATTACHED;
-		attr->max_total_mcast_qp_attach = MADSIM_MAX_MEMBERS;
+		attr->max_mcast_grp = (MADSIM_MAX_MEMBERS - MADSIM_KERNEL_MEMBERS) / 2;
+		attr->max_mcast_qp_attach =
+			(MADSIM_MAX_ATTACHED - MADSIM_KERNEL_ATTACHED) / 2;
+		attr->max_total_mcast_qp_attach = attr->max_mcast_grp;
 		attr->device_cap_flags |= IB_DEVICE_RC_RNR_NAK_GEN |
 					  IB_DEVICE_SRQ_RESIZE |
 					  IB_DEVICE_MEM_MGT_EXTENSIONS |
@@ -71,7 +72,7 @@ static int madsim_query_device(struct ib_device *ibdev,
 		attr->max_res_rd_atom = MADSIM_MAX_QP * MADSIM_MAX_RD_ATOMIC;
 		attr->max_sge_rd = MADSIM_MAX_SGE;
 		attr->max_fast_reg_page_list_len = MADSIM_MAX_MR_PAGES;
-		attr->max_mr = MADSIM_MAX_MR;
+		attr->max_mr = (MADSIM_MAX_MR - MADSIM_KERNEL_MR) / 2;
 		attr->max_mr_size = U64_MAX;
 		attr->page_size_cap = PAGE_SIZE;
 		attr->max_srq = INT_MAX;

@@ -444,6 +444,7 @@ struct madsim_fabric {
 enum madsim_share {
 	MADSIM_SHARE_QP,
 	MADSIM_SHARE_MEMBER,
+	MADSIM_SHARE_MR,
 	MADSIM_SHARES
 };
 

@@ -28,6 +28,7 @@
  * struct madsim_mr - a region of memory
  * @ibmr:	the core's part
  * @pd:		immutable; the core sets its own later
+ * @user:	immutable; the user whose it is, or NULL if it is the kernel's
  * @umem:	immutable; the pinned memory, if it is that of a program
  * @pages:	where the kernel has each page; NULL: it has all in one piece
  * @page_shift:	size of a page
@@ -50,6 +51,7 @@
 struct madsim_mr {
 	struct ib_mr ibmr;
 	struct ib_pd *pd;
+	struct madsim_user *user;
 	struct ib_umem *umem;
 	u64 *pages;
 	u32 page_shift;
@@ -83,8 +85,15 @@ static struct madsim_mr *madsim_mr_alloc(struct ib_pd *ibpd, int access)
 	return mr;
 }
 
+/* What the region of a program costs its user beside the memory that it pins */
+static u64 madsim_mr_cost(const struct madsim_mr *mr)
+{
+	return MADSIM_OBJECT_BYTES + (mr->length >> PAGE_SHIFT) * sizeof(*mr->pages);
+}
+
 static void madsim_mr_free(struct madsim_mr *mr)
 {
+	madsim_user_uncharge(mr->user, madsim_mr_cost(mr));
 	if (mr->umem)
 		ib_umem_release(mr->umem);
 	kvfree(mr->pages);
@@ -113,14 +122,25 @@ static u32 madsim_mr_place(const struct madsim_dev *dev, u32 key)
 static int madsim_mr_add(struct madsim_mr *mr)
 {
 	struct madsim_dev *dev = to_madsim_dev(mr->pd->device);
+	struct madsim_fabric *fabric = dev->node->fabric;
+	bool allowed;
 	u32 place;
 	int ret;
 
+	spin_lock_irq(&fabric->lock);
+	allowed = madsim_user_take(dev, mr->user, MADSIM_SHARE_MR);
+	spin_unlock_irq(&fabric->lock);
+	if (!allowed)
+		return -ENOSPC;
 	ret = xa_alloc_cyclic(&dev->mrs, &place, NULL,
 			      XA_LIMIT(0, MADSIM_MAX_MR - 1), &dev->next_mr,
 			      GFP_KERNEL);
-	if (ret < 0)
+	if (ret < 0) {
+		spin_lock_irq(&fabric->lock);
+		madsim_user_give(dev, mr->user, MADSIM_SHARE_MR);
+		spin_unlock_irq(&fabric->lock);
 		return ret == -EBUSY ? -ENOSPC : ret;
+	}
 	mr->key = (dev->first_mr + place) << MADSIM_KEY_SHIFT |
 		  madsim_mr_first_byte(dev);
 	mr->ibmr.lkey = mr->key;
@@ -143,8 +163,8 @@ static int madsim_mr_map(struct madsim_mr *mr)
 	return 0;
 }
 
-static struct ib_mr *madsim_mr_pin(struct ib_pd *ibpd, u64 start, u64 length,
-				   u64 virt_addr, int access)
+static struct ib_mr *madsim_mr_pin(struct ib_pd *ibpd, struct madsim_user *user, u64 start,
+				   u64 length, u64 virt_addr, int access)
 {
 	struct madsim_mr *mr;
 	int ret;
@@ -161,6 +181,11 @@ static struct ib_mr *madsim_mr_pin(struct ib_pd *ibpd, u64 start, u64 length,
 	mr->length = length;
 	mr->offset = offset_in_page(start);
 	mr->valid = true;
+	if (!madsim_user_charge(user, madsim_mr_cost(mr))) {
+		ret = -ENOMEM;
+		goto err;
+	}
+	mr->user = user;
 	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
 		ret = PTR_ERR(mr->umem);
@@ -185,7 +210,7 @@ static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
 					struct ib_dmah *dmah,
 					struct ib_udata *udata)
 {
-	return madsim_mr_pin(ibpd, start, length, virt_addr, access);
+	return madsim_mr_pin(ibpd, madsim_user_of(udata), start, length, virt_addr, access);
 }
 
 /* A new region, with another key: the core deregisters the old one, if this succeeds */
@@ -202,7 +227,7 @@ static struct ib_mr *madsim_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 sta
 		length = mr->length;
 		virt_addr = mr->start;
 	}
-	return madsim_mr_pin(ibpd, start, length, virt_addr, access);
+	return madsim_mr_pin(ibpd, mr->user, start, length, virt_addr, access);
 }
 
 /* All memory of the kernel, which has it where addresses say */
@@ -284,6 +309,7 @@ static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	xa_erase(&dev->mrs, madsim_mr_place(dev, mr->key));
 	/* A packet that has found it before that looks at it with this held */
 	spin_lock_irq(&fabric->lock);
+	madsim_user_give(dev, mr->user, MADSIM_SHARE_MR);
 	spin_unlock_irq(&fabric->lock);
 	madsim_mr_free(mr);
 	return 0;

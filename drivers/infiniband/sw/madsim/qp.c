@@ -11,13 +11,22 @@
 
 #include "verbs.h"
 
+static struct madsim_pd *to_madsim_pd(struct ib_pd *ibpd)
+{
+	return container_of(ibpd, struct madsim_pd, ibpd);
+}
+
 static int madsim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
-	return 0;
+	struct madsim_pd *pd = to_madsim_pd(ibpd);
+
+	pd->user = madsim_user_of(udata);
+	return madsim_user_charge(pd->user, MADSIM_OBJECT_BYTES) ? 0 : -ENOMEM;
 }
 
 static int madsim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
+	madsim_user_uncharge(to_madsim_pd(ibpd)->user, MADSIM_OBJECT_BYTES);
 	return 0;
 }
 
@@ -156,6 +165,33 @@ static void madsim_qp_feed(struct madsim_qp *qp, struct ib_cq *send_cq,
 	spin_unlock_irq(&fabric->lock);
 }
 
+/* What the sends of a queue pair cost its user */
+static u64 madsim_sends_cost(const struct madsim_qp *qp)
+{
+	return (u64)qp->max_send_wr * madsim_swqe_size(qp);
+}
+
+/* With a shared receive queue a queue pair has none of its own */
+static int madsim_queues_init(struct madsim_qp *qp, const struct ib_qp_init_attr *attr,
+			      struct ib_udata *udata)
+{
+	int ret;
+
+	if (!madsim_user_charge(qp->user, madsim_sends_cost(qp)))
+		return -ENOMEM;
+	ret = madsim_rq_init(&qp->rq, qp->user, attr->srq ? 0 : attr->cap.max_recv_wr,
+			     attr->srq ? 0 : attr->cap.max_recv_sge, attr->srq ? NULL : udata);
+	if (ret)
+		madsim_user_uncharge(qp->user, madsim_sends_cost(qp));
+	return ret;
+}
+
+static void madsim_queues_free(struct madsim_qp *qp)
+{
+	madsim_rq_free(&qp->rq);
+	madsim_user_uncharge(qp->user, madsim_sends_cost(qp));
+}
+
 static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 			    struct ib_udata *udata)
 {
@@ -184,10 +220,7 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		qp->port = &node->ports[attr->port_num];
 	}
 
-	if (udata)
-		qp->user = rdma_udata_to_drv_context(udata,
-						     struct madsim_ucontext,
-						     ibucontext)->user;
+	qp->user = madsim_user_of(udata);
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->max_send_wr = attr->cap.max_send_wr;
 	qp->max_send_sge = attr->cap.max_send_sge;
@@ -200,17 +233,14 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	INIT_DELAYED_WORK(&qp->flush, madsim_flush_later);
 	madsim_events_init(&qp->events, &event, ibqp->event_handler,
 			   ibqp->qp_context);
-	/* With a shared receive queue it has none of its own */
-	ret = madsim_rq_init(&qp->rq, attr->srq ? 0 : attr->cap.max_recv_wr,
-			     attr->srq ? 0 : attr->cap.max_recv_sge,
-			     attr->srq ? NULL : udata);
+	ret = madsim_queues_init(qp, attr, udata);
 	if (ret)
 		return ret;
 
 	ret = client ? madsim_client_add(qp) :
 		       madsim_qp_claim(qp, attr->qp_type == IB_QPT_GSI);
 	if (ret)
-		madsim_rq_free(&qp->rq);
+		madsim_queues_free(qp);
 	else
 		madsim_qp_feed(qp, attr->send_cq, attr->recv_cq);
 	return ret;
@@ -244,7 +274,7 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	if (ibqp->recv_cq != ibqp->send_cq)
 		madsim_cq_purge(ibqp->recv_cq, qp);
 	madsim_events_end(&qp->events);
-	madsim_rq_free(&qp->rq);
+	madsim_queues_free(qp);
 	return 0;
 }
 
@@ -520,6 +550,9 @@ static int madsim_create_ah(struct ib_ah *ibah,
 	if (ret)
 		return ret;
 
+	ah->user = madsim_user_of(udata);
+	if (!madsim_user_charge(ah->user, MADSIM_OBJECT_BYTES))
+		return -ENOMEM;
 	ah->attr = *init_attr->ah_attr;
 	/* The core keeps the reference that goes with this pointer */
 	if (rdma_ah_get_ah_flags(&ah->attr) & IB_AH_GRH)
@@ -535,6 +568,7 @@ static int madsim_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 
 static int madsim_destroy_ah(struct ib_ah *ibah, u32 flags)
 {
+	madsim_user_uncharge(to_madsim_ah(ibah)->user, MADSIM_OBJECT_BYTES);
 	return 0;
 }
 

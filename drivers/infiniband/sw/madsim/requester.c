@@ -567,12 +567,8 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
  */
 int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc)
 {
-	/* Inline data has the room of as many pieces */
-	u32 pieces = max_t(u32, qp->max_send_sge,
-			   DIV_ROUND_UP(qp->max_inline, sizeof(struct ib_sge)));
-
 	rc->size = qp->max_send_wr;
-	rc->swqe_size = struct_size_t(struct madsim_swqe, sge, pieces);
+	rc->swqe_size = madsim_swqe_size(qp);
 	rc->ring = kvcalloc(rc->size, rc->swqe_size, GFP_KERNEL_ACCOUNT);
 	if (!rc->ring)
 		return -ENOMEM;

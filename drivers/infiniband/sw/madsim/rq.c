@@ -71,36 +71,54 @@ static struct madsim_rwqe *madsim_rq_fetch(struct madsim_rq *rq)
 	return rwqe;
 }
 
+/* What a queue costs its user. A buffer is as long in a ring as in a queue that is none */
+static u64 madsim_rq_cost(const struct madsim_rq *rq)
+{
+	static_assert(sizeof(struct madsim_posted) >= sizeof(struct madsim_rwqe));
+
+	return MADSIM_OBJECT_BYTES + (u64)rq->size * madsim_rq_slot_size(rq);
+}
+
 /**
  * madsim_rq_init - make an empty receive queue
  * @rq: the queue
+ * @user: the user who pays for it, or NULL
  * @size: how many buffers it has room for, which may be none
  * @max_sge: pieces of a buffer
  * @udata: of the program whose it is, or NULL
  *
  * Context: process context.
- * Return: 0, or what madsim_ring_create() said.
+ * Return: 0, what madsim_ring_create() said, or -ENOMEM, also if the user has too much.
  */
-int madsim_rq_init(struct madsim_rq *rq, u32 size, u32 max_sge, struct ib_udata *udata)
+int madsim_rq_init(struct madsim_rq *rq, struct madsim_user *user, u32 size, u32 max_sge,
+		   struct ib_udata *udata)
 {
 	struct madsim_ring *shared = NULL;
+	int ret = -ENOMEM;
 
+	rq->user = user;
 	rq->size = size;
 	rq->max_sge = max_sge;
 	rq->rwqe_size = struct_size_t(struct madsim_rwqe, sge, max_sge);
+	if (!madsim_user_charge(user, madsim_rq_cost(rq)))
+		return -ENOMEM;
 	if (madsim_ring_wanted(udata)) {
 		shared = madsim_ring_create(udata, sizeof(struct madsim_shared) +
 						   (size + 1) * madsim_rq_slot_size(rq));
-		if (IS_ERR(shared))
-			return PTR_ERR(shared);
+		if (IS_ERR(shared)) {
+			ret = PTR_ERR(shared);
+			goto err;
+		}
 	}
 	rq->ring = kvcalloc(shared ? 1 : size, rq->rwqe_size, GFP_KERNEL_ACCOUNT);
-	if (!rq->ring) {
-		madsim_ring_destroy(shared);
-		return -ENOMEM;
+	if (rq->ring) {
+		rq->shared = shared;
+		return 0;
 	}
-	rq->shared = shared;
-	return 0;
+	madsim_ring_destroy(shared);
+err:
+	madsim_user_uncharge(user, madsim_rq_cost(rq));
+	return ret;
 }
 
 /**
@@ -113,6 +131,7 @@ void madsim_rq_free(struct madsim_rq *rq)
 {
 	madsim_ring_destroy(rq->shared);
 	kvfree(rq->ring);
+	madsim_user_uncharge(rq->user, madsim_rq_cost(rq));
 }
 
 /**
@@ -255,7 +274,7 @@ static int madsim_create_srq(struct ib_srq *ibsrq,
 	srq->limit = attr->srq_limit;
 	madsim_events_init(&srq->events, &event, ibsrq->event_handler,
 			   ibsrq->srq_context);
-	return madsim_rq_init(&srq->rq, attr->max_wr, attr->max_sge, udata);
+	return madsim_rq_init(&srq->rq, madsim_user_of(udata), attr->max_wr, attr->max_sge, udata);
 }
 
 /* Move all buffers of a queue to an empty one, and exchange the two */
@@ -312,7 +331,7 @@ static int madsim_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	if (resize)
 		ret = madsim_srq_udata(srq, udata);
 	if (resize && !ret)
-		ret = madsim_rq_init(&rq, attr->max_wr, srq->rq.max_sge, udata);
+		ret = madsim_rq_init(&rq, srq->rq.user, attr->max_wr, srq->rq.max_sge, udata);
 	if (ret)
 		return ret;
 

@@ -305,15 +305,22 @@ static struct madsim_member *madsim_find_member(const struct madsim_qp *qp,
 	return NULL;
 }
 
-static u32 madsim_group_size(struct madsim_dev *dev, const union ib_gid *gid,
-			     u16 lid)
+/* Whether a queue pair may be one of a group: a user leaves places as those of user.c */
+static bool madsim_group_has_place(const struct madsim_qp *qp, const union ib_gid *gid, u16 lid)
 {
+	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
 	struct madsim_member *member;
-	u32 size = 0;
+	u32 size = 0, own = 0;
 
-	list_for_each_entry(member, &dev->members, list)
-		size += madsim_is_member(member, gid, lid);
-	return size;
+	list_for_each_entry(member, &dev->members, list) {
+		if (!madsim_is_member(member, gid, lid))
+			continue;
+		size++;
+		own += member->qp->user == qp->user;
+	}
+	if (!qp->user)
+		return size < MADSIM_MAX_ATTACHED;
+	return own + size < MADSIM_MAX_ATTACHED - MADSIM_KERNEL_ATTACHED;
 }
 
 /* The core has seen to it that these are a GID and a LID of a group */
@@ -336,7 +343,7 @@ static int madsim_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	if (madsim_find_member(qp, gid, lid)) {
 		ret = -EEXIST;
 	} else if (dev->member_count == MADSIM_MAX_MEMBERS ||
-		   madsim_group_size(dev, gid, lid) == MADSIM_MAX_ATTACHED ||
+		   !madsim_group_has_place(qp, gid, lid) ||
 		   !madsim_user_take(dev, qp->user, MADSIM_SHARE_MEMBER)) {
 		ret = -ENOSPC;
 	} else {

@@ -8,6 +8,7 @@
 #define MADSIM_VERBS_H
 
 #include <linux/interrupt.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include "model.h"
 
@@ -24,7 +25,9 @@
 #define MADSIM_MAX_MEMBERS	1024	/* of them in multicast groups */
 #define MADSIM_KERNEL_MEMBERS	256	/* of those, not for programs */
 #define MADSIM_MAX_ATTACHED	64	/* in one group: copies made in one go */
-#define MADSIM_MAX_MR		BIT(16)
+#define MADSIM_KERNEL_ATTACHED	16	/* of those, not for programs */
+#define MADSIM_MAX_MR		BIT(17)
+#define MADSIM_KERNEL_MR	BIT(16)	/* of those, not for programs */
 #define MADSIM_MAX_MR_PAGES	512	/* of a region that the kernel maps */
 
 /**
@@ -125,6 +128,7 @@ struct madsim_cqe {
  * @old:	the ring before, while a resize moves its entries to @ring, else NULL
  * @old_mask:	of it, as @mask
  * @old_end:	the position behind the entries that are still there
+ * @user:	immutable; the user whose it is, or NULL if it is the kernel's
  * @shared:	a copy of those that are shown, where a program takes them; NULL: the
  *		owner polls. There are @size + 1 places, so that it is never full
  * @fill:	place in @shared for the entry at @shown
@@ -156,6 +160,7 @@ struct madsim_cq {
 	struct madsim_cqe *old;
 	u32 old_mask;
 	u32 old_end;
+	struct madsim_user *user;
 	struct madsim_ring *shared;
 	u32 fill;
 	u32 taken;
@@ -185,6 +190,7 @@ struct madsim_rwqe {
  * @shared:	where a program posts, with @size + 1 places; as @size. NULL: the owner posts
  *		by calls. @head is a place there, and @count as of when a buffer was taken last
  * @broken:	the program has written what is no index or no buffer there
+ * @user:	who pays for it, or NULL; immutable
  */
 struct madsim_rq {
 	u32 head;
@@ -195,6 +201,7 @@ struct madsim_rq {
 	void *ring;
 	struct madsim_ring *shared;
 	bool broken;
+	struct madsim_user *user;
 };
 
 /**
@@ -260,6 +267,7 @@ struct madsim_swqe {
 struct madsim_ah {
 	struct ib_ah ibah;
 	struct rdma_ah_attr attr;
+	struct madsim_user *user;
 };
 
 /**
@@ -493,6 +501,7 @@ struct madsim_qp {
 
 struct madsim_pd {
 	struct ib_pd ibpd;
+	struct madsim_user *user;
 };
 
 struct madsim_ucontext {
@@ -564,10 +573,28 @@ static inline bool madsim_is_uc(const struct madsim_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_UC;
 }
 
+/* What an object without a queue costs, with what the core has for it */
+#define MADSIM_OBJECT_BYTES	512
+
 /* Whether a program has said where it wants to be told of a ring */
 static inline bool madsim_ring_wanted(const struct ib_udata *udata)
 {
 	return udata && udata->outlen >= sizeof(u64);
+}
+
+/* The user whose call this is, or NULL if it is the kernel's */
+static inline struct madsim_user *madsim_user_of(struct ib_udata *udata)
+{
+	return udata ? rdma_udata_to_drv_context(udata, struct madsim_ucontext,
+						 ibucontext)->user : NULL;
+}
+
+/* Bytes of a send in the queue. Inline data has the room of as many pieces */
+static inline u32 madsim_swqe_size(const struct madsim_qp *qp)
+{
+	return struct_size_t(struct madsim_swqe, sge,
+			     max_t(u32, qp->max_send_sge,
+				   DIV_ROUND_UP(qp->max_inline, sizeof(struct ib_sge))));
 }
 
 static inline struct madsim_swqe *madsim_swqe_at(const struct madsim_rc *rc, u32 at)
@@ -633,7 +660,8 @@ bool madsim_sq_is_full(const struct madsim_qp *qp);
 
 /* rq.c: receive queues */
 extern const struct ib_device_ops madsim_srq_ops;
-int madsim_rq_init(struct madsim_rq *rq, u32 size, u32 max_sge, struct ib_udata *udata);
+int madsim_rq_init(struct madsim_rq *rq, struct madsim_user *user, u32 size, u32 max_sge,
+		   struct ib_udata *udata);
 void madsim_rq_free(struct madsim_rq *rq);
 void madsim_rq_reset(struct madsim_rq *rq);
 int madsim_rq_post(struct madsim_rq *rq, const struct ib_recv_wr *wr);
@@ -668,6 +696,8 @@ bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user,
 		      enum madsim_share share);
 void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
 		      enum madsim_share share);
+bool madsim_user_charge(struct madsim_user *user, u64 bytes);
+void madsim_user_uncharge(struct madsim_user *user, u64 bytes);
 
 /* mr.c: memory of clients */
 extern const struct ib_device_ops madsim_mr_ops;
