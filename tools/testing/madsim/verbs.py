@@ -353,6 +353,64 @@ def limits():
     refused(errno.EINVAL, SRQ, a.pd, SrqInitAttr(SrqAttr(max_wr=device.max_srq_wr + 1, max_sge=1)))
 
 
+def resized_shared():
+    """a long shared receive queue that becomes longer and shorter, with what is in it"""
+    a = Side(sys.argv[1], UD, srq=True, cqe=2000, depth=1000)
+    a.connect(a)
+
+    def resize(count):
+        a.srq.modify(SrqAttr(max_wr=count), e.IBV_SRQ_MAX_WR)
+
+    for number in range(5):
+        a.receive(a.sge(64), wr_id=number)
+    a.send(a.sge(8), to=a)
+    a.completes(0, 0)
+    resize(900)
+    for number in range(5, 901):
+        a.receive(a.sge(64), wr_id=number)
+    for count in 2000, 900, 1000:
+        resize(count)
+    for number in range(901, 1001):
+        a.receive(a.sge(64), wr_id=number)
+    refused(errno.ENOMEM, a.receive, a.sge(64))
+    for _ in range(1000):
+        a.send(a.sge(8), to=a)
+    done = a.completions(2000)
+    assert [wc.wr_id for wc in done if wc.opcode & e.IBV_WC_RECV] == [*range(1, 1001)]
+
+
+def flushed_many():
+    """much that was posted comes back in order when a queue pair fails, also behind what is
+    posted then, and before it sends again"""
+    for qp_type in RC, UC:
+        a, b = pair(qp_type, depth=1000, cqe=2500)
+        a.drain()
+        a.hears(e.IBV_EVENT_SQ_DRAINED)
+        for number in range(1000):
+            a.receive(a.sge(8), wr_id=number)
+            if number < 999:
+                a.send(a.sge(8, lkey=0), opcode=WRITE, to=b, wr_id=2000 + number)
+        if qp_type == RC:
+            a.turn(e.IBV_QPS_ERR)
+            a.send(a.sge(8), opcode=WRITE, to=b, wr_id=2999)
+            first = FLUSHED
+        else:
+            a.turn(e.IBV_QPS_RTS)
+            first = e.IBV_WC_LOC_PROT_ERR
+            while a.state() != e.IBV_QPS_SQE:
+                time.sleep(0.01)
+            a.turn(e.IBV_QPS_RTS)
+            a.send(a.sge(8), opcode=WRITE, to=b, wr_id=2999)
+        count = 2000 if qp_type == RC else 1000
+        done = a.completions(count)
+        sends = [wc for wc in done if wc.wr_id >= 2000]
+        assert [wc.wr_id for wc in sends] == [*range(2000, 3000)]
+        last = FLUSHED if qp_type == RC else 0
+        assert [wc.status for wc in sends] == [first, *[FLUSHED] * 998, last]
+        assert [wc.wr_id for wc in done if wc.wr_id < 2000] == [*range(count - 1000)]
+        a.silent()
+
+
 def srq_shared():
     """a shared receive queue, and its limit"""
     a, b = pair(RC, there={"srq": True})
@@ -438,6 +496,27 @@ def resized_full():
     take(100)
     send(124)
     take(1024)
+    a.silent()
+
+
+def taken_at_once():
+    """a program takes more completions than the kernel looks at in one turn, and then needs
+    all of the places"""
+    a = Side(sys.argv[1], UD, depth=600, cqe=1300)
+    b = Side(None, UD, share=a)
+    for side, count in (a, 600), (b, 8):
+        side.connect(side)
+        for _ in range(count):
+            side.send(side.sge(8), to=side)
+    for _ in range(2):
+        assert len(a.completions(608)) == 608
+        b.send(b.sge(8), to=b)
+        for side, count in (a, 600), (b, 7):
+            for _ in range(count):
+                side.send(side.sge(8), to=side)
+        refused(errno.ENOMEM, b.send, b.sge(8), to=b)
+    a.completions(608)
+    a.cq.resize(1200)
     a.silent()
 
 

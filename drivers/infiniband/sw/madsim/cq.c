@@ -5,6 +5,7 @@
 
 #include <linux/delay.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_user_verbs.h>
@@ -301,23 +302,51 @@ static void madsim_cqe_taken(const struct madsim_cqe *cqe)
 		WRITE_ONCE(qp->reaped, cqe->sends);
 }
 
-/* See what a program has taken of a ring. If that cannot be, it has taken nothing */
-static void madsim_cq_look(struct madsim_cq *cq)
+/*
+ * See some of what a program has taken of a ring. If that cannot be, it has taken nothing.
+ * Returns whether there is more of it
+ */
+static bool madsim_cq_look(struct madsim_cq *cq)
 {
-	u32 tail, n;
+	u32 tail, taken, n;
 
 	if (!cq->shared)
-		return;
+		return false;
 	/* The program has read what is before this: those places are free */
 	tail = smp_load_acquire(&cq->shared->memory->tail);
 	if (tail > cq->size)
-		return;
-	n = tail >= cq->taken ? tail - cq->taken : tail + cq->size + 1 - cq->taken;
-	if (n > cq->shown - cq->head)
-		return;
-	cq->taken = tail;
+		return false;
+	taken = tail >= cq->taken ? tail - cq->taken : tail + cq->size + 1 - cq->taken;
+	if (taken > cq->shown - cq->head)
+		return false;
+	n = min_t(u32, taken, MADSIM_CQ_TURN);
+	cq->taken = madsim_ring_at(cq->taken, n, cq->size + 1);
+	taken -= n;
 	while (n--)
 		madsim_cqe_taken(madsim_cq_entry(cq, cq->head++));
+	return taken;
+}
+
+/**
+ * madsim_cq_look_all - see what a program has taken of a completion queue
+ * @ibcq: the completion queue
+ *
+ * A program may take as many entries as there are, and then needs them to be seen. That is too
+ * much for one turn with a lock held.
+ *
+ * Context: process context, sleeps.
+ */
+void madsim_cq_look_all(struct ib_cq *ibcq)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	bool more;
+
+	do {
+		spin_lock_irq(&cq->lock);
+		more = madsim_cq_look(cq);
+		spin_unlock_irq(&cq->lock);
+		cond_resched();
+	} while (more);
 }
 
 static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
@@ -336,8 +365,8 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 		return ret;
 
 	mutex_lock(&cq->mutex);
+	madsim_cq_look_all(ibcq);
 	spin_lock_irq(&cq->lock);
-	madsim_cq_look(cq);
 	if (cq->tail - cq->head > cqe) {
 		ret = -EINVAL;
 	} else {
@@ -564,8 +593,8 @@ void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp)
 	bool more, notify;
 
 	mutex_lock(&cq->mutex);
+	madsim_cq_look_all(ibcq);
 	spin_lock_irq(&cq->lock);
-	madsim_cq_look(cq);
 	more = madsim_cq_has(cq, qp);
 	/* The others are moved to where their owner might not see them yet */
 	notify = madsim_cq_show(cq);
@@ -604,27 +633,15 @@ bool madsim_cq_feed(struct ib_cq *ibcq, int places)
 	return fits;
 }
 
-static void madsim_cq_see(struct ib_cq *ibcq)
-{
-	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	unsigned long flags;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	madsim_cq_look(cq);
-	spin_unlock_irqrestore(&cq->lock, flags);
-}
-
 /**
  * madsim_cq_unread - whether there are completions that the owner has not taken
  * @qp: the queue pair that they are of
  *
- * Context: any; fabric->lock is held.
+ * Context: any. What the owner has taken of rings has been looked at.
  * Return: whether there are.
  */
 bool madsim_cq_unread(const struct madsim_qp *qp)
 {
-	madsim_cq_see(qp->ibqp.send_cq);
-	madsim_cq_see(qp->ibqp.recv_cq);
 	return READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs);
 }
 
@@ -634,15 +651,12 @@ bool madsim_cq_unread(const struct madsim_qp *qp)
  *
  * As of an adapter, a send keeps its place until the owner has taken a completion.
  *
- * Context: any; fabric->lock is held.
+ * Context: any; fabric->lock is held, or a program is about to post.
  * Return: whether it is full.
  */
 bool madsim_sq_is_full(const struct madsim_qp *qp)
 {
-	if (likely(qp->posted - READ_ONCE(qp->reaped) < qp->max_send_wr))
-		return false;
-	madsim_cq_see(qp->ibqp.send_cq);
-	return qp->posted - READ_ONCE(qp->reaped) >= qp->max_send_wr;
+	return READ_ONCE(qp->posted) - READ_ONCE(qp->reaped) >= qp->max_send_wr;
 }
 
 /* Where the last completion so far ends */

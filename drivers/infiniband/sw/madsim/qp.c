@@ -251,6 +251,8 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 
+	madsim_cq_look_all(ibqp->send_cq);
+	madsim_cq_look_all(ibqp->recv_cq);
 	spin_lock_irq(&fabric->lock);
 	if (madsim_cq_unread(qp))
 		madsim_mistake(qp, 0, MADSIM_UNREAD);
@@ -497,6 +499,9 @@ static int madsim_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	unsigned long flags;
 	int ret;
 
+	/* What it has taken of its ring makes places free */
+	if (qp->user && unlikely(madsim_sq_is_full(qp)))
+		madsim_cq_look_all(qp->ibqp.send_cq);
 	spin_lock_irqsave(&fabric->lock, flags);
 	ret = qp->rc ? madsim_rc_post(qp, wr, data) :
 		       madsim_post_one(qp, wr, data);

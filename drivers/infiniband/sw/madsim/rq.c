@@ -8,6 +8,9 @@
 
 #include "verbs.h"
 
+/* Buffers that are moved at once, with interrupts off */
+#define MADSIM_RQ_TURN	64
+
 static struct madsim_srq *to_madsim_srq(struct ib_srq *ibsrq)
 {
 	return container_of(ibsrq, struct madsim_srq, ibsrq);
@@ -197,22 +200,31 @@ struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq)
 	return rwqe;
 }
 
+/* How many buffers there were when one was taken last */
+static u32 madsim_srq_count(const struct madsim_srq *srq)
+{
+	return srq->rq.count + (srq->to ? srq->to->count : 0);
+}
+
 /* Take the oldest of the buffers that queue pairs share, if there is one */
 static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
 {
+	struct madsim_rq *rq = &srq->rq;
 	bool limit = false, broken;
 	struct madsim_rwqe *rwqe;
 
 	spin_lock(&srq->lock);
-	broken = srq->rq.broken;
-	rwqe = madsim_rq_next(&srq->rq);
+	if (unlikely(srq->to) && madsim_rq_count(srq->to))
+		rq = srq->to;
+	broken = rq->broken;
+	rwqe = madsim_rq_next(rq);
 	if (rwqe) {
 		memcpy(to, rwqe, struct_size(rwqe, sge, rwqe->num_sge));
-		limit = srq->rq.count < srq->limit;
+		limit = madsim_srq_count(srq) < srq->limit;
 		if (limit)
 			srq->limit = 0;
 	}
-	broken = !broken && srq->rq.broken;
+	broken = !broken && rq->broken;
 	spin_unlock(&srq->lock);
 
 	/* The owner is told once that so few are left */
@@ -277,23 +289,43 @@ static int madsim_create_srq(struct ib_srq *ibsrq,
 	return madsim_rq_init(&srq->rq, madsim_user_of(udata), attr->max_wr, attr->max_sge, udata);
 }
 
-/* Move all buffers of a queue to an empty one, and exchange the two */
-static void madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to, u32 count)
+/* Move the oldest buffer of a queue behind those of another one. Returns whether there is one */
+static bool madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to)
 {
-	u32 i;
+	u32 count = madsim_rq_count(rq), has = madsim_rq_count(to);
+	u32 at = madsim_ring_at(to->head, has, to->shared ? to->size + 1 : to->size);
 
-	for (i = 0; i < count; i++) {
-		if (rq->shared)
-			memcpy(madsim_rq_slot(to, i),
-			       madsim_rq_slot(rq, madsim_ring_at(rq->head, i, rq->size + 1)),
-			       madsim_rq_slot_size(rq));
-		else
-			memcpy(madsim_rwqe_at(to, to->count++), madsim_rq_next(rq),
-			       rq->rwqe_size);
+	/* A program that posts meanwhile, as it must not, may have more than fit */
+	if (!count || count > rq->size || has >= to->size)
+		return false;
+	if (!rq->shared) {
+		memcpy(madsim_rwqe_at(to, at), madsim_rq_next(rq), rq->rwqe_size);
+		to->count++;
+		return true;
 	}
-	if (rq->shared)
-		WRITE_ONCE(to->shared->memory->head, count);
-	swap(*rq, *to);
+	memcpy(madsim_rq_slot(to, at), madsim_rq_slot(rq, rq->head), madsim_rq_slot_size(rq));
+	rq->head = madsim_ring_at(rq->head, 1, rq->size + 1);
+	/* The buffer is there before whoever looks there finds it */
+	smp_store_release(&to->shared->memory->head, madsim_ring_at(at, 1, to->size + 1));
+	return true;
+}
+
+/* Move all buffers, some at a time, and exchange the two queues */
+static void madsim_srq_move(struct madsim_srq *srq, struct madsim_rq *to)
+{
+	u32 left;
+
+	do {
+		spin_lock_irq(&srq->lock);
+		for (left = MADSIM_RQ_TURN; left && madsim_rq_move(&srq->rq, to); left--)
+			;
+		if (left) {
+			swap(srq->rq, *to);
+			srq->to = NULL;
+		}
+		spin_unlock_irq(&srq->lock);
+		cond_resched();
+	} while (!left);
 }
 
 /* With a ring, the program has said in its request where it wants to be told of another */
@@ -319,7 +351,7 @@ static int madsim_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 			     struct ib_udata *udata)
 {
 	struct madsim_srq *srq = to_madsim_srq(ibsrq);
-	bool resize = mask & IB_SRQ_MAX_WR;
+	bool resize = mask & IB_SRQ_MAX_WR, moves = false;
 	struct madsim_rq rq = {};
 	u32 size, limit, count;
 	int ret = 0;
@@ -341,12 +373,17 @@ static int madsim_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	count = madsim_rq_count(&srq->rq);
 	if (limit > size || count > size) {
 		ret = -EINVAL;
+	} else if (resize && srq->to) {
+		ret = -EBUSY;
 	} else {
 		srq->limit = limit;
-		if (resize)
-			madsim_rq_move(&srq->rq, &rq, count);
+		moves = resize;
+		if (moves)
+			srq->to = &rq;
 	}
 	spin_unlock_irq(&srq->lock);
+	if (moves)
+		madsim_srq_move(srq, &rq);
 	madsim_rq_free(&rq);
 	return ret;
 }
@@ -383,7 +420,11 @@ static int madsim_post_srq_recv(struct ib_srq *ibsrq,
 
 	spin_lock_irqsave(&srq->lock, flags);
 	for (; wr && !ret; wr = wr->next) {
-		ret = madsim_rq_post(&srq->rq, wr);
+		/* All have to fit into the queue where they move */
+		if (unlikely(srq->to) && madsim_srq_count(srq) >= srq->to->size)
+			ret = -ENOMEM;
+		else
+			ret = madsim_rq_post(&srq->rq, wr);
 		if (ret)
 			*bad_wr = wr;
 	}

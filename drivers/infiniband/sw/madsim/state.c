@@ -7,6 +7,9 @@
 
 #include "verbs.h"
 
+/* Requests that are given back at once, with interrupts off */
+#define MADSIM_FLUSH_TURN	256
+
 /**
  * madsim_qp_admits - whether the P_Key of a packet lets it into a client's queue pair
  * @qp: the queue pair
@@ -77,16 +80,14 @@ void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 		madsim_complete_send(qp, &wc);
 }
 
-/**
- * madsim_rc_flush_sends - give back what was not sent
- * @qp: a connected queue pair that fails
- *
- * Context: any; fabric->lock is held.
- */
-void madsim_rc_flush_sends(struct madsim_qp *qp)
+/* Give back some of what was not sent. Returns whether there is more */
+static bool madsim_rc_flush_sends(struct madsim_qp *qp)
 {
-	while (qp->rc->count)
+	u32 left = MADSIM_FLUSH_TURN;
+
+	while (qp->rc->count && left--)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
+	return qp->rc->count;
 }
 
 /**
@@ -164,21 +165,20 @@ void madsim_rc_drained(struct madsim_qp *qp)
 }
 
 /**
- * madsim_flush_recv - give back the buffers of a queue pair that has failed
+ * madsim_flush_recv - give back some buffers of a queue pair that has failed
  * @qp: the queue pair
  *
- * A program that posts to a ring makes no call then, so this looks there again, the less
- * often the longer that takes.
+ * Others come back later. A program that posts to a ring makes no call then, so this looks
+ * there again, the less often the longer that takes.
  *
  * Context: any; qp->lock is held.
  */
 void madsim_flush_recv(struct madsim_qp *qp)
 {
 	struct madsim_rwqe *rwqe;
-	u32 left = qp->rq.size;
+	u32 left;
 
-	/* A program may post as fast as this goes */
-	while (left-- && (rwqe = madsim_rq_next(&qp->rq))) {
+	for (left = MADSIM_FLUSH_TURN; left && (rwqe = madsim_rq_next(&qp->rq)); left--) {
 		struct ib_wc wc = {
 			.wr_id = rwqe->wr_id,
 			.qp = madsim_wc_qp(qp),
@@ -188,13 +188,30 @@ void madsim_flush_recv(struct madsim_qp *qp)
 
 		madsim_complete(qp, &wc, false);
 	}
-	if (qp->rq.shared)
-		queue_delayed_work(madsim_user_wq, &qp->flush,
+	if (!left)
+		mod_delayed_work(madsim_send_wq(qp), &qp->flush, 0);
+	else if (qp->rq.shared)
+		queue_delayed_work(madsim_send_wq(qp), &qp->flush,
 				   clamp_t(unsigned long, (jiffies - qp->failed) / 8, 1, HZ));
 }
 
+/* Give back some of what was posted */
+static void madsim_flush_turn(struct madsim_qp *qp)
+{
+	if (qp->rc && madsim_rc_flush_sends(qp))
+		mod_delayed_work(madsim_send_wq(qp), &qp->flush, 0);
+	if (qp->state == IB_QPS_ERR)
+		madsim_flush_recv(qp);
+}
+
+/* Has failed, and gives back what was posted */
+static bool madsim_is_flushing(const struct madsim_qp *qp)
+{
+	return (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !madsim_is_failing(qp);
+}
+
 /**
- * madsim_flush_later - give back what was posted to a queue pair after it had failed
+ * madsim_flush_later - give back what was posted to a queue pair before it had failed, and after
  * @work: its @flush
  *
  * Context: process context.
@@ -203,11 +220,14 @@ void madsim_flush_later(struct work_struct *work)
 {
 	struct madsim_qp *qp = container_of(to_delayed_work(work),
 					    struct madsim_qp, flush);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 
-	spin_lock_irq(&qp->lock);
-	if (qp->state == IB_QPS_ERR && !madsim_is_failing(qp))
-		madsim_flush_recv(qp);
-	spin_unlock_irq(&qp->lock);
+	spin_lock_irq(&fabric->lock);
+	spin_lock(&qp->lock);
+	if (madsim_is_flushing(qp))
+		madsim_flush_turn(qp);
+	spin_unlock(&qp->lock);
+	spin_unlock_irq(&fabric->lock);
 }
 
 /**
@@ -242,14 +262,10 @@ static void madsim_qp_flush(struct madsim_qp *qp, enum ib_qp_state was)
 	/* It takes no more from the receive queue that it shares */
 	if (qp->state == IB_QPS_ERR && was != qp->state && qp->ibqp.srq)
 		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
-	if (qp->rc)
-		madsim_rc_flush_sends(qp);
 	madsim_qp_drop(qp, true);
-	if (qp->state == IB_QPS_SQE)
-		return;
-	if (qp->rc)
+	if (qp->rc && qp->state == IB_QPS_ERR)
 		madsim_rc_flush(qp);
-	madsim_flush_recv(qp);
+	madsim_flush_turn(qp);
 }
 
 /**
@@ -279,6 +295,8 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
  * madsim_qp_idle - wait until nothing of a queue pair is being copied
  * @qp: the queue pair
  *
+ * If it has failed, all of its sends have come back then: in another state they might go.
+ *
  * Context: process context, sleeps; fabric->lock is held, but not meanwhile.
  */
 void madsim_qp_idle(struct madsim_qp *qp)
@@ -288,9 +306,16 @@ void madsim_qp_idle(struct madsim_qp *qp)
 
 	if (!rc)
 		return;
-	rc->waiters++;
-	wait_event_lock_irq(fabric->copied, !madsim_rc_is_busy(rc), fabric->lock);
-	rc->waiters--;
+	while (true) {
+		rc->waiters++;
+		wait_event_lock_irq(fabric->copied, !madsim_rc_is_busy(rc), fabric->lock);
+		rc->waiters--;
+		if (!madsim_is_flushing(qp) || !madsim_rc_flush_sends(qp))
+			return;
+		spin_unlock_irq(&fabric->lock);
+		cond_resched();
+		spin_lock_irq(&fabric->lock);
+	}
 }
 
 /**

@@ -133,7 +133,7 @@ struct madsim_cqe {
  *		owner polls. There are @size + 1 places, so that it is never full
  * @fill:	place in @shared for the entry at @shown
  * @taken:	and that of the entry at @head. Entries before are those of which
- *		madsim_cq_look() has seen that the program has taken them
+ *		madsim_cq_look() has seen that the program has taken them, some at a time
  */
 struct madsim_cq {
 	struct ib_cq ibcq;
@@ -211,6 +211,7 @@ struct madsim_rq {
  * @lock:	protects the rest
  * @limit:	its owner is told when fewer buffers are left; 0: not
  * @rq:		the buffers
+ * @to:		while they move to another queue: that, which has the oldest ones. Else NULL
  */
 struct madsim_srq {
 	struct ib_srq ibsrq;
@@ -218,6 +219,7 @@ struct madsim_srq {
 	spinlock_t lock;	/* within qp->lock */
 	u32 limit;
 	struct madsim_rq rq;
+	struct madsim_rq *to;
 };
 
 /**
@@ -454,7 +456,8 @@ struct madsim_rc {
  * @taken:	the buffer of a client's for what it receives; fabric->lock
  * @dgrams:	to be sent later, the oldest first; fabric->lock
  * @later:	sends them
- * @flush:	in ERR, gives back what a program posts to a ring, of which no call tells
+ * @flush:	in ERR and SQE, gives back what was posted, some at a time. In ERR also what a
+ *		program posts to a ring, of which no call tells
  * @failed:	when it came to ERR, in jiffies
  * @rc:		NULL if it is for datagrams
  * @events:	of it
@@ -652,6 +655,7 @@ void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
 		     bool solicited);
 void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc);
 void madsim_cq_reap(struct madsim_qp *qp);
+void madsim_cq_look_all(struct ib_cq *ibcq);
 void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp);
 void madsim_cq_drain(struct ib_cq *ibcq);
 bool madsim_cq_feed(struct ib_cq *ibcq, int places);
@@ -732,7 +736,6 @@ void madsim_qp_copied(struct madsim_qp *qp);
 void madsim_qp_lost(struct work_struct *work);
 int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr);
 void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
-void madsim_rc_flush_sends(struct madsim_qp *qp);
 void madsim_rc_flush(struct madsim_qp *qp);
 void madsim_rc_reset(struct madsim_qp *qp);
 bool madsim_rc_draining(const struct madsim_qp *qp);
