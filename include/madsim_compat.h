@@ -58,9 +58,10 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 /* All flags of a mapping were set by hand */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 #include <linux/mm.h>
-static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+static inline void vm_flags_mod(struct vm_area_struct *vma, unsigned long set,
+				unsigned long clear)
 {
-	vma->vm_flags &= ~flags;
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 }
 #endif
 

@@ -244,6 +244,46 @@ def never_comes():
     return pages, address
 
 
+class Faults:
+    """Allocations of ib_madsim, or for it, that fail"""
+
+    def __init__(self):
+        module, = (line.split() for line in open("/proc/modules") if line.startswith("ib_madsim "))
+        start = int(module[5], 16)
+        end = start + int(module[1])
+        # A trace of a stack may have what was there before: no copies at all
+        for kind, first, last in (("failslab", start, end), ("fail_page_alloc", start, end),
+                                  ("fail_usercopy", 1, 1)):
+            for attribute, value in (
+                    ("verbose", 0), ("ignore-gfp-wait", "N"), ("min-order", 0),
+                    ("stacktrace-depth", 32), ("require-start", hex(first)),
+                    ("require-end", hex(last))):
+                path = f"/sys/kernel/debug/{kind}/{attribute}"
+                if os.path.exists(path):
+                    with open(path, "w") as file:
+                        file.write(str(value))
+        self.fd = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
+
+    def sweep(self, least, action, undo=lambda: None):
+        """The first one fails, then the second one, until none is left. What can do
+        with less succeeds all the same, and is undone"""
+        for nth in range(1, 1000):
+            os.pwrite(self.fd, b"%d" % nth, 0)
+            error = 0
+            try:
+                action()
+            except Exception as failure:
+                error = getattr(failure, "errno", None) or failure.error_code
+            struck = int(os.pread(self.fd, 16, 0)) == 0
+            os.pwrite(self.fd, b"0", 0)
+            if not error:
+                undo()
+            assert error in ((0, errno.ENOMEM) if struck else (0,)), f"{nth}: {error}"
+            if not struck:
+                break
+        assert nth > least, f"only {nth - 1} allocations"
+
+
 class Test(unittest.TestCase):
     hosts = 2
 
@@ -394,7 +434,8 @@ def tap(tests):
     for number, (name, test) in enumerate(tests, 1):
         result = unittest.TestResult()
         test(result)
-        print("ok" if result.wasSuccessful() else "not ok", number, name)
+        skipped = "".join(f" # SKIP {why}" for _, why in result.skipped)
+        print("ok" if result.wasSuccessful() else "not ok", number, f"{name}{skipped}")
         for _, why in result.failures + result.errors:
             print("".join(f"# {line}\n" for line in why.splitlines()), end="", flush=True)
             failed = True

@@ -28,7 +28,7 @@ import sys
 import time
 from types import SimpleNamespace
 
-from fabric import never_comes
+from fabric import Faults, never_comes
 from pyverbs.addr import AH, AHAttr, GlobalRoute
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
@@ -1371,6 +1371,9 @@ def mapping():
     refused(errno.EINVAL, maps, flags=mmap.MAP_PRIVATE)
     refused(errno.EPERM, maps, prot=7)
     assert libc.mprotect(ctypes.c_void_p(ctypes.addressof(rings(a)[0])), page, 7) == -1
+    libc.mremap.restype = ctypes.c_ssize_t
+    for old in page, 0:
+        assert libc.mremap(ctypes.c_void_p(ctypes.addressof(rings(a)[0])), old, 2 * page, 1) == -1
     again = maps()
     a.connect(a)
     a.receive(a.sge(64))
@@ -1557,44 +1560,6 @@ def meanwhile():
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         assert same, action.__name__
-
-
-class Faults:
-    """Allocations of ib_madsim, or for it, that fail"""
-
-    def __init__(self):
-        module, = (line.split() for line in open("/proc/modules") if line.startswith("ib_madsim "))
-        start = int(module[5], 16)
-        end = start + int(module[1])
-        # A trace of a stack may have what was there before: no copies at all
-        for kind, first, last in (("failslab", start, end), ("fail_page_alloc", start, end),
-                                  ("fail_usercopy", 1, 1)):
-            for attribute, value in (
-                    ("verbose", 0), ("ignore-gfp-wait", "N"), ("min-order", 0),
-                    ("stacktrace-depth", 32), ("require-start", hex(first)),
-                    ("require-end", hex(last))):
-                path = f"/sys/kernel/debug/{kind}/{attribute}"
-                if os.path.exists(path):
-                    with open(path, "w") as file:
-                        file.write(str(value))
-        self.fd = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
-
-    def sweep(self, least, action):
-        """The first one fails, then the second one, until none is left. What can do
-        with less succeeds all the same"""
-        for nth in range(1, 1000):
-            os.pwrite(self.fd, b"%d" % nth, 0)
-            error = 0
-            try:
-                action()
-            except PyverbsRDMAError as failure:
-                error = failure.error_code
-            struck = int(os.pread(self.fd, 16, 0)) == 0
-            os.pwrite(self.fd, b"0", 0)
-            assert error in ((0, errno.ENOMEM) if struck else (0,)), f"{nth}: {error}"
-            if not struck:
-                break
-        assert nth > least, f"only {nth - 1} allocations"
 
 
 def fail_nth():

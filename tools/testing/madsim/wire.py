@@ -272,6 +272,50 @@ class Wire(fabric.Test):
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         self.assertLess(self.errors(), count)
 
+    def test_half_there(self):
+        """A wire whose second file cannot be made is gone, for who has opened the first, too"""
+        if not os.access("/proc/self/fail-nth", os.W_OK):
+            self.skipTest("this kernel injects no faults")
+        # A folder of devices goes when it is empty
+        os.close(os.open("/dev/madsim/stays", os.O_CREAT))
+        self.addCleanup(os.unlink, "/dev/madsim/stays")
+        fabric.put("unlink", f"s1 {self.spare}")
+        libc = ctypes.CDLL(None)
+        created = libc.inotify_init()
+        libc.inotify_add_watch(created, b"/dev/madsim", 0x100)
+        opened, found = [], []
+
+        def opens():
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+            while os.read(created, 4096):
+                with contextlib.suppress(OSError):
+                    opened.append(os.open(self.path, os.O_RDWR | os.O_NONBLOCK))
+
+        def look():
+            while opened:
+                fd = opened.pop()
+                poll = select.poll()
+                poll.register(fd)
+                found.append(poll.poll(0)[0][1] == select.POLLERR | select.POLLHUP)
+                os.close(fd)
+
+        def wire():
+            try:
+                fabric.put("wire", f"s1 {self.spare}")
+            except OSError:
+                look()
+                raise
+
+        def unlink():
+            fabric.put("unlink", f"s1 {self.spare}")
+            look()
+            found.pop()
+
+        threading.Thread(target=opens, daemon=True).start()
+        time.sleep(QUIET / 1000)
+        fabric.Faults().sweep(10, wire, unlink)
+        self.assertTrue(found and all(found), found)
+
     def test_refusals(self):
         """Where no wire can be"""
         for code, what in ((errno.EBUSY, f"s1 {self.spare}"), (errno.EBUSY, "s1 1"),

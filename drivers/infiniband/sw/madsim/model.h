@@ -30,8 +30,9 @@
  * No file calls one above it. A packet meets agents and queue pairs, which make a
  * response of it or change a link, of which a notice is raised. engine.c sends both.
  *
- * Locking order: the su_mutex of configfs, fabric->mutex, wire->mutex, cq->mutex,
- * fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock.
+ * Locking order: the su_mutex of configfs, fabric->mutex, madsim_wires_mutex, wire->mutex,
+ * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. Nothing is locked within
+ * madsim_fabrics_mutex and madsim_owners_lock.
  *
  * The bytes of a burst are copied with none of them held, see struct madsim_rc. Until that
  * has ended, counts under fabric->lock keep regions and queue pairs, for which

@@ -99,7 +99,8 @@ static int madsim_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vm
 	if (!entry)
 		return -EINVAL;
 	ring = to_madsim_ring(entry);
-	vm_flags_clear(vma, VM_MAYEXEC);
+	/* Nothing is behind the ring, so the mapping does not grow */
+	vm_flags_mod(vma, VM_DONTEXPAND, VM_MAYEXEC);
 	for (at = 0; !ret && at < entry->npages * PAGE_SIZE; at += PAGE_SIZE)
 		ret = vm_insert_page(vma, vma->vm_start + at,
 				     vmalloc_to_page((void *)ring->memory + at));

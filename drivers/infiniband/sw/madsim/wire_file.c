@@ -383,6 +383,22 @@ out:
 	return ret;
 }
 
+/* No other descriptor comes. One that is open has errors and EPOLLHUP from now on */
+static void madsim_wire_end(struct madsim_wire *wire)
+{
+	mutex_lock(&wire->mutex);
+	spin_lock_irq(&wire->fabric->lock);
+	WRITE_ONCE(wire->opened, false);
+	spin_unlock_irq(&wire->fabric->lock);
+	cancel_delayed_work_sync(&wire->hello);
+	WRITE_ONCE(wire->fabric, NULL);
+	mutex_unlock(&wire->mutex);
+
+	wake_up_interruptible_all(&wire->wait);
+	madsim_wire_purge(wire);
+	put_device(&wire->dev);
+}
+
 /**
  * madsim_wire_add - put a cable into a port whose other end is a file
  * @node: the node
@@ -449,28 +465,13 @@ int madsim_wire_add(struct madsim_node *node, u32 num, u8 width, u16 speed)
 	return 0;
 
 err_unlink:
+	/* There may be a descriptor */
 	madsim_unlink(node, num);
+	madsim_wire_end(wire);
+	return ret;
 err_put:
 	put_device(&wire->dev);
 	return ret;
-}
-
-/* A descriptor that is open has errors and EPOLLHUP from now on */
-static void madsim_wire_remove(struct madsim_wire *wire)
-{
-	madsim_wire_hide(wire);
-
-	mutex_lock(&wire->mutex);
-	spin_lock_irq(&wire->fabric->lock);
-	WRITE_ONCE(wire->opened, false);
-	spin_unlock_irq(&wire->fabric->lock);
-	cancel_delayed_work_sync(&wire->hello);
-	WRITE_ONCE(wire->fabric, NULL);
-	mutex_unlock(&wire->mutex);
-
-	wake_up_interruptible_all(&wire->wait);
-	madsim_wire_purge(wire);
-	put_device(&wire->dev);
 }
 
 /**
@@ -489,8 +490,10 @@ int madsim_cable_remove(struct madsim_node *node, u32 num)
 	if (num && num <= node->nports && node->ports[num].peer)
 		wire = node->ports[num].peer->wire;
 	ret = madsim_unlink(node, num);
-	if (wire)
-		madsim_wire_remove(wire);
+	if (wire) {
+		madsim_wire_hide(wire);
+		madsim_wire_end(wire);
+	}
 	return ret;
 }
 
