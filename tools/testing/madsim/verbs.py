@@ -411,6 +411,16 @@ def flushed_many():
         a.silent()
 
 
+def told():
+    """what a device says of itself"""
+    device = Context(name=sys.argv[1]).query_device()
+    for flag in e.IBV_DEVICE_CURR_QP_STATE_MOD, e.IBV_DEVICE_PORT_ACTIVE_EVENT:
+        assert device.device_cap_flags & flag
+    assert device.local_ca_ack_delay == 15
+    with open(f"/sys/class/infiniband/{sys.argv[1]}/fw_ver") as version:
+        assert device.fw_version == version.read().strip() == "1.0.0"
+
+
 def srq_shared():
     """a shared receive queue, and its limit"""
     a, b = pair(RC, there={"srq": True})
@@ -1409,6 +1419,36 @@ def rc_attributes():
     for name in "dest_qp_num", "rq_psn", "sq_psn", "timeout", "retry_cnt", "path_mtu", \
             "qp_access_flags", "min_rnr_timer":
         assert getattr(have, name) == getattr(a.attr, name), name
+
+
+def loopback():
+    """a queue pair that sends to its own port needs the link, too"""
+    def link(state):
+        with open("/sys/kernel/config/madsim/test/faults", "w") as file:
+            file.write(f"h1 1 link {state}")
+
+    def active():
+        with open(f"/sys/class/infiniband/{sys.argv[1]}/ports/1/state") as file:
+            return file.read().startswith("4")
+
+    a, b = (Side(sys.argv[1], RC, timeout=8, retry_cnt=1) for _ in range(2))
+    c = Side(sys.argv[1], UD)
+    for one, other in (a, b), (b, a), (c, c):
+        one.connect(other)
+    arrives(a, b)
+    a.receive(a.sge(64))
+    c.receive(c.sge(64))
+    link("down")
+    try:
+        b.sends(b.sge(64), status=e.IBV_WC_RETRY_EXC_ERR)
+        c.sends(c.sge(8), to=c)
+        c.silent()
+    finally:
+        link("up")
+    while not active():
+        time.sleep(0.1)
+    c.send(c.sge(8), to=c)
+    c.completes(0, 0)
 
 
 def uc_no_buffer():

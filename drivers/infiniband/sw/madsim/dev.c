@@ -20,6 +20,11 @@ module_param(rings, bool, 0644);
 MODULE_PARM_DESC(rings,
 		 "let programs poll new devices, and post receives, without system calls (default Y)");
 
+/* There is no firmware, but programs want a version: three numbers of 16 bits, here 1.0.0 */
+#define MADSIM_FW_VER		BIT_ULL(32)
+/* How long a busy host takes to acknowledge, as Soft-RoCE has it: 134 ms, see the specification */
+#define MADSIM_ACK_DELAY	15
+
 static atomic_t madsim_dev_count = ATOMIC_INIT(0);
 
 /* The port that a verb means; the core has checked the number */
@@ -38,9 +43,11 @@ static int madsim_query_device(struct ib_device *ibdev,
 	attr->sys_image_guid = cpu_to_be64(madsim_sys_guid(node));
 	attr->vendor_id = node->vendor_id;
 	attr->vendor_part_id = node->device_id;
+	attr->fw_ver = MADSIM_FW_VER;
 	attr->device_cap_flags =
 		IB_DEVICE_CHANGE_PHY_PORT | IB_DEVICE_SYS_IMAGE_GUID |
-		IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR;
+		IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |
+		IB_DEVICE_PORT_ACTIVE_EVENT;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	attr->max_qp = 2 * MADSIM_MAX_CA_PORTS;
 	attr->max_cq = MADSIM_MAX_CA_PORTS;
@@ -61,7 +68,9 @@ static int madsim_query_device(struct ib_device *ibdev,
 		attr->max_mcast_qp_attach =
 			(MADSIM_MAX_ATTACHED - MADSIM_KERNEL_ATTACHED) / 2;
 		attr->max_total_mcast_qp_attach = attr->max_mcast_grp;
-		attr->device_cap_flags |= IB_DEVICE_RC_RNR_NAK_GEN |
+		attr->local_ca_ack_delay = MADSIM_ACK_DELAY;
+		attr->device_cap_flags |= IB_DEVICE_CURR_QP_STATE_MOD |
+					  IB_DEVICE_RC_RNR_NAK_GEN |
 					  IB_DEVICE_SRQ_RESIZE |
 					  IB_DEVICE_MEM_MGT_EXTENSIONS |
 					  IB_DEVICE_UD_IP_CSUM;
@@ -182,6 +191,12 @@ static int madsim_modify_port(struct ib_device *ibdev, u32 num, int mask,
 		madsim_link_request(port, IB_PORT_PHYS_STATE_POLLING);
 	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
 	return 0;
+}
+
+static void madsim_get_dev_fw_str(struct ib_device *ibdev, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%llu.%llu.%llu", MADSIM_FW_VER >> 32,
+		 MADSIM_FW_VER >> 16 & 0xffff, MADSIM_FW_VER & 0xffff);
 }
 
 static int madsim_get_port_immutable(struct ib_device *ibdev, u32 num,
@@ -393,6 +408,7 @@ static const struct ib_device_ops madsim_dev_ops = {
 	.device_group = &madsim_dev_group,
 
 	.disassociate_ucontext = madsim_disassociate_ucontext,
+	.get_dev_fw_str = madsim_get_dev_fw_str,
 	.get_link_layer = madsim_get_link_layer,
 	.get_port_immutable = madsim_get_port_immutable,
 	.modify_device = madsim_modify_device,

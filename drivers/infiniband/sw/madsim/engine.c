@@ -342,13 +342,22 @@ static void madsim_mark(struct madsim_port *in, struct madsim_packet *pkt)
 	}
 }
 
+/* Whether a port takes what it sends itself. Data needs the link for that, too */
+static bool madsim_goes_back(struct madsim_port *port, const struct madsim_packet *pkt)
+{
+	if (!madsim_is_data(pkt) || madsim_state(port) >= IB_PORT_ACTIVE)
+		return true;
+	madsim_lose(port, pkt, MADSIM_LOST_INACTIVE);
+	return false;
+}
+
 /* Where @pkt is when @port, or an agent behind it, has sent it; NULL: lost */
 static struct madsim_port *madsim_start(struct madsim_port *port,
 					struct madsim_packet *pkt)
 {
 	/* A channel adapter has one link, and takes what has its own LID */
 	if (port->node->sw || madsim_lid_is_mine(port, pkt->dlid))
-		return port;
+		return madsim_goes_back(port, pkt) ? port : NULL;
 	if (pkt->smi || madsim_has_vl(port, port, pkt))
 		return madsim_cross(port, pkt);
 	return NULL;
@@ -490,7 +499,8 @@ void madsim_refuse(struct madsim_port *in)
 static void madsim_send_from(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	/* The adapter itself replicates to its own members */
-	if (madsim_is_data(pkt) && madsim_lid_is_multicast(pkt->dlid))
+	if (madsim_is_data(pkt) && madsim_lid_is_multicast(pkt->dlid) &&
+	    madsim_state(qp->port) >= IB_PORT_ACTIVE)
 		madsim_ud_receive(qp->port, pkt);
 	madsim_send(qp->port, pkt);
 }
