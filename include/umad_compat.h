@@ -14,6 +14,7 @@
 #ifndef __ASSEMBLY__
 #include <linux/bitmap.h>
 #include <linux/device.h>
+#include <linux/highmem.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/poll.h>
@@ -43,6 +44,16 @@
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 12, 0)
+static inline void umad_memcpy_from_page(char *to, struct page *page, size_t offset, size_t len)
+{
+	char *from = kmap_atomic(page);
+
+	memcpy(to, from + offset, len);
+	kunmap_atomic(from);
+}
+
+#define memcpy_from_page umad_memcpy_from_page
+
 static inline struct rb_node *umad_rb_find_add(struct rb_node *node, struct rb_root *tree,
 					       int (*cmp)(struct rb_node *,
 							  const struct rb_node *))
@@ -141,9 +152,6 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 #define IOCB_AIO_RW 0
 #endif
 
-#ifndef ITER_SOURCE
-#define ITER_SOURCE WRITE
-#endif
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
 #define user_backed_iter(iter) iter_is_iovec(iter)
 #define iter_iov_addr(iter) ((iter)->iov->iov_base + (iter)->iov_offset)

@@ -53,7 +53,6 @@ static void umad_file_free(struct umad_file *file)
 {
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	umad_cap_uncharge(file, UMAD_AGENT_COST);
 	WARN_ON(!umad_agents_gone(file) || atomic_read(&file->sends) || file->held ||
 		atomic_long_read(&file->long_sends) || !RB_EMPTY_ROOT(&file->transactions));
 	mem_cgroup_put(file->memcg);
@@ -74,11 +73,6 @@ static int umad_open(struct inode *inode, struct file *filp)
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	file->hdr_len = sizeof(struct ib_user_mad_hdr_old);
 	umad_cap_init(file);
-	if (!umad_cap_charge(file, UMAD_AGENT_COST)) {
-		mem_cgroup_put(file->memcg);
-		kmem_cache_free(umad_file_cache, file);
-		return -ENOMEM;
-	}
 	ret = umad_file_join(file);
 	if (ret) {
 		umad_file_free(file);

@@ -6,7 +6,7 @@
  * held. So is the head of a longer message, and the pages of its rest are pinned then. The
  * checks look at the head only, so they see the bytes that are sent.
  */
-#include <linux/bvec.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
@@ -19,6 +19,7 @@ int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
 	m->from = from;
 	m->pages = NULL;
 	m->pinned = 0;
+	m->offset = 0;
 	m->len = len;
 	m->head_len = min(len, UMAD_MAD_SIZE);
 	m->is_ready = m->head_len == len;
@@ -43,20 +44,17 @@ static bool umad_writer_killed(void)
  */
 int umad_message_pin(struct umad_message *m, const struct umad_port *port)
 {
-	size_t len = m->len - m->head_len, offset, left, i;
-	struct page *pages[16];
 	unsigned long addr;
+	size_t left;
 	int ret;
 
 	m->is_ready = true;
-	if (!user_backed_iter(m->from)) {
-		m->rest = *m->from;
+	if (!user_backed_iter(m->from))
 		return 0;
-	}
 
 	addr = (unsigned long)iter_iov_addr(m->from);
-	offset = offset_in_page(addr);
-	left = DIV_ROUND_UP(offset + len, PAGE_SIZE);
+	m->offset = offset_in_page(addr);
+	left = DIV_ROUND_UP(m->offset + m->len - m->head_len, PAGE_SIZE);
 	m->pages = kvmalloc_objs(*m->pages, left, UMAD_GFP_WRITER | __GFP_ACCOUNT);
 	if (!m->pages) {
 		umad_count(port, UMAD_STAT_REFUSED_MEMORY);
@@ -64,41 +62,45 @@ int umad_message_pin(struct umad_message *m, const struct umad_port *port)
 	}
 
 	for (; left; left -= ret) {
-		ret = pin_user_pages_fast(addr + m->pinned * PAGE_SIZE,
-					  min(left, ARRAY_SIZE(pages)), 0, pages);
-		for (i = 0; ret > 0 && i < ret; i++)
-			m->pages[m->pinned++] = (struct bio_vec){ pages[i], PAGE_SIZE };
+		/* Interrupts are off for the pages of one call */
+		ret = pin_user_pages_fast(addr + m->pinned * PAGE_SIZE, min_t(size_t, left, 64), 0,
+					  m->pages + m->pinned);
 		if (umad_writer_killed())
-			return -EINTR;
+			ret = -EINTR;
 		if (ret <= 0)
 			return ret ?: -EFAULT;
+		m->pinned += ret;
 	}
-	m->pages->bv_offset = offset;
-	m->pages->bv_len -= offset;
-	iov_iter_bvec(&m->rest, ITER_SOURCE, m->pages, m->pinned, len);
 	return 0;
 }
 
 void umad_message_exit(struct umad_message *m)
 {
-	while (m->pinned)
-		unpin_user_page(m->pages[--m->pinned].bv_page);
+	unpin_user_pages(m->pages, m->pinned);
 	kvfree(m->pages);
 	m->pages = NULL;
+	m->pinned = 0;
 }
 
 /* A message is copied from its beginning to its end */
 static bool umad_message_copy(struct umad_message *m, void *to, size_t from, size_t len)
 {
-	size_t head;
+	size_t part;
 
 	if (from < m->head_len) {
-		head = min(len, m->head_len - from);
-		memcpy(to, m->head + m->hdr_len + from, head);
-		to += head;
-		len -= head;
+		part = min(len, m->head_len - from);
+		memcpy(to, m->head + m->hdr_len + from, part);
+		from += part;
+		to += part;
+		len -= part;
 	}
-	return !len || copy_from_iter(to, len, &m->rest) == len;
+	if (len && !m->pages)
+		return copy_from_iter(to, len, m->from) == len;
+	for (from += m->offset - m->head_len; len; from += part, to += part, len -= part) {
+		part = min(len, PAGE_SIZE - offset_in_page(from));
+		memcpy_from_page(to, m->pages[from >> PAGE_SHIFT], offset_in_page(from), part);
+	}
+	return true;
 }
 
 /*

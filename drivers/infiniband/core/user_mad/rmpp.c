@@ -79,6 +79,7 @@ int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len)
 	size_t hdr_len = recv->queued.hdr_len;
 	size_t left = len - hdr_len, skip = 0, part;
 	const struct ib_mad_recv_buf *seg;
+	unsigned int count = 0;
 
 	if (copy_to_iter(recv->data, hdr_len, to) != hdr_len)
 		return -EFAULT;
@@ -86,13 +87,15 @@ int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len)
 		part = min_t(size_t, left, rmpp->seg_size - skip);
 		if (copy_to_iter((const char *)seg->mad + skip, part, to) != part)
 			return -EFAULT;
-		cond_resched();
-		if (fatal_signal_pending(current))
-			return -EINTR;
 		left -= part;
 		if (!left)
 			break;
 		skip = rmpp->skip;
+		if (++count % UMAD_YIELD_SEGS)
+			continue;
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
 	}
 	return len < recv->queued.length ? -ENOSPC : 0;
 }

@@ -60,7 +60,7 @@ static_assert(UMAD_MAX_AGENTS <= BITS_PER_LONG);
 /* An InfiniBand MAD; only OPA MADs and RMPP messages are longer */
 #define UMAD_MAD_SIZE		sizeof(struct ib_mad)
 
-/* A writer copies so many segments of an RMPP message before other tasks may run */
+/* Other tasks may run when this many segments of an RMPP message were copied */
 #define UMAD_YIELD_SEGS		1024
 
 /* Most packets are a MAD with its header, or the record of a timeout */
@@ -190,7 +190,7 @@ struct umad_reg {
 
 /*
  * An agent takes this of the cap: some 1,100 bytes of the MAD layer that no cgroup is charged
- * for, and the address handle. A descriptor pays for the first one as long as it is open.
+ * for, and the address handle. The first one is less than the descriptor, which is charged.
  */
 #define UMAD_AGENT_COST	(SZ_1K + SZ_256)
 
@@ -408,9 +408,9 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
 /**
  * struct umad_message - a message being written
  * @from: the writer's memory, behind the part that was copied
- * @rest: the MAD behind @head, in memory that is there, if @is_ready
- * @pages: the pinned pages of @rest, or NULL
+ * @pages: the pages of @from that are pinned, or NULL
  * @pinned: number of @pages
+ * @offset: where in the first of @pages the MAD goes on behind @head
  * @len: length of the MAD
  * @head_len: how much of its beginning is in @head
  * @is_ready: nothing has to be waited for that is in user memory
@@ -420,9 +420,9 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
  */
 struct umad_message {
 	struct iov_iter	*from;
-	struct iov_iter	rest;
-	struct bio_vec	*pages;
+	struct page	**pages;
 	size_t		pinned;
+	size_t		offset;
 	size_t		len;
 	size_t		head_len;
 	bool		is_ready;
