@@ -154,10 +154,19 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
 #define user_backed_iter(iter) iter_is_iovec(iter)
-#define iter_iov_addr(iter) ((iter)->iov->iov_base + (iter)->iov_offset)
-#elif !defined(iter_iov_addr)
-#define iter_iov_addr(iter) \
-	((iter_is_ubuf(iter) ? (iter)->ubuf : (iter)->iov->iov_base) + (iter)->iov_offset)
+#endif
+
+#ifndef iter_iov_addr
+static inline void __user *umad_iov_addr(const struct iov_iter *iter)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+	if (iter_is_ubuf(iter))
+		return iter->ubuf + iter->iov_offset;
+#endif
+	return iter->iov->iov_base + iter->iov_offset;
+}
+
+#define iter_iov_addr umad_iov_addr
 #endif
 
 /*

@@ -156,6 +156,21 @@ TEST_F(roce_resolve, removal_delays_no_close)
 		TH_LOG("a close waits for the writer of another descriptor");
 }
 
+/* The last to leave the descriptor is its writer, while the removal destroys the agent */
+TEST_F(roce_resolve, closed_while_the_removal_has_the_agent)
+{
+	struct umad_call removal;
+
+	start_writer(self);
+	self->stop = true;
+	umad_call_remove(&removal, &self->device);
+	if (!umad_reference())
+		ASSERT_TRUE(umad_within(UMAD_SOON_MS, !umad_fdinfo(&self->file, "umad-agents")));
+	umad_close(&self->file);
+	ASSERT_TRUE(umad_call_returned(&self->writer, UMAD_SOON_MS));
+	ASSERT_TRUE(umad_call_returned(&removal, UMAD_SOON_MS));
+}
+
 /*
  * A crowd of threads, each with an agent of its own, that goes on writing: the
  * removal waits for all of them together.
