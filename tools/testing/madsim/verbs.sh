@@ -219,11 +219,6 @@ if [ -w /proc/self/fail-nth ]; then
 else
 	skip "allocations that fail" "this kernel injects no faults"
 fi
-if [ -e /proc/self/ns/user ]; then
-	check "a container is one user" timeout 300 "$here/verbs.py" madsim0 madsim1 container
-else
-	skip "a container is one user" "this kernel has no user namespaces"
-fi
 check "kill programs that send and receive" killed
 check "a link goes down" no_peer
 if printf '%s\n' 7.0 "$(uname -r)" | sort -CV; then

@@ -283,6 +283,8 @@ class Wire(fabric.Test):
         libc = ctypes.CDLL(None)
         created = libc.inotify_init()
         libc.inotify_add_watch(created, b"/dev/madsim", 0x100)
+        wires = os.open(f"{fabric.FABRIC}/wire", os.O_WRONLY)
+        self.addCleanup(os.close, wires)
         opened, found = [], []
 
         def opens():
@@ -301,7 +303,8 @@ class Wire(fabric.Test):
 
         def wire():
             try:
-                fabric.put("wire", f"s1 {self.spare}")
+                # A file of Python writes again when it is closed
+                os.write(wires, b"s1 %d\n" % self.spare)
             except OSError:
                 look()
                 raise
