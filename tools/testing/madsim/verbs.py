@@ -672,8 +672,8 @@ def small_regions(count):
 
 def regions():
     """the same of regions, whose number is what their keys are"""
-    count, _pd = small_regions(40000)
-    assert 32000 < count <= 65536 // 2, count
+    count, _pd = small_regions(20000)
+    assert 16000 < count <= 32768 // 2, count
     child = os.fork()
     if not child:
         os.setuid(65534)

@@ -26,8 +26,8 @@
 #define MADSIM_KERNEL_MEMBERS	256	/* of those, not for programs */
 #define MADSIM_MAX_ATTACHED	64	/* in one group: copies made in one go */
 #define MADSIM_KERNEL_ATTACHED	16	/* of those, not for programs */
-#define MADSIM_MAX_MR		BIT(17)
-#define MADSIM_KERNEL_MR	BIT(16)	/* of those, not for programs */
+#define MADSIM_MAX_MR		BIT(16)
+#define MADSIM_KERNEL_MR	BIT(15)	/* of those, not for programs */
 #define MADSIM_MAX_MR_PAGES	512	/* of a region that the kernel maps */
 
 /**
