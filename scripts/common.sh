@@ -23,6 +23,18 @@ die()
 	exit 1
 }
 
+# needs_debian: elsewhere say in one line where this works
+needs_debian()
+{
+	local ID= PRETTY_NAME=
+
+	. /etc/os-release
+	! command -v apt-get >/dev/null || [ "$ID" != debian ] || return 0
+	die "this needs Debian and its apt, and ${PRETTY_NAME:-this machine} has other ones. A container" \
+		"will do: docker run -it -v \"\$PWD:/user_mad\" debian:13 sh -c" \
+		"'apt-get update && apt-get install -y git make && make -C /user_mad demo'"
+}
+
 # patiently LOG COMMAND ...: a step that may take minutes. What it prints goes to LOG;
 # every ten seconds it tells that it goes on, and where it is.
 patiently()

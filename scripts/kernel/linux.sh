@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # The source of Linux, which test kernels are built from and patches are made for: the
-# newest source package of Debian unstable, or linux-source-6.12 of Debian 12 where unstable
-# is not to be had, and for tests where it has a series that they do not know. Sourced after
+# newest source package of Debian unstable, or linux-source-6.12 of this machine's own Debian
+# or an older one where unstable is not to be had, and for tests where it has a series that they do not know. Sourced after
 # common.sh, never run.
 #
 #	$linux		its folder in the cache, once linux_base or linux_have had it
@@ -51,15 +51,18 @@ linux_lock()
 # archive is out of reach
 linux_wanted()
 {
-	local suite=bookworm package=linux-source-6.12
+	local suite package=linux-source-6.12
 
 	if [[ $linux = */newest ]] && (suite_update unstable); then
 		suite=unstable
 		package=$(suite_depends unstable linux-source 'linux-source-.*')
-	elif [[ $linux = */newest && -e $linux/version ]] || ! (suite_update bookworm); then
+	elif [[ $linux = */newest && -e $linux/version ]]; then
 		return 0
+	else
+		suite=$(suite_having $package)
+		[ "$suite" ] || return 0
 	fi
-	echo "$package $(suite_version $suite "$package")"
+	echo "$package $(suite_version "$suite" "$package")"
 }
 
 # linux_download PACKAGE: into this folder
@@ -67,8 +70,8 @@ linux_download()
 {
 	local suite=unstable
 
-	[ "$1" != linux-source-6.12 ] || suite=bookworm
-	suite_apt $suite apt-get -q download "$1"
+	[ "$1" != linux-source-6.12 ] || suite=$(suite_having "$1")
+	suite_apt "$suite" apt-get -q download "$1"
 }
 
 # linux_unpack PACKAGE VERSION: complete or not there at all. Another newest one takes
@@ -164,7 +167,7 @@ linux_kselftest()
 # The same, for a package or umad-check: a source is not unpacked for those
 linux_kselftest_at_hand()
 {
-	local old=$cache/linux/kselftest
+	local old=$cache/linux/kselftest suite package
 
 	if [ -e "$linux/version" ]; then
 		echo "$linux/tree/tools/testing/selftests"
@@ -172,20 +175,23 @@ linux_kselftest_at_hand()
 	fi
 	"$top/scripts/deps" xz-utils dpkg
 	if [ ! -d "$old" ]; then
-		say "taking kselftest from linux-source-6.12"
+		suite=$(suite_own)
+		(suite_update "$suite") || die "there are no package lists of Debian $suite"
+		package=$(suite_ask "$suite" pkgnames linux-source- |
+			grep -x 'linux-source-[0-9.]*' | sort -V | tail -n 1)
+		say "taking kselftest from $package"
 		rm -rf "$old.new"
 		mkdir -p "$old.new"
-		(suite_update bookworm) &&
-			(cd "$old.new" && linux_download linux-source-6.12 >log 2>&1) || {
+		(cd "$old.new" && suite_apt "$suite" apt-get -q download "$package" >log 2>&1) || {
 			apt_said "$old.new/log"
-			die "cannot fetch linux-source-6.12"
+			die "cannot fetch $package"
 		}
-		linux_source linux-source-6.12 "$old.new" |
+		linux_source "$package" "$old.new" |
 			tar -C "$old.new" --strip-components=1 -x --wildcards \
 				'*/tools/testing/selftests/lib.mk' \
 				'*/tools/testing/selftests/kselftest*' \
 				'*/scripts/subarch.include' ||
-			die "cannot unpack kselftest from linux-source-6.12"
+			die "cannot unpack kselftest from $package"
 		rm "$old.new"/*.deb
 		mv -T "$old.new" "$old"
 	fi

@@ -26,18 +26,55 @@ suite_apt()
 	APT_CONFIG=$config "$command" "${apt_expired_too[@]}" "$@"
 }
 
-# suite_target LABEL: the mirror that serves Debian or Debian-Security to this machine,
-# and which entry of apt's sources says so
-suite_target()
+# suite_targets LABEL FIELD: of each suite of Debian or Debian-Security that this machine
+# gets packages from, the mirror that serves it, its name, or which entry of apt's sources
+# says so: REPO_URI, CODENAME, SOURCESENTRY
+suite_targets()
 {
-	apt-get indextargets --format '$(REPO_URI) $(SOURCESENTRY)' \
-		'Created-By: Packages' "Label: $1" 'Component: main' 2>/dev/null | head -n 1
+	apt-get indextargets --format "\$($2)" 'Created-By: Packages' "Label: $1" \
+		'Component: main' 2>/dev/null
 }
 
-# suite_mirror LABEL: its address
+# suite_mirror LABEL: the address of the mirror
 suite_mirror()
 {
-	suite_target "$1" | cut -d' ' -f1
+	suite_targets "$1" REPO_URI | head -n 1
+}
+
+# suite_mirrors: have apt name the mirrors of this machine
+suite_mirrors()
+{
+	[ -z "$(suite_mirror Debian)" ] || return 0
+	needs_debian
+	[ "$(id -u)" != 0 ] || (apt_lock && apt_update)
+	[ "$(suite_mirror Debian)" ] ||
+		die "apt names no Debian mirror; as root run: apt-get update"
+}
+
+# suite_own: the Debian that this machine is. One of unstable calls itself by the name that
+# the next release will have
+suite_own()
+{
+	local own names
+
+	suite_mirrors
+	own=$(. /etc/os-release; echo "${VERSION_CODENAME-}")
+	names=$(suite_targets Debian CODENAME)
+	grep -x "$own" <<<"$names" || head -n 1 <<<"$names"
+}
+
+# suite_having PREFIX: the suite of Debian whose kernels or sources begin with this: the
+# machine's own, or one of those that its mirror has as well
+suite_having()
+{
+	local suite
+
+	for suite in $(suite_own) bookworm bullseye trixie; do
+		if (suite_update "$suite") && [ "$(suite_ask "$suite" pkgnames "$1")" ]; then
+			echo "$suite"
+			return
+		fi
+	done
 }
 
 # suite_key LABEL: the file of the keys that are to have signed it, if one is named
@@ -45,7 +82,7 @@ suite_key()
 {
 	local entry
 
-	entry=$(suite_target "$1" | cut -d' ' -f2)
+	entry=$(suite_targets "$1" SOURCESENTRY | head -n 1)
 	case $entry in
 	*.sources:*)	awk -v RS= "NR == ${entry##*:}" "${entry%:*}" ;;
 	*:*)		sed -n "${entry##*:}p" "${entry%:*}" ;;
@@ -61,7 +98,7 @@ suite_source()
 	mirror=$(suite_mirror "$1")
 	key=$(suite_key "$1")
 	# A machine that debootstrap made knows none. The mirrors have both side by side
-	if [ -z "$mirror" ] && [ "$2" = "$(. /etc/os-release; echo $VERSION_CODENAME)-security" ]; then
+	if [ -z "$mirror" ] && [ "$1" = Debian-Security ]; then
 		mirror=$(suite_mirror Debian)
 		mirror=${mirror%/}-security
 		key=$(suite_key Debian)
@@ -76,20 +113,14 @@ suite_configure()
 	local name=${1%/*} folder=$cache/$1 arch
 
 	arch=$(suite_architecture "$1")
-	command -v apt-get >/dev/null || die "no apt here; this needs Debian"
-	if [ -z "$(suite_mirror Debian)" ]; then
-		[ "$(id -u)" != 0 ] || (apt_lock && apt_update)
-		[ "$(suite_mirror Debian)" ] ||
-			die "apt names no Debian mirror; as root run: apt-get update"
-	fi
-
+	suite_mirrors
 	mkdir -p "$folder/lists/partial" "$folder/archives/partial"
 	: >"$folder/status"
 	suite_source Debian "$name" >"$folder/sources.list"
 	# What is released gets its new kernels there; mirrors of that lag behind
 	# for other architectures
 	case $1 in
-	unstable|*/*)	;;
+	unstable|sid|*/*)	;;
 	*)		suite_source Debian-Security "$name-security" >>"$folder/sources.list" ;;
 	esac
 	cat >"$folder/apt.conf" <<-END
