@@ -223,6 +223,16 @@ recorded()
 	named --record send && cmp "$table" "$tmp/table"
 }
 
+# elsewhere COMMAND: on a machine that is Ubuntu
+elsewhere()
+{
+	printf '%s\n' ID=ubuntu 'PRETTY_NAME="Ubuntu 24.04"' >"$tmp/os-release"
+	# shellcheck disable=SC2016	# for the inner shell
+	refused 'this needs Debian and its apt, and Ubuntu 24.04 .* docker run .* debian:13' \
+		unshare --mount sh -c 'mount --bind "$0" /etc/os-release && exec "$1"' \
+		"$tmp/os-release" "$1"
+}
+
 ktap "make without headers" refused 'no kernel headers .*apt-get install' make -s KDIR=
 ktap "make with a wrong KDIR" refused 'not a built kernel' make -s KDIR="$tmp/none"
 ktap "make for an old kernel" refused '5.9.0-5-amd64 is too old: .* 5.10' make -s KDIR="$tmp/old"
@@ -233,6 +243,9 @@ ktap "no QEMU and not root" refused 'as root run: apt-get install qemu' \
 	env PATH="$tmp/no-root" scripts/guest/run true
 ktap "no QEMU and no network" ends 1 'is a Debian mirror reachable' \
 	env PATH="$tmp/no-network" scripts/guest/run true
+ktap "demo elsewhere" elsewhere scripts/demo
+ktap "tests elsewhere" elsewhere scripts/run-tests
+ktap "packages elsewhere" elsewhere scripts/packages/deb
 ktap "demo without apt" refused 'this needs Debian and its apt' env PATH="$tmp/no-apt" \
 	XDG_CACHE_HOME="$tmp/cache" scripts/demo
 ktap "stock without apt or cache" refused 'this needs Debian and its apt' \
