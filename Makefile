@@ -12,7 +12,15 @@ OUT = build/$(KREL)
 src = $(CURDIR)/$(OUT)/src
 
 kbuild = $(MAKE) -C $(KDIR) M=$(src) USER_MAD_VERSION=$(VERSION) CONFIG_INFINIBAND_USER_MAD= \
-	CONFIG_INFINIBAND_MADSIM= CONFIG_DEBUG_INFO_BTF_MODULES=
+	CONFIG_INFINIBAND_MADSIM= CONFIG_DEBUG_INFO_BTF_MODULES= \
+	$(if $(OFA),OFA=$(OFA) KBUILD_EXTRA_SYMBOLS=$(OFA)/Module.symvers)
+
+# An ib_core that is not the kernel's own, such as OFED's, where modules are installed for KDIR
+core = $(if $(filter $(realpath $(KDIR)),$(realpath /lib/modules/$(KREL)/build)),$(shell \
+	modinfo -k $(KREL) -F filename ib_core 2>/dev/null | grep '^/' | grep -v /$(KREL)/kernel/))
+# It wants modules that were built with its headers: where OFED leaves them
+OFA ?= $(if $(core),$(patsubst %/Module.symvers,%,$(firstword \
+	$(wildcard /usr/src/ofa_kernel/*/$(KREL)/Module.symvers))))
 
 # Whether that is Linux $(1) or newer
 since = $(filter $(1),$(shell printf '%s\n' $(1) '$(KREL)' | sort -V | head -n 1))
@@ -21,7 +29,7 @@ stand_ins = $(if $(call since,6.11),,sub) $(if $(call since,7.0),,port_speed)
 MODULES ?= ib_umad $(if $(call since,6.1),ib_madsim)
 
 .PHONY: modules
-modules: check-kdir
+modules: check-kdir check-ofa
 	@mkdir -p $(OUT)/src
 	$(if $(filter ib_madsim,$(MODULES))$(call since,6.1),,@rm -f $(OUT)/ib_madsim.ko; \
 		echo 'ib_madsim needs Linux 6.1 or newer: building ib_umad alone')
@@ -62,8 +70,20 @@ check-kdir:
 	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/generated/utsrelease.h))
 	$(if $(call since,5.10),,$(error kernel $(KREL) is too old: user_mad needs 5.10 or newer))
 
-# depmod prefers what is in updates/ to the kernel's own
+# DKMS would move away an ib_umad that packages of OFED brought, and bring it back when they
+# have another one. Of one that it built itself it has what belongs there: see give-back
+built_by_dkms = $(wildcard /var/lib/dkms/*/kernel-$(KREL)-*/module/$(notdir $(core)))
+
+.PHONY: check-ofa
+check-ofa:
+	$(if $(and $(DKMS),$(core)),$(if $(built_by_dkms),,$(error ib_core of $(KREL) is $(core), of a package that DKMS would disturb: see OFED in INSTALL.md)))
+	$(if $(core),$(if $(OFA),,$(error ib_core of $(KREL) is $(core), not the kernel's own: OFA= has to name the headers that it was built with, such as /usr/src/ofa_kernel/default)))
+	$(if $(OFA),$(if $(wildcard $(OFA)/Module.symvers),,$(error OFA=$(OFA) has no headers of OFED: there is no Module.symvers)))
+
+# depmod prefers what is in updates/ to the kernel's own, but not to what a package of OFED says
+# in a file with an earlier name
 updates = $(DESTDIR)/lib/modules/$(KREL)/updates
+override = $(DESTDIR)/etc/depmod.d/zz99-user-mad.conf
 prefix = /usr/local
 madsim = $(DESTDIR)$(prefix)/share/madsim
 tools = tools/infiniband
@@ -78,6 +98,8 @@ umad-check:
 install: check-kdir
 	$(if $(wildcard $(OUT)/*.ko),,$(error nothing is built for $(KREL): run make first))
 	install -D -m 644 -t $(updates) $(wildcard $(OUT)/*.ko)
+	mkdir -p $(DESTDIR)/etc/depmod.d
+	echo 'override ib_umad * updates' >$(override)
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man4 man/*.4
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(addprefix $(tools)/,madsim-load/madsim-load.8 \
 		madsim-record/madsim-record.8 madsim-vm/madsim-vm.8 madsim-wire/madsim-wire.8 \
@@ -96,7 +118,7 @@ install: check-kdir
 
 .PHONY: uninstall
 uninstall: check-kdir
-	rm -f $(updates)/ib_umad.ko $(updates)/ib_madsim.ko
+	rm -f $(updates)/ib_umad.ko $(updates)/ib_madsim.ko $(override)
 	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man4/,$(notdir $(wildcard man/*.4)))
 	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,madsim-load.8 madsim-record.8 madsim-vm.8 \
 		madsim-wire.8 umaddump.8 umadstat.8)
