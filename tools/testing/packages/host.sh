@@ -110,7 +110,8 @@ removed()
 
 says_who()
 {
-	[ "$(loaded)" = "$version" ] && grep "holder, process $holder\$" "$tmp/said"
+	[ "$(loaded)" = "$version" ] && grep -x \
+		"  holder, process $holder: systemctl stop holder.socket holder.service" "$tmp/said"
 }
 
 # As the message has it, once the holder has ended; this shell is not its parent
@@ -154,6 +155,13 @@ if [ "$held" ]; then
 	cp /bin/sleep "$tmp/holder"
 	"$tmp/holder" 1000 3</dev/infiniband/umad0 &
 	holder=$!
+	# As a service of systemd that a socket starts
+	printf '#!/bin/sh\necho holder.socket\n' >/usr/local/bin/systemctl
+	chmod +x /usr/local/bin/systemctl
+	mkdir "$tmp/cgroup"
+	mount -t cgroup2 none "$tmp/cgroup"
+	mkdir "$tmp/cgroup/holder.service"
+	echo $holder >"$tmp/cgroup/holder.service/cgroup.procs"
 fi
 ktap "removal" removed
 if [ "$held" ]; then
