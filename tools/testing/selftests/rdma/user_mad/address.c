@@ -2,6 +2,8 @@
 /*
  * Address handles: the one that was used last serves again, until something
  * happens to the device. Told by a device that refuses to make another one.
+ *
+ * Also on: 6.1, 6.12
  */
 #include "kselftest_harness.h"
 #include "lib/subnet.h"

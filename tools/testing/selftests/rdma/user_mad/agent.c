@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Agents: REGISTER_AGENT, REGISTER_AGENT2 and UNREGISTER_AGENT */
+/*
+ * Agents: REGISTER_AGENT, REGISTER_AGENT2 and UNREGISTER_AGENT
+ *
+ * Also on: 6.1, 6.12, 32-bit
+ */
 #include "kselftest_harness.h"
 #include "lib/trace.h"
 #include "lib/utils.h"

@@ -2,6 +2,8 @@
 /*
  * Many MADs read by one system call: readv(), the same without waiting, and
  * FIONREAD. For writing them there is batch_write.
+ *
+ * Also on: 6.12, smp
  */
 #include "kselftest_harness.h"
 #include "lib/removal.h"

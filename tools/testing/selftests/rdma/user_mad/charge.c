@@ -3,6 +3,8 @@
  * Memory: outstanding sends and unread MADs are charged to the memory cgroup of the
  * process that opened the file, and are not larger than they have to be. No process of a
  * cgroup is killed for them, and where a cgroup is at its limit, other programs do not notice.
+ *
+ * Also on: 6.1, 6.12
  */
 #include <limits.h>
 

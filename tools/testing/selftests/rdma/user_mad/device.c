@@ -2,6 +2,8 @@
 /*
  * Devices: names, numbers, modes and attributes, what RDMA netlink and the
  * module say of them, and who may open them.
+ *
+ * Also on: 6.1, 6.12, smp
  */
 #include <sys/sysmacros.h>
 

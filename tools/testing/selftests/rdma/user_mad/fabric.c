@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The simulated fabrics that other tests rely on forward and protect as the hardware would */
+/*
+ * The simulated fabrics that other tests rely on forward and protect as the hardware would
+ *
+ * Also on: 6.1, 6.12
+ */
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 

@@ -3,6 +3,8 @@
  * How a MAD of QP1 is addressed on InfiniBand, and all that a receiver is told of
  * its sender: LIDs and path bits, service levels, P_Keys and GIDs. Over a
  * simulated fabric, as on RoCE there are only GIDs.
+ *
+ * Also on: 6.1, 6.12
  */
 #include "kselftest_harness.h"
 #include "lib/statistics.h"

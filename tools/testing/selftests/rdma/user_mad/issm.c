@@ -3,6 +3,8 @@
  * The IsSM device: the port's bit is set exactly while it is held open, by one
  * at a time; and the port goes away from those who hold it, and from those who are
  * in line for it.
+ *
+ * Also on: 6.1, 6.12
  */
 #include <signal.h>
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ENABLE_PKEY, and which of the two header layouts a descriptor speaks */
+/*
+ * ENABLE_PKEY, and which of the two header layouts a descriptor speaks
+ *
+ * Also on: 6.1, 6.12, 32-bit
+ */
 #include "kselftest_harness.h"
 #include "lib/utils.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The limit of outstanding sends, and when there is room again */
+/*
+ * The limit of outstanding sends, and when there is room again
+ *
+ * Also on: 6.1, 6.12
+ */
 #include "kselftest_harness.h"
 #include "lib/statistics.h"
 #include "lib/vector.h"

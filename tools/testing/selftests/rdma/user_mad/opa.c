@@ -2,6 +2,8 @@
 /*
  * Omni-Path: MADs of up to 2048 bytes, alone and as segments of messages, next
  * to those of InfiniBand on the same descriptor.
+ *
+ * Also on: 6.1, 6.12
  */
 #include "kselftest_harness.h"
 #include "lib/long.h"

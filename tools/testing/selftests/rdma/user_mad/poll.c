@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Readiness: poll, select, epoll, and when each of them wakes */
+/*
+ * Readiness: poll, select, epoll, and when each of them wakes
+ *
+ * Also on: 6.1, 6.12
+ */
 #include <sys/epoll.h>
 
 #include "kselftest_harness.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Receives: what read() hands out, in which order, and what it refuses */
+/*
+ * Receives: what read() hands out, in which order, and what it refuses
+ *
+ * Also on: 6.1, 6.12
+ */
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/time.h>

@@ -2,6 +2,8 @@
 /*
  * The device goes away, whatever its users are doing: they are all told, none
  * of them is waited for, and what comes back is a new device.
+ *
+ * Also on: 6.1, 6.12, smp
  */
 #include <stdatomic.h>
 #include <sys/epoll.h>

@@ -2,6 +2,8 @@
 /*
  * The device goes away while calls are stuck in a page fault: neither the removal waits
  * for that nor any other call.
+ *
+ * Also on: 6.1, 6.12, smp
  */
 #include "kselftest_harness.h"
 #include "lib/removal.h"

@@ -2,6 +2,8 @@
 /*
  * RMPP: messages of several segments that the kernel cuts up and puts together
  * again, and agents that do their own.
+ *
+ * Also on: 6.1, 6.12
  */
 #include "kselftest_harness.h"
 #include "lib/long.h"

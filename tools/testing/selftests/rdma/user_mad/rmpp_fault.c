@@ -2,6 +2,8 @@
 /*
  * Page faults in the middle of a long message: pages that come late, never, or
  * go away again, and a buffer that changes while it is being sent.
+ *
+ * Also on: 6.1, 6.12
  */
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Sends: the requests that write() takes and refuses, transactions, and how they end */
+/*
+ * Sends: the requests that write() takes and refuses, transactions, and how they end
+ *
+ * Also on: 6.1, 6.12
+ */
 #include <pthread.h>
 
 #include "kselftest_harness.h"

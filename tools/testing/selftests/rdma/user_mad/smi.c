@@ -2,6 +2,8 @@
 /*
  * QP0, which Soft-RoCE has not: agents of the SMP classes, and directed routes, over a
  * simulated fabric.
+ *
+ * Also on: 6.1, 6.12
  */
 #include "kselftest_harness.h"
 #include "lib/subnet.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A switch that is an RDMA device: agents on its port 0, which has both QP0 and QP1 */
+/*
+ * A switch that is an RDMA device: agents on its port 0, which has both QP0 and QP1
+ *
+ * Also on: 6.1, 6.12
+ */
 #include "kselftest_harness.h"
 #include "lib/subnet.h"
 

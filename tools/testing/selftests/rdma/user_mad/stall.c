@@ -2,6 +2,8 @@
 /*
  * A stalled call must not stop the others: system calls that are caught in a
  * page fault, and reads that fail, next to the calls and the traffic of other programs.
+ *
+ * Also on: 6.12, smp
  */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"

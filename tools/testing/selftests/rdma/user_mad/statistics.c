@@ -2,6 +2,8 @@
 /*
  * The counters of a port in sysfs, and in fdinfo those of each descriptor and each
  * agent. A MAD that is sent or received changes one counter, and no other one.
+ *
+ * Also on: smp
  */
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"

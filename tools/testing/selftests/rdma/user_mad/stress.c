@@ -9,6 +9,8 @@
  *
  * UMAD_STRESS_SEED is the seed. Threads see to it that no run is quite like another, with
  * the same seed either.
+ *
+ * Also on: 6.12, smp
  */
 #include <signal.h>
 #include <sys/syscall.h>

@@ -2,6 +2,8 @@
 /*
  * Tracepoints: their names, the layout of their fields, which scripts depend
  * on, and one event for each operation.
+ *
+ * Also on: 6.1, 6.12, smp
  */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"

@@ -5,6 +5,8 @@
  * one, and itself. stress.c leaves that to chance. A kernel that looks for data races
  * has to catch both sides in the act; on any other one, no answer may come that is not
  * documented, and nothing hangs.
+ *
+ * Also on: 6.12, smp
  */
 #include <limits.h>
 #include <stdatomic.h>

@@ -2,6 +2,8 @@
 /*
  * io_uring: a request that needs no waiting is done at once, also on descriptors that
  * block, and a read that has to wait does so without a thread of the kernel's.
+ *
+ * Also on: 6.12, smp
  */
 #define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
