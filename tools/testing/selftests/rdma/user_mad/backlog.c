@@ -145,7 +145,7 @@ TEST_F_TIMEOUT(backlog, many_end_once_each, UMAD_HANGS)
 		if (path == &to_nobody)
 			send_to(self, path, i, 1 + i % 40, i % 3);
 		else
-			send_to(self, path, i, 2000, 3);
+			send_to(self, path, i, 2000, 12);
 	}
 	while (self->ended < MANY && take_one(self, MANY, 2 * UMAD_SOON_MS))
 		;

@@ -179,7 +179,7 @@ static long in_readv(struct umad_call *call)
 	return readv(call->fd, call->buf, call->len);
 }
 
-/* Asleep for a moment before this returns, if it has to sleep */
+/* Asleep when this returns */
 #define start_readv(call, file, vec, count) do {			\
 	*(call) = (struct umad_call){					\
 		.fn = in_readv,						\
@@ -187,8 +187,7 @@ static long in_readv(struct umad_call *call)
 		.buf = (vec)->iov,					\
 		.len = count,						\
 	};								\
-	umad_call_start(call);						\
-	umad_sleep_ms(UMAD_QUIET_MS);					\
+	umad_call_sleep(call);						\
 } while (0)
 
 TEST_F(pair, readv_waits_for_first)

@@ -142,17 +142,15 @@ TEST_F(issm, handed_over)
 	int first;
 
 	issm_hold(self, O_RDWR);
-	umad_call_start(&call[0]);
-	umad_call_start(&call[1]);
-	EXPECT_FALSE(umad_call_returned(&call[0], UMAD_QUIET_MS));
-	EXPECT_FALSE(umad_call_returned(&call[1], 0));
+	umad_call_sleep(&call[0]);
+	umad_call_sleep(&call[1]);
 
 	issm_let_go(self);
 	first = !umad_call_returned(&call[0], UMAD_SOON_MS);
 	if (first)
 		ASSERT_TRUE(umad_call_returned(&call[1], UMAD_SOON_MS));
 	ASSERT_LE(0, call[first].ret);
-	EXPECT_FALSE(umad_call_returned(&call[!first], UMAD_QUIET_MS));
+	EXPECT_TRUE(umad_call_asleep(&call[!first]));
 	EXPECT_EQ(1, is_sm(self));
 	err_open(EAGAIN, self->dev, O_RDWR | O_NONBLOCK);
 
@@ -178,8 +176,7 @@ TEST_F(issm, waiting_is_interrupted)
 
 	ASSERT_EQ(0, sigaction(SIGUSR1, &act, NULL));
 	issm_hold(self, O_RDWR);
-	umad_call_start(&call);
-	EXPECT_FALSE(umad_call_returned(&call, UMAD_QUIET_MS));
+	umad_call_sleep(&call);
 	pthread_kill(call.thread, SIGUSR1);
 	ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
 	EXPECT_EQ(-1, call.ret);

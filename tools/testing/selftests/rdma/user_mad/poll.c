@@ -73,9 +73,8 @@ TEST_F(pair, readable_while_a_packet_waits)
 	for (__i = 0; __i < ARRAY_SIZE(calls); __i++) {			\
 		(calls)[__i].fd = (self)->server.fd;			\
 		(calls)[__i].buf = __buf[__i];				\
-		umad_call_start(&(calls)[__i]);				\
+		umad_call_sleep(&(calls)[__i]);				\
 	}								\
-	umad_sleep_ms(UMAD_QUIET_MS);					\
 	for (__i = 0; __i < (packets); __i++) {				\
 		__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, __i); \
 		umad_write(&(self)->client, &__msg);			\
@@ -128,11 +127,8 @@ TEST_F_TIMEOUT(pair, exclusive_epoll_before_a_reader, 45)
 	for (i = 0; i < 4; i++) {
 		calls[i].fd = self->server.fd;
 		calls[i].buf = &got;
-		if (&calls[i] == reader)
-			umad_sleep_ms(UMAD_QUIET_MS);
-		umad_call_start(&calls[i]);
+		umad_call_sleep(&calls[i]);
 	}
-	umad_sleep_ms(UMAD_QUIET_MS);
 
 	umad_write(&self->client, &msg);
 	EXPECT_TRUE(umad_call_returned(reader, UMAD_SOON_MS))

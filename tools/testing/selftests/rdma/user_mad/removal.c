@@ -27,9 +27,8 @@ TEST_F(removal, wakes_readers)
 	umad_make_blocking(&self->file);
 	for (i = 0; i < 4; i++) {
 		calls[i] = UMAD_CALL(READ, self->file.fd, .buf = buf[i], .len = sizeof(buf[i]));
-		umad_call_start(&calls[i]);
+		umad_call_sleep(&calls[i]);
 	}
-	umad_sleep_ms(UMAD_QUIET_MS);
 	remove_device(self);
 	for (i = 0; i < 4; i++) {
 		if (umad_call_returned(&calls[i], umad_fixed_ms())) {
@@ -56,9 +55,8 @@ TEST_F(removal, wakes_pollers)
 
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		calls[i].fd = self->file.fd;
-		umad_call_start(&calls[i]);
+		umad_call_sleep(&calls[i]);
 	}
-	umad_sleep_ms(UMAD_QUIET_MS);
 	remove_device(self);
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		ASSERT_TRUE(umad_call_returned(&calls[i], UMAD_SOON_MS))

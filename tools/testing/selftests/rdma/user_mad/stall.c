@@ -79,7 +79,6 @@ struct victim {
 									\
 	__msg = umad_msg(&(self)->port, (self)->cid, VICTIM_METHOD, 1);	\
 	umad_write(&(self)->client, &__msg);				\
-	umad_sleep_ms(UMAD_QUIET_MS);					\
 	__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, 2);	\
 	umad_write(&(self)->client, &__msg);				\
 	__msg = umad_lost_request(&(self)->port, (self)->cid, MAD_GET, 3, 10); \
@@ -128,8 +127,7 @@ TEST_F(pair, stalled_write_stops_no_receive)
 	victim_open(self, variant, &v, 0);
 	umad_make_blocking(&v.file);
 	rd = UMAD_CALL(READ, v.file.fd, .buf = buf, .len = v.file.hlen + MAD_SIZE);
-	umad_call_start(&rd);
-	umad_sleep_ms(UMAD_QUIET_MS);
+	umad_call_sleep(&rd);
 	victim_write(self, &v);
 	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
 	umad_write(&self->client, &msg);
@@ -236,8 +234,7 @@ TEST_F(pair, stalled_read_stops_nobody)
 	umad_make_blocking(&(self)->server);				\
 	umad_write(&(self)->client, &__msg);				\
 	read_stalled(self, &__stall, &__first);				\
-	umad_call_start(second);					\
-	EXPECT_FALSE(umad_call_returned(second, UMAD_QUIET_MS));	\
+	umad_call_sleep(second);					\
 	ASSERT_EQ(0, umad_stall_fail(&__stall));			\
 	umad_call_end(&__first);					\
 	EXPECT_EQ(-1, __first.ret);					\
@@ -307,7 +304,8 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	call.buf = buf;
 	call.len = umad_pack(&v.file, &msg, MAD_SIZE, buf);
 	umad_call_start(&call);
-	umad_sleep_ms(5 * UMAD_QUIET_MS);
+	/* It is done, or it sleeps behind the other one */
+	umad_call_asleep(&call);
 	buf[v.file.hlen + offsetof(struct mad, rmpp_flags)] = 0;
 
 	victim_release(&v);
@@ -407,7 +405,7 @@ TEST_F(pair, stalled_write_stops_no_death)
 			_umad_poll(&v.file, UMAD_QUIET_MS);
 		_exit(0);
 	}
-	umad_sleep_ms(2 * UMAD_QUIET_MS);
+	ASSERT_TRUE(umad_asleep(pid, pid));
 	passed = dies(pid, umad_fixed_ms());
 	victim_release(&v);
 	if (!passed)
@@ -480,8 +478,8 @@ TEST_F(pair, layout_switch)
 {
 	struct umad_reg reg = umad_reg_vendor(2, 1ULL << VICTIM_METHOD);
 	struct umad_file file;
+	struct umad_msg msg, got, behind;
 	struct umad_stall stall;
-	struct umad_msg msg, got;
 	struct umad_call call;
 	bool passed = true;
 	int i;
@@ -491,11 +489,15 @@ TEST_F(pair, layout_switch)
 
 	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
 	umad_write(&self->client, &msg);
-	umad_sleep_ms(2 * UMAD_QUIET_MS);
+	/* When this one has come, that one has, too; with the reference neither does */
+	behind = umad_msg(&self->port, self->cid, MAD_SEND, 3);
+	umad_write(&self->client, &behind);
+	umad_readable(&self->server, umad_fixed_ms());
 	ASSERT_EQ(0, umad_stall_allow_write(&stall));
 	umad_call_end(&call);
 	ASSERT_EQ(0, call.ret);
 	umad_stall_free(&stall);
+	umad_read(&self->server, &got);
 	file.hlen = UMAD_HDR_NEW;
 
 	/* It may have come too early for the agent; the next one does not */

@@ -74,7 +74,7 @@ static int __umad_rxe_gone(const char *name)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", name);
-	return umad_within(20 * UMAD_SOON_MS, access(path, F_OK)) ? 0 : -ETIMEDOUT;
+	return umad_within(5 * UMAD_SOON_MS, access(path, F_OK)) ? 0 : -ETIMEDOUT;
 }
 
 /* A simulated cable with a host at each end */

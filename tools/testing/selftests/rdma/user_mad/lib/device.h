@@ -32,7 +32,7 @@ struct umad_device {
  * How long a device may take to go to a network namespace, or to come back: much of
  * that is for others to do, and the way back for a worker that waits for them.
  */
-#define UMAD_NETNS_MS	(6 * UMAD_SOON_MS)
+#define UMAD_NETNS_MS	(3 * UMAD_SOON_MS)
 
 /* A fixture whose variants have such a device and nothing else */
 #define umad_device_variants(fixture)					\

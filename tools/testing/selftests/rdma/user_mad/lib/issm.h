@@ -26,9 +26,8 @@ void umad_issm_free(struct umad_issm *issm);
 			.op = UMAD_CALL_OPEN,				\
 			.path = (issm)->path,				\
 		};							\
-		umad_call_start(&(issm)->line[__i]);			\
+		umad_call_sleep(&(issm)->line[__i]);			\
 	}								\
-	umad_sleep_ms(2 * UMAD_QUIET_MS);				\
 } while (0)
 
 #endif /* UMAD_ISSM_H */

@@ -135,6 +135,7 @@ void *umad_call_thread(void *arg)
 	struct umad_call *call = arg;
 	struct pollfd pfd = { .fd = call->fd, .events = POLLIN };
 
+	__atomic_store_n(&call->tid, syscall(SYS_gettid), __ATOMIC_RELEASE);
 	switch (call->op) {
 	case UMAD_CALL_READ:
 		call->ret = read(call->fd, call->buf, call->len);
@@ -192,6 +193,47 @@ long umad_in_epoll(struct umad_call *call)
 		n = epoll_wait(fd, &ev, 1, -1);
 	close(fd);
 	return n == 1 ? (long)ev.events : -1;
+}
+
+/* The letter that /proc has for a thread, or 0 when it has ended */
+static char umad_thread_state(pid_t pid, pid_t tid)
+{
+	char path[64], line[128] = "", *end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = 0;
+	fclose(file);
+	/* Behind the name, in parentheses */
+	end = strrchr(line, ')');
+	return end && end[1] ? end[2] : 0;
+}
+
+/*
+ * Waits until the thread sleeps, so that what follows has to wake it; false if it has ended.
+ * The reference may wait for a lock. Others wait for an event, and sleep in another way for
+ * a moment only, for a page of the program, say.
+ */
+bool umad_asleep(pid_t pid, pid_t tid)
+{
+	char state = 0;
+
+	umad_within(UMAD_SOON_MS, ({
+		state = umad_thread_state(pid, tid);
+		!state || state == 'Z' || state == 'S' || (state == 'D' && umad_reference());
+	}));
+	return state == 'S' || state == 'D';
+}
+
+/* The same of a call's thread: the call has not returned then */
+bool umad_call_asleep(struct umad_call *call)
+{
+	return umad_within(UMAD_SOON_MS, __atomic_load_n(&call->tid, __ATOMIC_ACQUIRE)) &&
+	       umad_asleep(getpid(), call->tid);
 }
 
 /* Whether the call returned; if not, umad_call_end() must still be called */

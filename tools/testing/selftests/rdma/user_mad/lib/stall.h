@@ -57,6 +57,7 @@ struct umad_call {
 	void *arg;
 
 	pthread_t thread;
+	pid_t tid;		/* set by the thread */
 	long ret;
 	int err;
 };
@@ -67,9 +68,17 @@ struct umad_call {
 
 void *umad_call_thread(void *arg);
 
-#define umad_call_start(call)						\
+#define umad_call_start(call) do {					\
+	(call)->tid = 0;						\
 	ASSERT_EQ(0, pthread_create(&(call)->thread, NULL,		\
-				    umad_call_thread, call))
+				    umad_call_thread, call));		\
+} while (0)
+
+/* ... which sleeps in it when this returns */
+#define umad_call_sleep(call) do {					\
+	umad_call_start(call);						\
+	ASSERT_TRUE(umad_call_asleep(call));				\
+} while (0)
 
 /* @fn_ gets the call, and finds @arg_ there */
 #define umad_call_fn(call, fn_, arg_) do {				\
@@ -105,6 +114,8 @@ long umad_in_poll(struct umad_call *call);
 long umad_in_select(struct umad_call *call);
 long umad_in_epoll(struct umad_call *call);
 
+bool umad_asleep(pid_t pid, pid_t tid);
+bool umad_call_asleep(struct umad_call *call);
 bool umad_call_returned(struct umad_call *call, int ms);
 void umad_call_end(struct umad_call *call);
 void umad_call_interrupt(struct umad_call *call);

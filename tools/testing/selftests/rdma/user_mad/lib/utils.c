@@ -259,9 +259,10 @@ long umad_line_value(const char *path, const char *name)
 	return value;
 }
 
-/* In bytes */
+/* In bytes. Each CPU keeps what it has counted last to itself, unless told not to */
 long umad_meminfo(const char *name)
 {
+	umad_sysfs_write("/proc/sys/vm/stat_refresh", "1");
 	return umad_line_value("/proc/meminfo", name) * 1024;
 }
 
@@ -292,7 +293,9 @@ bool umad_slab_padded(void)
 
 int umad_fixed_ms(void)
 {
-	return umad_reference() && !umad_slow_kernel() ? UMAD_FIXED_MS : UMAD_SOON_MS;
+	if (!umad_reference())
+		return UMAD_SOON_MS;
+	return umad_slow_kernel() ? UMAD_FIXED_SLOW_MS : UMAD_FIXED_MS;
 }
 
 /* Whether the running kernel, with its modules, has a function */
