@@ -104,7 +104,7 @@ install: check-kdir
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(addprefix $(tools)/,madsim-load/madsim-load.8 \
 		madsim-record/madsim-record.8 madsim-vm/madsim-vm.8 madsim-wire/madsim-wire.8 \
 		madsim-wire/umaddump.8 umadstat/umadstat.8)
-	install -D -m 644 -t $(madsim) $(addprefix $(tools)/,madsim-load/topology.awk madsim-load/hosts.sh) \
+	install -D -m 644 -t $(madsim) $(wildcard $(tools)/madsim-load/*.awk) $(tools)/madsim-load/hosts.sh \
 		$(addprefix $(tools)/madsim-vm/,vm.sh qemu.sh workflow.yml) \
 		$(tools)/madsim-wire/tracepcap.py
 	install -D -t $(madsim) $(tools)/madsim-load/madsim-load \

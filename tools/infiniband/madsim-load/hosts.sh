@@ -101,7 +101,7 @@ own_devices()
 # ports_of DEVICE: each port's number and GUID, as in the address of its interface
 ports_of()
 {
-	for port in 1 2; do
+	for port in 1 2 3 4; do
 		gid=/sys/class/infiniband/$1/ports/$port/gids/0
 		[ ! -e "$gid" ] ||
 			echo "$port $(cut -d: -f5-8 "$gid" | sed 's/://g; s/../:&/g')"

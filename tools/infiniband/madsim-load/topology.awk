@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Read a topology as ibnetdiscover or ibdiagnet prints it or ibsim reads it. What comes
-# out depends on mode:
+# Read a description of a fabric. madsim-load has awk read these files as one program:
 #
-#   load	lines of words for madsim-load: "node NAME TYPE PORTS VENDOR DEVICE
-#		SYSTEM-GUID GUID PORT-GUID DESC", "link NAME PORT NAME PORT WIDTH
-#		SPEED", "wire NAME PORT WIDTH SPEED"; an ID or GUID is "-" if the file has none
-#   graph	every link once, not sorted: "NAME"[PORT] "NAME"[PORT],
-#		and width and speed unless they are 4x and qdr
-#   describe	the same with the descriptions that ibnetdiscover has in
-#		comments instead of the names
-#   dot		a graph for graphviz
+#	topology.awk	nodes and links, which every reader adds
+#	read-*.awk	a reader each for what one program writes
+#	resolve.awk	which node a link leads to
+#	print.awk	what comes out, see there
 #
-# What is not understood is named by file and line, and left out. If strict is set, it is
-# an error instead, and nothing comes out.
+# A reader calls add_node() or known() for a node, and add_link() for a link. A line that
+# no reader understands is named by file and line, and left out. If strict is set, it is an
+# error instead, and nothing comes out.
 
 function fail(line, message)
 {
-	printf "%s:%d: %s\n", FILENAME, line, message >"/dev/stderr"
+	printf "%s:%d: %s\n", file, line, message >"/dev/stderr"
 	failed = 1
 	exit 1
 }
@@ -27,22 +23,60 @@ function complain(line, message, instead)
 {
 	if (strict)
 		fail(line, message)
-	printf "%s:%d: %s: %s\n", FILENAME, line, message, instead >"/dev/stderr"
+	printf "%s:%d: %s: %s\n", file, line, message, instead >"/dev/stderr"
+}
+
+# The same for what a file may have in each of its lines: many is said once, at the end
+function tally(line, one, many, instead)
+{
+	if (strict)
+		fail(line, one)
+	if (!tallied[many]++) {
+		tallies[++count_tallies] = many
+		tally_line[many] = line
+		tally_one[many] = one
+		tally_instead[many] = instead
+	}
+}
+
+function complain_of_tallies(	i, many)
+{
+	for (i = 1; i <= count_tallies; i++) {
+		many = tallies[i]
+		if (tallied[many] == 1)
+			complain(tally_line[many], tally_one[many], tally_instead[many])
+		else
+			complain(tally_line[many], tallied[many] " " many ", the first here",
+				 tally_instead[many])
+	}
+}
+
+# A line that makes no sense. Of a file that is none of these formats, ten are enough.
+function nonsense(	text)
+{
+	text = $0
+	gsub(/[\001-\037\177]/, "?", text)
+	if (++count_nonsense <= 10)
+		complain(at, "cannot make sense of: " substr(text, 1, 200), "left out")
+	else
+		tally(at, "one more line makes no sense", "more lines make no sense", "left out")
 }
 
 # The line up to a # that is not in quotes; what follows goes to "comment"
-function cut_comment(s,	i, c, quoted)
+function cut_comment(s,	part, n, i, k, head)
 {
 	comment = ""
-	quoted = 0
-	for (i = 1; i <= length(s); i++) {
-		c = substr(s, i, 1)
-		if (c == "\"")
-			quoted = !quoted
-		if (c == "#" && !quoted) {
-			comment = substr(s, i + 1)
-			return substr(s, 1, i - 1)
+	if (!index(s, "#"))
+		return s
+	n = split(s, part, "\"")
+	for (i = 1; i <= n; i++) {
+		k = i % 2 ? index(part[i], "#") : 0
+		if (k) {
+			head = head substr(part[i], 1, k - 1)
+			comment = substr(s, length(head) + 2)
+			return head
 		}
+		head = head part[i] "\""
 	}
 	return s
 }
@@ -53,84 +87,65 @@ function quoted(s,	part)
 	return split(s, part, "\"") >= 3 ? part[2] : ""
 }
 
-function was_said(key)
+# The number of hexadecimal digits, with or without 0x; up to 13 of them are exact
+function hex(text,	i, number)
 {
-	return key in said ? said[key] : "-"
+	text = tolower(text)
+	sub(/^0x/, "", text)
+	for (i = 1; i <= length(text); i++)
+		number = number * 16 + index("0123456789abcdef", substr(text, i, 1)) - 1
+	return number
 }
 
-# Note that two ports are linked; false if one of them is linked to another port already
-function join(line, a, a_port, b, b_port)
+# A GUID as 0x and 16 digits, or "" if it is none
+function whole_guid(text)
 {
-	if (((a, a_port) in peer) && peer[a, a_port] != b "\"" b_port) {
-		complain(line, "port " a_port " of \"" a "\" is linked twice", "the first link stays")
-		return 0
-	}
-	peer[a, a_port] = b "\"" b_port
-	return 1
+	text = tolower(text)
+	sub(/^0x/, "", text)
+	if (text !~ /^[0-9a-f]+$/ || text ~ /^0+$/ || length(text) > 16)
+		return ""
+	return "0x" substr("0000000000000000" text, length(text) + 1)
 }
 
-# The number after, say, " w=", "" if there is none
-function option(s, key)
+# A GUID and a small number, which may be negative; "" if that reaches beyond the last
+# seven digits, which awk calculates with
+function guid_plus(guid, number,	low)
 {
-	return match(s, "[ \t]" key "=[0-9]+") ? substr(s, RSTART + 3, RLENGTH - 3) : ""
+	guid = whole_guid(guid)
+	if (guid == "")
+		return ""
+	low = hex(substr(guid, 12)) + number
+	return low < 0 || low >= 268435456 ? "" : substr(guid, 1, 11) sprintf("%07x", low)
+}
+
+# The ID of a vendor or a device, which is no larger than max; "-" if it is none
+function whole_id(text, max)
+{
+	if (text ~ /^0[xX][0-9a-fA-F]+$/)
+		text = length(text) > 12 ? max + 1 : hex(text)
+	return text ~ /^[0-9]+$/ && text + 0 <= max ? sprintf("0x%x", text) : "-"
+}
+
+# Names that are made of GUIDs may have been written in other ways: H-0X2C9 is
+# H-00000000000002c9
+function canonical(name,	guid)
+{
+	if (name !~ /^[SHRshr]-(0[xX])?[0-9a-fA-F]+$/)
+		return name
+	guid = substr(name, 3)
+	if (guid !~ /^0[xX]/ && length(guid) != 16)
+		return name
+	guid = whole_guid(guid)
+	return guid == "" ? name : toupper(substr(name, 1, 2)) substr(guid, 3)
 }
 
 # The fastest of those whose bits are in the number
-function fastest(number, names,	name, count, i)
+function fastest(number, names,	name, i)
 {
-	count = split(names, name)
-	for (i = count; i > 1 && number + 0 < 2 ^ (i - 1); i--)
-		;
+	split(names, name)
+	for (i = 1; number + 0 >= 2; i++)
+		number /= 2
 	return name[i]
-}
-
-# What the line of a port says of its link. ibsim has options for it, ibnetdiscover
-# writes, say, 4xEDR behind the LID in its comment, and the driver 4x edr.
-function note_ability(node, port, options,	w, s, e)
-{
-	w = option(options, "w")
-	s = option(options, "s")
-	e = option(options, "e")
-	if (w != "" && w !~ /^(1|2|4|8|12)$/) {
-		complain(FNR, "w=" w " is none of 1, 2, 4, 8, 12", "left out")
-		w = ""
-	}
-	if (s != "" && s !~ /^[1-7]$/) {
-		complain(FNR, "s=" s " is not between 1 and 7", "left out")
-		s = ""
-	}
-	if (e + 0 > 15) {
-		complain(FNR, "e=" e " is not between 0 and 15", "left out")
-		e = ""
-	}
-	if (w != "")
-		width[node, port] = w "x"
-	if (e + 0)
-		speed[node, port] = fastest(e, "fdr edr hdr ndr")
-	else if (s != "")
-		speed[node, port] = fastest(s, "sdr ddr qdr")
-	if (w s e == "" && match(tolower(comment), /(^|[ \t])[0-9]+x ?[a-z?][a-z0-9?]*([ \t]+([swv]=[0-9]+|slot [0-9]+|\(scp\)|down|init|armed|active))*[ \t]*$/)) {
-		w = tolower(substr(comment, RSTART, RLENGTH))
-		sub(/^[ \t]+/, "", w)
-		s = w
-		sub(/x.*/, "x", w)
-		sub(/^[0-9]+x ?/, "", s)
-		sub(/[ \t].*$/, "", s)
-		note_rate(node, port, w, s)
-	}
-}
-
-# Width and speed in words, such as 4x and edr
-function note_rate(node, port, w, s)
-{
-	if (w !~ /^(1|2|4|8|12)x$/)
-		complain(FNR, "a link has no " w, "taken for 4x")
-	else
-		width[node, port] = w
-	if (s !~ /^([sdqfehnx]dr|fdr10)$/)
-		complain(FNR, "a link has no speed " s, "taken for qdr")
-	else
-		speed[node, port] = s
 }
 
 # The place of a word in a list, to compare two of them
@@ -141,528 +156,140 @@ function place(word, list,	names, i)
 	return i
 }
 
-# What either end of link i has in a table, the lesser if they differ, or what is usual
-function of_link(table, i, order, usual,	here, there)
+# Width and speed in words, such as 4x and edr
+function note_rate(node, port, w, s)
 {
-	here = link_from[i] SUBSEP link_from_port[i]
-	there = link_to[i] SUBSEP link_to_port[i]
-	if (!(here in table))
-		return there in table ? table[there] : usual
-	if (!(there in table) || table[here] == table[there])
-		return table[here]
-	complain(link_line[i], "the ends of the link differ: " table[here] ", " table[there],
-		 "the lesser counts")
-	return place(table[here], order) < place(table[there], order) ? table[here] : table[there]
+	if (w !~ /^(1|2|4|8|12)x$/)
+		complain(at, "a link has no width " w, "taken for 4x")
+	else
+		width[node, port] = w
+	if (s !~ /^([sdqfehnx]dr|fdr10)$/)
+		complain(at, "a link has no speed " s, "taken for qdr")
+	else
+		speed[node, port] = s
 }
 
-# A GUID of 16 digits and a small number, which may be negative; "" if that reaches beyond
-# the last seven digits, which awk calculates with
-function guid_plus(guid, number,	i, low)
+# The speed of a lane in Gb/s, as programs round it
+function speed_of(gbps)
 {
-	guid = tolower(guid)
-	sub(/^0x/, "", guid)
-	guid = substr("0000000000000000" guid, length(guid) + 1)
-	for (i = 10; i <= 16; i++)
-		low = low * 16 + index("0123456789abcdef", substr(guid, i, 1)) - 1
-	low += number
-	return low < 0 || low >= 268435456 ? "" : "0x" substr(guid, 1, 9) sprintf("%07x", low)
+	if (gbps ~ /FDR10/)
+		return "fdr10"
+	if (gbps !~ /^[0-9]/)
+		return gbps
+	return substr("sdr ddr qdr fdr edr hdr hdr ndr ndr xdr xdr ",
+		      4 * place(int(gbps), "2 5 10 14 25 50 53 100 106 200 212") - 3, 3)
 }
 
-# A GUID that is whole, or ""
-function whole_guid(text)
-{
-	return text ~ /^(0x)?[0-9a-fA-F]+$/ && text !~ /^(0x)?0+$/ && length(text) <= 18 ? text : ""
-}
-
-# A GUID that the file does not have, as it was made illegible. The driver has
-# one of its own for the node.
-function unreadable(guid)
-{
-	if (strict)
-		fail(FNR, "no GUID: " guid)
-	if (!unread++)
-		unread_line = FNR
-}
-
-# A node. Two of them may have the same name, as names are made of GUIDs: those get others.
-function add_node(name, kind, count_ports, description,	other, i)
+# A node, and its name here: other nodes may have the same one, as names are made of
+# GUIDs. Or "" if there can be no such node.
+function add_node(name, kind, count_ports, description,	node, i)
 {
 	node = name
-	for (i = 2; node in ports; i++)
+	if (node in ports) {
+		for (i = last_same[name] < 2 ? 2 : last_same[name] + 1; (name "." i) in ports; i++)
+			;
+		last_same[name] = i
 		node = name "." i
-	if (node in seen_name || node ~ /[ \t\/]/ || node ~ /^\./) {
-		complain(FNR, "\"" node "\" is no name for a directory", "the node is left out")
-		node = ""
-	} else if (length(node) > 63) {
-		complain(FNR, "\"" node "\" is longer than 63 characters", "the node is left out")
-		node = ""
-	} else if (count_ports < 1 || count_ports > 254) {
-		complain(FNR, count_ports " ports, a node has 1 to 254", "the node is left out")
-		node = ""
 	}
-	if (node == "") {
-		skipping = 1
-		return
+	if (node == "" || node ~ /[ \t]/ || index(node, "/") || node ~ /^\./)
+		complain(at, "\"" node "\" is no name for a directory", "the node is left out")
+	else if (length(node) > 63)
+		complain(at, "\"" node "\" is longer than 63 characters", "the node is left out")
+	else if (count_ports + 0 < 1 || count_ports + 0 > 254)
+		complain(at, count_ports " ports, a node has 1 to 254", "the node is left out")
+	else {
+		names[++count] = node
+		number_of[node] = count
+		raw_name[node] = name
+		same_name[name] = same_name[name] " " count
+		has[kind] = 1
+		type[node] = kind
+		ports[node] = count_ports + 0
+		desc[node] = substr(description, 1, 64)
+		ids[node] = "- - -"
+		guids[node] = "-"
+		node_line[node] = at
+		return node
 	}
-	skipping = 0
-	names[++count] = node
-	raw_name[node] = name
-	same_name[name] = same_name[name] " " count
-	type[node] = kind
-	ports[node] = count_ports + 0
-	desc[node] = substr(description, 1, 64)
-	node_line[node] = FNR
+	left_out[name] = 1
+	return ""
 }
 
-# The LID in a comment, that of the port itself or of its peer
-function own_lid(text)
+# A router has ports of several subnets
+function leave_router(name)
 {
-	return match(text, /lid [0-9]+ lmc/) ? substr(text, RSTART + 4, RLENGTH - 8) + 0 : 0
+	if (!(name in left_out))
+		complain(at, "routers are not simulated", "left out, with its links")
+	left_out[name] = 1
+	return ""
 }
 
-function peer_lid(text)
+# The node of which a line tells by its GUID, with so many ports at least. All lines tell of
+# one node, so a name is never there twice. Or "".
+function known(kind, guid, count_ports, description,	name)
 {
-	sub(/^.*"/, "", text)
-	return match(text, /lid [0-9]+/) ? substr(text, RSTART + 4, RLENGTH - 4) + 0 : 0
-}
-
-# The text of the last pair of quotes in a comment: what the peer is
-function last_quoted(text)
-{
-	if (!match(text, /"[^"]*"[^"]*$/))
-		return ""
-	text = substr(text, RSTART + 1)
-	sub(/".*/, "", text)
-	return text
-}
-
-function add_link(to, to_port)
-{
-	if (from < 1 || from > ports[node]) {
-		complain(FNR, "\"" node "\" has no port " from, "the link is left out")
-		return
-	}
-	links++
-	link_line[links] = FNR
-	link_from[links] = node
-	link_from_port[links] = from
-	link_to[links] = to
-	link_to_port[links] = to_port
-	link_of[node, from] = links
-}
-
-# Which of the nodes with its name link i leads to: of several the one that knows most of
-# this link
-function resolve(i,	candidate, n, k, best, score, tie, other, name, back)
-{
-	if (!(link_to[i] in same_name)) {
-		complain(link_line[i], "there is no node \"" link_to[i] "\"", "the link is left out")
+	guid = whole_guid(guid)
+	if (guid == "" || count_ports + 0 > 254) {
+		nonsense()
 		return ""
 	}
-	n = split(same_name[link_to[i]], candidate)
-	if (n == 1)
-		return names[candidate[1]]
-	best = -1
-	for (k = 1; k <= n; k++) {
-		name = names[candidate[k]]
-		score = 0
-		back = link_of[name, link_to_port[i]]
-		if (peer_lids[i] && (peer_lids[i] == lids[name] || back && peer_lids[i] == own_lids[back]))
-			score += 8
-		if (back && link_name[back] == raw_name[link_from[i]] &&
-		    link_to_port[back] == link_from_port[i])
-			score += 4
-		if (peer_descs[i] != "" && peer_descs[i] == desc[name])
-			score += 2
-		if (back && peer_descs[back] != "" && peer_descs[back] == desc[link_from[i]])
-			score += 1
-		if (score > best) {
-			best = score
-			other = name
-			tie = 0
-		} else if (score == best) {
-			tie = 1
-		}
-	}
-	if (tie) {
-		complain(link_line[i], "there are " n " nodes \"" link_to[i] "\"", "the link is left out")
+	name = (kind == "switch" ? "S-" : kind == "ca" ? "H-" : "R-") substr(guid, 3)
+	if (kind == "router")
+		return leave_router(name)
+	if (name in left_out)
 		return ""
-	}
-	return other
-}
-
-# The node of a port of ibnetdiscover -p, which tells its GUID and number. A switch has one
-# GUID for all its ports, those of a host count on. What else it is only the node tells.
-function reported(kind, guid, number, description,	name)
-{
-	if (kind == "RT") {
-		complain(FNR, "routers are not simulated", "left out, with its links")
-		return ""
-	}
-	gsub(/^[ \t]*'|'[ \t]*$/, "", description)
-	guid = guid_plus(guid, kind == "SW" ? 0 : 1 - number)
-	if (whole_guid(guid) == "" || number < 1 || number > 254) {
-		complain(FNR, "cannot make sense of: " $0, "left out")
-		return ""
-	}
-	name = (kind == "SW" ? "S-" : "H-") substr(guid, 3)
 	if (!(name in ports)) {
-		add_node(name, kind == "SW" ? "switch" : "ca", number,
-			 description == "" ? name : description)
-		ids[name] = "- - -"
+		if (add_node(name, kind, count_ports, description == "" ? name : description) == "")
+			return ""
 		guids[name] = guid
 		port_guids[name] = guid
 	}
-	if (number > ports[name])
-		ports[name] = number + 0
+	if (count_ports + 0 > ports[name])
+		ports[name] = count_ports + 0
 	return name
 }
 
-# Nodes with the same name: whether the file has one of them again
-function check_names(	i, name, first, port, same)
+# The GUID of the first port of a host, by that of another one: they count on
+function first_port_guid(guid, port)
 {
-	for (i = 1; i <= count; i++) {
-		name = names[i]
-		if (name == raw_name[name])
-			continue
-		first = raw_name[name]
-		same = desc[name] == desc[first] && ports[name] == ports[first]
-		for (port = 1; same && port <= ports[name]; port++)
-			same = link_name[link_of[name, port]] == link_name[link_of[first, port]] &&
-				link_to_port[link_of[name, port]] == link_to_port[link_of[first, port]]
-		if (same) {
-			complain(node_line[name], "a second node \"" first "\"", "the same once more")
-			names[i] = ""
-			sub(" " i "$", "", same_name[first])
-			sub(" " i " ", " ", same_name[first])
-			gone[name] = 1
-		} else {
-			complain(node_line[name], "a second node \"" first "\"",
-				 "it becomes \"" name "\", and has another GUID")
-		}
+	return guid_plus(guid, 1 - port)
+}
+
+# The line tells of a link: its number, or 0 if there is no such port. "to" may be "", if the
+# line does not have it, but the LID and description of that node.
+function add_link(node, port, to, to_port, lid, peer_lid, peer_desc)
+{
+	if (port + 0 < 1 || port + 0 > ports[node]) {
+		complain(at, "\"" node "\" has no port " port, "the link is left out")
+		return 0
 	}
+	links++
+	link_line[links] = at
+	link_from[links] = node
+	link_from_port[links] = port + 0
+	link_name[links] = to
+	link_to_port[links] = to_port + 0
+	own_lids[links] = lid + 0
+	peer_lids[links] = peer_lid + 0
+	peer_descs[links] = peer_desc
+	link_of[node, port + 0] = links
+	return links
 }
 
-# The driver refuses two nodes with one GUID, and subnet managers two ports
-function check_guids(	i, node, guid)
-{
-	for (i = 1; i <= count; i++) {
-		node = names[i]
-		if (node == "")
-			continue
-		guid = guid_plus(guids[node], 0)
-		if (guids[node] != "-" && guid in has_guid) {
-			if (node == raw_name[node])
-				complain(node_line[node], "\"" node "\" has the GUID of \"" has_guid[guid] "\"",
-					 "it gets another")
-			guids[node] = "-"
-			delete port_guids[node]
-			continue
-		}
-		has_guid[guid] = node
-		if (!(node in port_guids))
-			continue
-		guid = guid_plus(port_guids[node], 0)
-		if (guid in has_port_guid) {
-			complain(node_line[node], "\"" node "\" has the port GUID of \"" has_port_guid[guid] "\"",
-				 "it gets another")
-			delete port_guids[node]
-			continue
-		}
-		has_port_guid[guid] = node
-	}
-}
-
-# What link i leads to, and what it can do; "" in link_to if there is none
-function check_link(i,	from, from_port, to, to_port)
-{
-	from = link_from[i]
-	from_port = link_from_port[i]
-	to_port = link_to_port[i]
-	if (from in gone || link_to[i] in left_out) {
-		link_to[i] = ""
-		return
-	}
-	to = resolve(i)
-	link_to[i] = ""
-	if (to == "")
-		return
-	if (to_port < 1 || to_port > ports[to])
-		complain(link_line[i], "\"" to "\" has no port " to_port, "the link is left out")
-	else if (from == to && from_port == to_port)
-		complain(link_line[i], "port " from_port " of \"" from "\" is linked to itself",
-			 "the link is left out")
-	else if (join(link_line[i], from, from_port, to, to_port) &&
-		 join(link_line[i], to, to_port, from, from_port))
-		link_to[i] = to
-	# The other end tells of the same link
-	if (link_to[i] == "" || (to, to_port) in rated)
-		return
-	rated[from, from_port] = 1
-	link_width[i] = of_link(width, i, "1x 2x 4x 8x 12x", "4x")
-	link_speed[i] = of_link(speed, i, "sdr ddr qdr fdr10 fdr edr hdr ndr xdr", "qdr")
-}
-
-# A word in quotes, for dot
-function dot_quoted(text)
-{
-	gsub(/\\/, "\\\\", text)
-	gsub(/"/, "\\\"", text)
-	return "\"" text "\""
-}
-
-# Link i, with a host at its lower end: what is not active has dashes
-function dot_link(i,	label, low, low_port, high, high_port)
-{
-	low = link_from[i]
-	low_port = link_from_port[i]
-	high = link_to[i]
-	high_port = link_to_port[i]
-	if (type[low] == "switch" && type[high] == "ca") {
-		low = high
-		low_port = high_port
-		high = link_from[i]
-		high_port = link_from_port[i]
-	}
-	label = link_width[i] " " link_speed[i] (link_state[i] == "" ? "" : " " link_state[i])
-	return dot_quoted(low) " -- " dot_quoted(high) " [taillabel=" low_port \
-		", headlabel=" high_port ", label=" dot_quoted(label) \
-		(link_state[i] ~ /^(active|)$/ ? "" : ", style=dashed") "]"
-}
-
-function dot_node(node)
-{
-	return dot_quoted(node) " [label=" dot_quoted(desc[node]) ", shape=" \
-		(type[node] == "switch" ? "box, style=filled, fillcolor=lightblue" : "ellipse") "]"
-}
-
-FNR == 1 {
-	sub(/^\357\273\277/, "")
+BEGIN {
+	file = ENVIRON["FILE"]
 }
 
 {
-	sub(/\r+$/, "")
+	at = NR
+	if (NR == 1)
+		sub(/^(\357\273\277|\377\376|\376\377)/, "")
+	sub(/[ \t\r]+$/, "")
 	line = cut_comment($0)
 	sub(/^[ \t]+/, "", line)
 	sub(/[ \t]+$/, "", line)
 }
 
-# Heads of ibnetdiscover -g
-line == "" || line ~ /^(Non-Chassis Nodes|Chassis [0-9]+( \(guid 0x[0-9a-fA-F]+\))?)$/ {
+$0 == "" {
 	next
-}
-
-# What stands before a node; that of a switch has the GUID of its port 0, too
-line ~ /^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=/ {
-	key = line
-	sub(/=.*/, "", key)
-	value = line
-	sub(/^[a-z]*=/, "", value)
-	if (key == "switchguid" && value ~ /\(/) {
-		port_guid = value
-		sub(/.*\((0x)?/, "0x", port_guid)
-		sub(/\).*/, "", port_guid)
-		port_guid = whole_guid(port_guid)
-	}
-	sub(/\(.*/, "", value)
-	if (key ~ /guid$/ ? value !~ /^(0x)?[0-9a-fA-F]+$/ : value !~ /^(0x[0-9a-fA-F]+|[0-9]+)$/) {
-		if (key ~ /guid$/ && value ~ /^(0x)?[^ \t]+$/)
-			unreadable(value)
-		else
-			complain(FNR, "cannot make sense of: " line, "left out")
-		next
-	}
-	sub(/^(switch|ca|rt)guid$/, "guid", key)
-	if (key !~ /guid$/ || whole_guid(value) != "")
-		said[key] = value
-	next
-}
-
-# The log of a terminal may have lost the tabs
-line ~ /^(Switch|Hca|Ca)[ \t]*[0-9]+[ \t]*"[^"]+"$/ {
-	name = quoted(line)
-	sub(/^[^0-9]*/, "", line)
-	add_node(name, $0 ~ /^[ \t]*Switch/ ? "switch" : "ca", line + 0,
-		 comment ~ /"/ ? quoted(comment) : name)
-	if (node != "") {
-		# ibnetdiscover makes names of GUIDs
-		if (!("guid" in said) && name ~ /^[SH]-(0x)?[0-9a-fA-F]+$/) {
-			value = substr(name, 3)
-			sub(/^0x/, "", value)
-			if (length(value) == 16 && whole_guid(value) != "")
-				said["guid"] = "0x" value
-		}
-		ids[node] = was_said("vendid") " " was_said("devid") " " was_said("sysimgguid")
-		guids[node] = was_said("guid")
-		if (port_guid != "")
-			port_guids[node] = port_guid
-		lids[node] = peer_lid(comment)
-	}
-	split("", said)
-	port_guid = ""
-	next
-}
-
-# A router has ports of several subnets
-line ~ /^(Rt|Router)[ \t0-9]/ {
-	complain(FNR, "routers are not simulated", "left out, with its links")
-	left_out[quoted(line)] = 1
-	node = ""
-	skipping = 1
-	split("", said)
-	next
-}
-
-# Behind the number of a port there may be its number on the chassis, its label, and its GUID
-line ~ /^\[[0-9]+\](\[ext [0-9]+\])?([ \t]*\([^()]*\))*[ \t]*"[^"]+"[ \t]*\[[0-9]+\](\[ext [0-9]+\])?([ \t]*\([^()]*\))*([ \t]+[swe]=[0-9]+)*$/ {
-	if (node == "") {
-		if (!skipping)
-			complain(FNR, "a port outside of a node", "left out")
-		next
-	}
-	from = substr(line, 2) + 0
-	to = quoted(line)
-	rest = line
-	sub(/^[^"]*"[^"]*"[ \t]*\[/, "", rest)
-	to_port = rest + 0
-	before = links
-	add_link(to, to_port)
-	if (links == before)
-		next
-	link_name[links] = to
-	peer_lids[links] = peer_lid(comment)
-	own_lids[links] = own_lid(comment)
-	peer_descs[links] = last_quoted(comment)
-	note_ability(node, from, rest)
-	if (match(tolower(comment), /[ \t](down|init|armed|active)$/))
-		link_state[links] = substr(tolower(comment), RSTART + 1)
-	# A port of a host tells its GUID; they count on
-	sub(/[ \t]*"[^"]*".*/, "", line)
-	if (type[node] == "ca" && !(node in port_guids) && match(line, /\((0x)?[0-9a-fA-F]+\)$/)) {
-		value = substr(line, RSTART + 1, RLENGTH - 2)
-		value = guid_plus(value, 1 - from)
-		if (whole_guid(value) != "")
-			port_guids[node] = value
-	}
-	next
-}
-
-# The other end of a wire is in another fabric
-line ~ /^\[[0-9]+\][ \t]+wire([ \t]+[swe]=[0-9]+)*$/ {
-	from = substr(line, 2) + 0
-	if (node == "" || from < 1 || from > ports[node]) {
-		complain(FNR, "a wire without a port", "left out")
-		next
-	}
-	note_ability(node, from, line)
-	wires++
-	wire_line[wires] = FNR
-	wire_node[wires] = node
-	wire_port[wires] = from
-	next
-}
-
-# ibnetdiscover -p: all ports, one a line, with what they are linked to
-line ~ /^(CA|SW|RT)[ \t]+[0-9]+[ \t]+[0-9]+[ \t]+0x[0-9a-fA-F]+[ \t]+[^ \t]+[ \t]+[^ \t]+([ \t]|$)/ {
-	count_words = split(line, word)
-	linked = word[7] == "-" && word[8] ~ /^(CA|SW|RT)$/ && word[11] ~ /^0x[0-9a-fA-F]+$/
-	own = line
-	if (linked) {
-		sub(/^[^(]*\([ \t]*/, "", own)
-		sub(/[ \t]*\)$/, "", own)
-		other = own
-		if (!sub(/'[ \t]+-[ \t]+'.*$/, "'", own))
-			own = ""
-		if (!sub(/^.*'[ \t]+-[ \t]+'/, "'", other))
-			other = ""
-	} else {
-		for (i = 1; i <= 6; i++)
-			sub(/^[^ \t]+[ \t]*/, "", own)
-	}
-	here = reported(word[1], word[4], word[3], own)
-	to = linked ? reported(word[8], word[11], word[10], other) : ""
-	if (here == "" || to == "")
-		next
-	node = here
-	from = word[3] + 0
-	add_link(raw_name[to], word[10] + 0)
-	link_name[links] = raw_name[to]
-	note_rate(node, from, tolower(word[5]), tolower(word[6]))
-	next
-}
-
-{
-	complain(FNR, "cannot make sense of: " $0, "left out")
-}
-
-END {
-	if (failed)
-		exit 1
-	if (unread)
-		complain(unread_line, unread " GUIDs cannot be read, the first here", "they are others here")
-	if (!count)
-		fail(FNR, "no node in it")
-	check_names()
-	check_guids()
-	for (i = 1; i <= links; i++)
-		check_link(i)
-	for (i = 1; i <= wires; i++) {
-		if (!join(wire_line[i], wire_node[i], wire_port[i], "", ""))
-			wire_node[i] = ""
-	}
-	if (mode == "load") {
-		for (i = 1; i <= count; i++) {
-			node = names[i]
-			if (node != "")
-				print "node", node, type[node], ports[node], ids[node], guids[node],
-					node in port_guids ? port_guids[node] : "-", desc[node]
-		}
-	}
-	if (mode == "dot") {
-		print "graph fabric {"
-		print "\trankdir=BT; ranksep=1; node [fontname=sans]; edge [fontname=sans, fontsize=9]"
-		for (i = 1; i <= count; i++) {
-			node = names[i]
-			if (node != "")
-				print "\t" dot_node(node)
-		}
-	}
-	for (i = 1; i <= links; i++) {
-		a = link_from[i]
-		b = link_to[i]
-		if (b == "" || (b, link_to_port[i]) in done || (a, link_from_port[i]) in done)
-			continue
-		done[a, link_from_port[i]] = 1
-		w = link_width[i]
-		s = link_speed[i]
-		if (mode == "load") {
-			print "link", a, link_from_port[i], b, link_to_port[i], w, s
-			continue
-		}
-		if (mode == "dot") {
-			print "\t" dot_link(i)
-			continue
-		}
-		x = "\"" (mode == "describe" ? desc[a] : a) "\"[" link_from_port[i] "]"
-		y = "\"" (mode == "describe" ? desc[b] : b) "\"[" link_to_port[i] "]"
-		able = (w == "4x" ? "" : " " w) (s == "qdr" ? "" : " " s)
-		print (x < y ? x " " y : y " " x) able
-	}
-	for (i = 1; i <= wires; i++) {
-		if (wire_node[i] == "")
-			continue
-		w = (wire_node[i], wire_port[i]) in width ? width[wire_node[i], wire_port[i]] : "4x"
-		s = (wire_node[i], wire_port[i]) in speed ? speed[wire_node[i], wire_port[i]] : "qdr"
-		if (mode == "load")
-			print "wire", wire_node[i], wire_port[i], w, s
-		else if (mode == "dot")
-			print "\t\"wire " i "\" [label=wire, shape=plaintext]\n\t" \
-				dot_quoted(wire_node[i]) " -- \"wire " i "\" [taillabel=" wire_port[i] \
-				", label=" dot_quoted(w " " s) "]"
-		else
-			print "\"" (mode == "describe" ? desc[wire_node[i]] : wire_node[i]) \
-				"\"[" wire_port[i] "] wire" (w == "4x" ? "" : " " w) (s == "qdr" ? "" : " " s)
-	}
-	if (mode == "dot")
-		print "}"
 }

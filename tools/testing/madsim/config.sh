@@ -87,9 +87,9 @@ check "unlink what is not linked: ENOENT" refuses "No such file" put $fabric/unl
 check "change a linked node: EBUSY" refuses "busy" put $fabric/sw/ports 8
 check "no device name yet: ENODEV" refuses "No such device" cat $fabric/a/dev_name
 
-check "a host with three ports and a device cannot live: EINVAL" eval '
+check "a host with five ports and a device cannot live: EINVAL" eval '
 	mkdir $fabric/wide
-	put $fabric/wide/ports 3
+	put $fabric/wide/ports 5
 	put $fabric/wide/device 1
 	refuses "Invalid argument" put $fabric/live 1
 	says "^0$" cat $fabric/live

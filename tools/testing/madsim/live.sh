@@ -86,7 +86,7 @@ check "the GUID of another node gets no power: EEXIST" eval '
 	put $faults "b plug"'
 check "what cannot be a device gets no power: EINVAL, and none is left" eval '
 	mkdir $fabric/c
-	put $fabric/c/ports 3
+	put $fabric/c/ports 5
 	put $fabric/c/device 1
 	refuses "Invalid argument" put $faults "c plug"
 	refuses "Invalid argument" put $faults "c plug"

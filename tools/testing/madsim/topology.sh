@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Topology files: each example of ibsim-utils gives its own graph back, a dump
-# of ibnetdiscover can be loaded, and so can what has become of one in real life.
-# With --strict a file that is wrong makes nothing.
+# Topology files: each example of ibsim-utils gives its own graph back, and so does what
+# ibnetdiscover, iblinkinfo and opensm say of a fabric. What is read of a file is tested
+# without a kernel, by topology.py of tools/testing/tools.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -202,7 +202,7 @@ cluster()
 }
 check "vendors, devices, GUIDs, descriptions and speeds of a cluster" cluster
 
-# Names mean nothing to the programs that they pass through
+# Names mean nothing to the programs that they pass through, nor do bytes that are no UTF-8
 cat >"$tmp/names" <<'FILE'
 Switch 4 "-o'brien's"
 [1] "a\b"[1]
@@ -212,216 +212,68 @@ Switch 4 "-o'brien's"
 Hca 1 "a\b"
 [1] "-o'brien's"[1]
 
-Hca 1 "*"
+Hca 1 "*"	# "n@1 HCA-1"
 [1] "-o'brien's"[2]
 
 Hca 1 "$x`y`;z"
 [1] "-o'brien's"[3]
 FILE
+tr @ '\366' <"$tmp/names" >"$tmp/latin1"
 names()
 {
+	export LC_ALL=C.UTF-8
 	cd /
-	makes names -d 0 -N "*" "$tmp/names"
-	diff <("$madsim_load" -g "$tmp/names") <("$madsim_load" -g "$debugfs/names/topology")
-	device "*"
+	makes names -d 0 -N "*" "$tmp/latin1"
+	diff <("$madsim_load" -g "$tmp/latin1") <("$madsim_load" -g "$debugfs/names/topology")
+	printf 'n\3661 HCA-1\n' | cmp - "/sys/class/infiniband/$(device "*")/node_desc"
 }
-check "names with quotes, dashes and what else a shell knows" names
+check "names with quotes, dashes and what else a shell knows, in Latin-1" names
+check "a name that the driver has for itself" refuses \
+	"^madsim-load: the driver refuses a node of this name: live$" "$madsim_load" - <<'FILE'
+Hca 1 "A"
+Hca 1 "live"
+Hca 1 "Z"
+FILE
 
-# understood PATTERN ...: the file on the input is loaded, and these are the lines of what is
-# said of it, after its name and the number of a line. What its links are is in "graph".
-understood()
+# What several programs say of one fabric. Speeds that some releases do not know are not there
+sed '/^Hca.*"[HEI]"/,/^$/d; /"[HEI]"/d' "$tmp/wide" >"$tmp/old"
+several()
 {
-	local said
-
-	cat >"$tmp/odd"
-	"$madsim_load" -g "$tmp/odd" >"$tmp/found" 2>"$tmp/complaints"
-	said=$(sed "s,^$tmp/odd:,," "$tmp/complaints")
-	diff <(for line; do printf '%s\n' "$line"; done) <(printf '%s' "${said:+$said
-}")
-	if [ $# -gt 0 ]; then
-		refuses "^$tmp/odd:" "$madsim_load" --strict "$tmp/odd"
-	fi
-	[ -z "$(ls $configfs)" ]
-	printf '%s\n' "${graph[@]}" | diff - "$tmp/found"
-	makes odd -d 1 "$tmp/odd"
-	says "^1$" cat $configfs/odd/live
-	# Complaints do not depend on the way, and the driver has what was found
-	diff "$tmp/found" <("$madsim_load" -g $debugfs/odd/topology)
+	local dev file
+	makes several -d 1 "$tmp/old"
+	dev=$(devices)
+	mkdir "$tmp/several"
+	# It writes opensm-subnet.lst if it logs routes
+	OSM_CACHE_DIR=$tmp/several OSM_TMP_DIR=$tmp/several opensm -o -D 0x43 \
+		-g "$(port_guid "$dev")" -f "$tmp/several/log"
+	cd "$tmp/several"
+	ibnetdiscover -C "$dev" -P 1 >net
+	ibnetdiscover -p -C "$dev" -P 1 >ports
+	iblinkinfo -C "$dev" -P 1 >linkinfo
+	iblinkinfo -l -C "$dev" -P 1 >linkinfo-l
+	"$madsim_load" -g -D "$tmp/old" >wanted
+	for file in net ports linkinfo linkinfo-l opensm-subnet.lst; do
+		"$madsim_load" --strict -g -D $file >found
+		echo $file
+		diff wanted found
+	done
 }
-graph=('"H-0002c90300000101"[1] "S-0002c90300000001"[1] ndr')
-pair_lines='vendid=0x2c9
-Switch	4 "S-0002c90300000001"		# "leaf" base port 0 lid 1 lmc 0
-[1]	"H-0002c90300000101"[1](2c90300000101)		# "one mlx5_0" lid 2 4xNDR
+check "what several programs say of one fabric" several
 
-Ca	1 "H-0002c90300000101"		# "one mlx5_0"
-[1](2c90300000101)	"S-0002c90300000001"[1]		# lid 2 lmc 0 "leaf" lid 1 4xNDR'
-
-check "a byte order mark, and lines that end as in DOS" eval '
-	printf "\357\273\277%s\n" "$pair_lines" | sed "s/\$/\r/" | understood'
-check "no empty line between nodes, and too many" eval '
-	grep . <<<"$pair_lines" | understood
-	sed "s/\$/\n/" <<<"$pair_lines" | understood'
-check "tabs that the log of a terminal has lost" eval '
-	tr -d "\t" <<<"$pair_lines" | understood'
-check "lines of other programs in between" eval '
-	understood "1: cannot make sense of: root@h:~# ibnetdiscover: left out" \
-		"3: cannot make sense of: ibwarn: [42] something timed out: left out" <<FILE
-root@h:~# ibnetdiscover
-vendid=0x2c9
-ibwarn: [42] something timed out
-$pair_lines
-FILE'
-check "heads of chassis" understood <<FILE
-Chassis 1 (guid 0x2c90300000aa)
-
-sysimgguid=0x2c9030000aa		# Chassis 1 slot 2
-switchguid=0x2c90300000001(2c90300000001)	# Line 2
-Chassis 2
-Non-Chassis Nodes
-$pair_lines
-FILE
-# As ibdiagnet writes them: port numbers of the case, and of a split port
-check "labels of ports" understood <<'FILE'
-Switch  65 "S-0002c90300000001"      # "leaf" base port 0 lid 1 lmc 0
-[1](1/1/1) "H-0002c90300000101"[1](2c90300000101)      # "one mlx5_0" lid 2 4xNDR
-Ca  1 "H-0002c90300000101"      # "one mlx5_0"
-[1](B1D2F1/1/1/1)(2c90300000101) "S-0002c90300000001"[1] # lid 2 lmc 0 "leaf" lid 1 4xNDR
-FILE
-labelled_guid()
+# A host that the file does not have, with the four ports of an adapter of XDR, the third linked
+made()
 {
-	makes label -d 1 "$tmp/odd"
-	says "^0x0002c90300000101$" cat $configfs/label/H-0002c90300000101/port_guid
-}
-check "labels are no GUIDs" labelled_guid
-check "ibnetdiscover --full" understood <<'FILE'
-Switch 4 "S-0002c90300000001" # "leaf" base port 0 lid 1 lmc 0
-[1] "H-0002c90300000101"[1](2c90300000101) # "one" lid 2 4xNDR s=4 w=2 v=4
-Ca 1 "H-0002c90300000101" # "one"
-[1](2c90300000101) "S-0002c90300000001"[1] (2c90300000101) # lid 2 lmc 0 "leaf" lid 1 4xNDR s=4 w=2 v=4
-FILE
-graph=('"H-0002c903000000a1"[1] "S-0002c90300000001"[1] hdr'
-       '"H-0002c903000000a1"[2] "S-0002c90300000002"[80] 2x hdr'
-       '"H-0002c903000000b1"[1] "S-0002c90300000001"[7] fdr10')
-check "ibnetdiscover -p" understood \
-	"7: routers are not simulated: left out, with its links" <<'FILE'
-CA     2  2 0x0002c903000000a2 2x HDR - SW     9 80 0x0002c90300000002 ( 'old - one' - 'spine' )
-CA     1  1 0x0002c903000000a1 4x HDR - SW     8  1 0x0002c90300000001 ( 'old - one' - 'leaf' )
-SW     8  7 0x0002c90300000001 4x FDR10 - CA     5  1 0x0002c903000000b1 ( 'leaf' - 'two' )
-SW     8  1 0x0002c90300000001 4x HDR - CA     1  1 0x0002c903000000a1 ( 'leaf' - 'old - one' )
-SW     8  3 0x0002c90300000001 4x ???                                    'leaf'
-SW     9  3 0x0002c90300000002 4x ???                                    spine
-SW     9  4 0x0002c90300000002 4x EDR - RT     7  1 0x0002c903000000c1 ( 'spine' - 'router' )
-FILE
-sizes()
-{
-	makes report -d 1 "$tmp/odd"
-	says "^2$" cat $configfs/report/H-0002c903000000a1/ports
-	says "^80$" cat $configfs/report/S-0002c90300000002/ports
-	says "^0x0002c903000000a1$" cat $configfs/report/H-0002c903000000a1/port_guid
-	says "^old - one$" cat $configfs/report/H-0002c903000000a1/description
-	says "^spine$" cat $configfs/report/S-0002c90300000002/description
-}
-check "ibnetdiscover -p: ports, GUIDs and descriptions" sizes
-graph=('"H-0002c90300xxxxxx"[1] "S-0002c90300xxxxxx"[1] ndr'
-       '"H-0002c90300xxxxxx.2"[1] "S-0002c90300xxxxxx.2"[1] edr'
-       '"S-0002c90300xxxxxx"[129] "S-0002c90300xxxxxx.2"[129] 2x ndr')
-check "GUIDs that somebody has made illegible, and 129 ports" understood \
-	"6: 5 GUIDs cannot be read, the first here: they are others here" \
-	'8: a second node "S-0002c90300xxxxxx": it becomes "S-0002c90300xxxxxx.2", and has another GUID' \
-	'15: a second node "H-0002c90300xxxxxx": it becomes "H-0002c90300xxxxxx.2", and has another GUID' \
-	<<'FILE'
-vendid=0x2c9
-devid=0xd2f2
-Switch 129 "S-0002c90300xxxxxx"	# "left" base port 0 lid 1 lmc 0
-[1](1/1/1) "H-0002c90300xxxxxx"[1](2c90300xxxxxx)	# "one" lid 3 4xNDR
-[129] "S-0002c90300xxxxxx"[129]	# "right" lid 2 2xNDR
-sysimgguid=0x2c90300xxxxxx
-switchguid=0x2c90300<redacted>(2c90300<redacted>)
-Switch 129 "S-0002c90300xxxxxx"	# "right" base port 0 lid 2 lmc 0
-[1](1/1/1) "H-0002c90300xxxxxx"[1](2c90300xxxxxx)	# "two" lid 4 4xEDR
-[129] "S-0002c90300xxxxxx"[129]	# "left" lid 1 2xNDR
-caguid=0x2c90300xxxxxx
-Ca 1 "H-0002c90300xxxxxx"	# "one"
-[1](2c90300xxxxxx) "S-0002c90300xxxxxx"[1]	# lid 3 lmc 0 "left" lid 1 4xNDR
-sysimgguid=0x2c90300xxxxxx
-Ca 1 "H-0002c90300xxxxxx"	# "two"
-[1](2c90300xxxxxx) "S-0002c90300xxxxxx"[1]	# lid 4 lmc 0 "right" lid 2 4xEDR
-caguid=xxxx
-FILE
-graph=('"A"[1] "S"[1]' '"B"[1] "S"[2]' '"C"[1] "S"[3]')
-check "two nodes with one GUID, two ports with one, and a node twice" understood \
-	'11: a second node "A": the same once more' \
-	'9: "B" has the GUID of "A": it gets another' \
-	'14: "C" has the port GUID of "A": it gets another' <<'FILE'
-Switch 4 "S"
-[1] "A"[1]
-[2] "B"[1]
-[3] "C"[1]
-caguid=0x77
-Ca 1 "A"
-[1](78) "S"[1]
-caguid=0x77
-Ca 1 "B"
-[1](79) "S"[2]
-Ca 1 "A"
-[1](78) "S"[1]
-caguid=0x7a
-Ca 1 "C"
-[1](78) "S"[3]
-FILE
-graph=('"A"[1] "S"[1] 1x sdr' '"B"[1] "S"[2] ddr')
-check "links that are less than their ends" understood \
-	'3: a link has no speed ???: taken for qdr' \
-	'2: the ends of the link differ: 4x, 1x: the lesser counts' \
-	'2: the ends of the link differ: qdr, sdr: the lesser counts' <<'FILE'
-Switch 4 "S"
-[1] "A"[1]	# "A" lid 1 4xQDR
-[2] "B"[1]	# "B" lid 2 4x???
-Ca 1 "A"
-[1] "S"[1]	# "S" lid 3 1xSDR
-Ca 1 "B"
-[1] "S"[2]	# "S" lid 3 4xDDR
-FILE
-graph=('"A"[1] "S"[1]')
-check "routers, and what leads nowhere" understood \
-	'5: "S" has no port 9: the link is left out' \
-	'8: routers are not simulated: left out, with its links' \
-	'10: 0 ports, a node has 1 to 254: the node is left out' \
-	'13: cannot make sense of: [1] to A: left out' \
-	'3: there is no node "B": the link is left out' \
-	'6: port 4 of "S" is linked to itself: the link is left out' \
-	'7: port 1 of "S" is linked twice: the first link stays' <<'FILE'
-Switch 4 "S"
-[1] "A"[1]
-[2] "B"[1]
-[3] "R"[1]
-[9] "A"[2]
-[4] "S"[4]
-[1] "A"[2]
-Rt 2 "R"
-[1](123) "S"[3]
-Ca 0 "Z"
-[1] "S"[3]
-Ca 2 "A"
-[1] to A
-[1] "S"[1]
-FILE
-no_host()
-{
-	makes sharp -d 1 - <<-'FILE'
-	Switch 4 "S"
-	[1] "AN"[1]
-	[2] "H"[1]
-	Ca 1 "AN"	# "Mellanox Technologies Aggregation Node"
-	[1] "S"[1]
-	Ca 1 "H"	# "host"
-	[1] "S"[2]
+	local dev
+	makes made -d 1 - <<-'FILE'
+	Switch 4 "S-0002c90300000001"
+	[1] "H-0002c90300000101"[4](2c90300000104)	# "one mlx5_0" lid 2 4xNDR
 	FILE
-	device H
-	fails device AN
-	says "Aggregation" cat $configfs/sharp/AN/description
+	dev=$(device H-0002c90300000101)
+	says '^0x0002c90300000104$' port_guid "$dev" 4
+	says LinkUp cat "/sys/class/infiniband/$dev/ports/4/phys_state"
+	says "^one mlx5_0$" cat "/sys/class/infiniband/$dev/node_desc"
 }
-check "an aggregation node is there, and no RDMA device" no_host
+check "a host of four ports that a switch tells of" made
 
 drawn()
 {
@@ -441,29 +293,13 @@ drawn()
 check "a graph for graphviz, with states" drawn
 check "no graph of nothing" refuses "cannot read" "$madsim_load" --dot nosuch
 
-# wrong NAME LINE MESSAGE TEXT ...: with --strict, a file of these lines is refused for this
 wrong()
 {
-	printf '%s\n' "${@:4}" >"$tmp/wrong"
-	check "$1" refuses "^$tmp/wrong:$2: $3" "$madsim_load" --strict "$tmp/wrong"
+	printf 'Switch 4 "S"\n[1] "A"[1]\nHca 1 "A"\noops\n' >"$tmp/wrong"
+	refuses "^$tmp/wrong:4: cannot make sense of: oops$" "$madsim_load" --strict "$tmp/wrong"
+	refuses "no node in it" "$madsim_load" - <<<hello
+	[ -z "$(ls $configfs)" ]
 }
-sw='Switch 4 "S"'
-wrong "ends that do not agree" 5 'port 1 of "H" is linked twice' \
-	"$sw" '[1] "H"[1]' '' 'Hca 2 "H"' '[1] "S"[2]'
-wrong "no such port at the other end" 2 '"H" has no port 3' "$sw" '[1] "H"[3]' '' 'Hca 2 "H"'
-wrong "a node twice" 3 'a second node "S"' "$sw" '' "$sw"
-wrong "too many ports" 1 '255 ports' 'Switch 255 "S"'
-wrong "a port outside of a node" 1 'a port outside of a node' '[1] "S"[1]'
-wrong "a speed that there is not" 2 'e=16 is not between' "$sw" '[1] "H"[1] e=16'
-wrong "a width that there is not" 2 'w=3 is none of' "$sw" '[1] "H"[1] w=3'
-wrong "ends of different kind" 2 'the ends of the link differ: 12x, 4x' \
-	"$sw" '[1] "H"[1] w=12' '' 'Hca 2 "H"' '[1] "S"[1] w=4'
-wrong "an ID that is none" 1 'cannot make sense of: devid=x' devid=x "$sw"
-wrong "a router as ibnetdiscover prints it" 5 'routers are not simulated' vendid=0x2c9 \
-	devid=0xb924 sysimgguid=0x2c9000100d051 rtguid=0x2c9000100d050 \
-	'Rt	2 "R-0002c9000100d050"		# "router"'
-check "nothing at all" refuses "^-:0: no node in it" "$madsim_load" --strict - </dev/null
-check "nothing of them has been made" eval '[ -z "$(ls $configfs)" ]'
-check "no node, without --strict" refuses "no node in it" "$madsim_load" - <<<hello
+check "what is wrong makes nothing" wrong
 check "no such file" refuses "cannot read" "$madsim_load" /no/such/file
 the_end

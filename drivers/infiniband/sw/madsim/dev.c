@@ -487,8 +487,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 
 	if (node->planes && (node->sw || !node->split))
 		return ERR_PTR(-EINVAL);
-	if (!node->sw && node->nports > (node->planes ? MADSIM_MAX_PLANES :
-							 MADSIM_MAX_CA_PORTS))
+	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
 		return ERR_PTR(-EINVAL);
 	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
 		return ERR_PTR(-ENOSPC);

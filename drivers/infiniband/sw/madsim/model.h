@@ -57,8 +57,7 @@
 #include "packet.h"
 
 #define MADSIM_MAX_DEVICES	64	/* ib_devices, over all fabrics */
-#define MADSIM_MAX_CA_PORTS	2	/* of a node with an ib_device */
-#define MADSIM_MAX_PLANES	4
+#define MADSIM_MAX_CA_PORTS	4	/* of a node with an ib_device */
 #define MADSIM_MAX_PORTS	254	/* of a switch; 255 is "none" in LFTs */
 #define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
 #define MADSIM_FILE_SIZE	4096	/* of what configfs writes or reads at most */
