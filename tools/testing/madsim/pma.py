@@ -33,6 +33,18 @@ SELECT = {
 }
 COUNTERS = [(attribute, name) for attribute, names in SELECT.items() for name in names if name]
 
+# As perfquery calls them, in the order of COUNTERS
+NAMES = dict(zip((
+    "SymbolErrorCounter LinkErrorRecoveryCounter LinkDownedCounter PortRcvErrors "
+    "PortRcvRemotePhysicalErrors PortRcvSwitchRelayErrors PortXmitDiscards "
+    "PortXmitConstraintErrors PortRcvConstraintErrors LocalLinkIntegrityErrors "
+    "ExcessiveBufferOverrunErrors VL15Dropped PortXmitData PortRcvData PortXmitPkts PortRcvPkts "
+    "PortXmitWait QP1Dropped PortUnicastXmitPkts PortUnicastRcvPkts PortMulticastXmitPkts "
+    "PortMulticastRcvPkts PortLocalPhysicalErrors PortMalformedPacketErrors "
+    "PortBufferOverrunErrors PortDLIDMappingErrors PortVLMappingErrors PortLoopingErrors "
+    "PortInactiveDiscards PortNeighborMTUDiscards PortSwLifetimeLimitDiscards "
+    "PortSwHOQLifetimeLimitDiscards").split(), dict.fromkeys(name for _, name in COUNTERS)))
+
 # By their values in CounterSelect, from 1 on
 QUANTITIES = "xmit_data", "rcv_data", "xmit_pkts", "rcv_pkts", "xmit_wait"
 CONTROL = Attribute(PERF, 0x10, """
@@ -77,6 +89,90 @@ class Pma(fabric.Test):
             self.set(self.switch, attribute, port=self.spare, select=0xffff, **select2)
         want = dict.fromkeys(COUNTERS, 0)
         compare("all of them")
+
+    def test_counters_at_will(self):
+        """A command sets a counter in all attributes that have it, and no other one"""
+        where = self.switch, self.spare
+        want = dict.fromkeys(COUNTERS, 0)
+        for name, field in NAMES.items():
+            self.fault(f"s1 {self.spare} set {name} 0x1234567890a")
+            self.put(*where, *next(of for of in COUNTERS if of[1] == field), 5)
+            self.fault(f"s1 {self.spare} set {name} {0x1234567890b}")
+            for attribute in SELECT:
+                if (attribute, field) in want:
+                    most = (1 << attribute.fields[field][1]) - 1
+                    want[attribute, field] = min(0x1234567890b, most)
+                self.counts(*where, attribute, f"after {name}", **{
+                    name: value for (of, name), value in want.items() if of == attribute})
+        for name in NAMES:
+            self.fault(f"s1 {self.spare} set {name} 0")
+        for attribute in SELECT:
+            self.counts(*where, attribute, **{name: 0 for of, name in COUNTERS if of == attribute})
+        for wrong in ("set", "set PortXmitWait", "set PortXmitWait -1", "set PortXmitWait 1 2",
+                      "set portxmitwait 1", "set PortSelect 1",
+                      "set PortXmitWait 0x10000000000000000", "rate", "rate PortXmitWait", "rate PortXmitWait x",
+                      "rate PortXmitWait 4294967296", "rate nothing 1"):
+            with self.assertRaises(OSError, msg=wrong) as refused:
+                self.fault(f"s1 {self.spare} {wrong}")
+            self.assertEqual(errno.EINVAL, refused.exception.errno, wrong)
+
+    def test_sysfs_shows_what_is_set(self):
+        path = f"/sys/class/infiniband/{self.device(2)}/ports/1"
+        self.fault("h2 1 set PortXmitWait 70000", "h2 1 set PortLoopingErrors 17")
+        self.assertEqual("70000", fabric.read(f"{path}/counters/port_xmit_wait"))
+        fabric.until(lambda: fabric.read(f"{path}/hw_counters/looping_errors") == "17")
+
+    def test_rates(self):
+        """So many a second between two moments, which are about these"""
+        def waits():
+            begin = time.monotonic()
+            wait = self.get(self.switch, PORT_COUNTERS_EXT, port=self.spare).xmit_wait
+            return begin, wait, time.monotonic()
+
+        self.fault(f"s1 {self.spare} set PortXmitWait 10")
+        begin = time.monotonic()
+        self.fault(f"s1 {self.spare} rate PortXmitWait 100000")
+        since = time.monotonic()
+        self.assertIn(f"s1 {self.spare} rate PortXmitWait 100000",
+                      fabric.read(f"{fabric.FABRIC}/faults").splitlines())
+        for pause in 0.01, 0.2:
+            time.sleep(pause)
+            before, wait, after = waits()
+            # A clock of milliseconds is behind by one at most
+            self.assertLessEqual(wait, 10 + 100000 * (after - begin + 0.001))
+            self.assertGreaterEqual(wait, 10 + 100000 * (before - since - 0.001))
+        # It ends, and has told of all that it was
+        self.fault(f"s1 {self.spare} rate PortXmitWait 0")
+        last = waits()[1]
+        self.assertGreaterEqual(last, wait)
+        time.sleep(0.01)
+        self.counts(self.switch, self.spare, PORT_COUNTERS_EXT, xmit_wait=last)
+        self.counts(self.switch, self.spare, PORT_COUNTERS, xmit_wait=last)
+        # Without power nothing counts
+        self.fault("h2 1 rate SymbolErrorCounter 1000", "h2 unplug")
+        time.sleep(0.1)
+        self.fault("h2 1 clear", "h2 plug")
+        for state in ARMED, ACTIVE:
+            self.set_host(2, state)
+        self.counts(2, 1, PORT_COUNTERS, symbol_errors=0)
+
+    def test_waits(self):
+        """A port waits while it delays packets. Two at a time are no longer than one"""
+        def wait():
+            waited = self.get(1, PORT_COUNTERS_EXT, port=1).xmit_wait
+            self.counts(1, 1, PORT_COUNTERS, xmit_wait=waited)
+            return waited
+
+        self.assertEqual(0, wait())
+        self.fault("h1 1 delay_ms 100", "h1 1 delay nth 1")
+        self.get(2, CLASS_PORT_INFO)
+        once = wait()
+        # A tick of the kernel more at most, of 100 a second
+        self.assertIn(once, range(ticks(100), ticks(110) + 1))
+        for _ in range(8):
+            self.client.send(self.packet(2, fabric.GET, CLASS_PORT_INFO))
+        self.fault("h1 1 clear")
+        self.assertIn(wait() - once, range(ticks(100), ticks(210)))
 
     def test_counters_stop(self):
         """A counter that is at its end stays there"""
@@ -378,6 +474,22 @@ class Samples(fabric.Test):
         # What comes later is not of it
         self.get(2, CLASS_PORT_INFO)
         self.assertEqual(result, self.result(self.switch))
+
+    def test_what_is_set_is_not_counted(self):
+        """Neither more nor less, and what a rate adds is"""
+        self.fault(f"s1 {self.spare} set PortXmitWait 1000",
+                   f"s1 {self.spare} rate PortRcvPkts 100000")
+        self.sample(self.switch, ALL_PORTS, 0, ticks(400), 7)
+        result = RESULT.data()
+        while result.status != COUNTS:
+            result = self.result(self.switch)
+        for value in 70000, 10:
+            self.fault(f"s1 {self.spare} set PortXmitWait {value}")
+        while result.status:
+            time.sleep(0.01)
+            result = self.result(self.switch)
+        self.expect(result, xmit_wait=0, tag=7)
+        self.assertLess(0, result.rcv_pkts)
 
     def test_all_ports(self):
         """In by one port and out by another, and the answer likewise"""

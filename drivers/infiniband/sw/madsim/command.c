@@ -76,6 +76,25 @@ static int madsim_command_link(struct madsim_port *port, const char *word)
 	return 0;
 }
 
+/* "set COUNTER VALUE", "rate COUNTER N" */
+static int madsim_command_counter(struct madsim_port *port, bool is_rate,
+				  const char *name, const char *arg)
+{
+	int which = match_string(madsim_counter_names, MADSIM_COUNTERS, name);
+	u64 value;
+	u32 rate;
+
+	if (which < 0)
+		return -EINVAL;
+	if (is_rate)
+		return kstrtou32(arg, 0, &rate) ?
+			-EINVAL : madsim_fault_set_rate(port, which, rate);
+	if (kstrtou64(arg, 0, &value))
+		return -EINVAL;
+	madsim_pma_set(port, which, value);
+	return 0;
+}
+
 static int madsim_command_port(struct madsim_port *port, const char *what,
 			       const char *how, const char *arg)
 {
@@ -93,6 +112,8 @@ static int madsim_command_port(struct madsim_port *port, const char *what,
 	if (!strcmp(what, "delay_ms") && !*arg)
 		return kstrtou32(how, 0, &value) ?
 			-EINVAL : madsim_fault_set_delay(port, value);
+	if (!strcmp(what, "set") || !strcmp(what, "rate"))
+		return madsim_command_counter(port, *what == 'r', how, arg);
 	return madsim_command_rule(port, what, how, arg);
 }
 
@@ -231,6 +252,11 @@ static void madsim_list_port(struct seq_buf *s, struct madsim_port *port)
 		if (i == MADSIM_FAULT_DELAY)
 			seq_buf_printf(s, " delay_ms %u", fault.delay_ms);
 		seq_buf_printf(s, " injected %llu\n", rule->injected);
+	}
+	for (i = 0; i < MADSIM_COUNTERS; i++) {
+		if (fault.rate[i])
+			seq_buf_printf(s, "%s %u rate %s %u\n", name, port->num,
+				       madsim_counter_names[i], fault.rate[i]);
 	}
 }
 

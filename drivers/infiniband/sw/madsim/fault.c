@@ -7,6 +7,8 @@
  * of the port they left by, until held_work lets them go on.
  */
 
+#include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/slab.h>
 
 #include "model.h"
@@ -151,6 +153,21 @@ static bool madsim_hold(struct madsim_port *out,
 	return true;
 }
 
+/* The port waits until then, as for credits. Packets that wait together count once */
+static void madsim_count_wait(struct madsim_port *out, unsigned long end)
+{
+	struct madsim_fault *fault = out->fault;
+	unsigned long begin = jiffies;
+
+	if (fault->waits && time_before(begin, fault->waits_until))
+		begin = fault->waits_until;
+	if (time_after(end, begin))
+		out->counters.total[MADSIM_XMIT_WAIT] +=
+			div_u64(jiffies_to_nsecs(end - begin), MADSIM_TICK_NS);
+	fault->waits_until = end;
+	fault->waits = true;
+}
+
 /* The packet that now passes lets those go on that were to come after it */
 static void madsim_release_reordered(struct madsim_port *out)
 {
@@ -232,6 +249,7 @@ unsigned long madsim_fault_errors(struct madsim_port *port)
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	struct madsim_fault *fault = port->fault;
+	unsigned long delay;
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
@@ -246,9 +264,11 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 	if (madsim_hits(fault, MADSIM_FAULT_DUPLICATE) &&
 	    madsim_hold(port, pkt, 0, false))
 		fault->rule[MADSIM_FAULT_DUPLICATE].injected++;
+	delay = msecs_to_jiffies(fault->delay_ms);
 	if (madsim_hits(fault, MADSIM_FAULT_DELAY) &&
-	    madsim_hold(port, pkt, msecs_to_jiffies(fault->delay_ms), false)) {
+	    madsim_hold(port, pkt, delay, false)) {
 		fault->rule[MADSIM_FAULT_DELAY].injected++;
+		madsim_count_wait(port, jiffies + delay);
 		return false;
 	}
 	if (madsim_hits(fault, MADSIM_FAULT_REORDER) &&
@@ -451,6 +471,60 @@ int madsim_fault_set_delay(struct madsim_port *port, u32 ms)
 }
 
 /**
+ * madsim_fault_count - count what the rates of a port amount to by now
+ * @port: the port
+ *
+ * Who reads or sets counters of a port calls it first: nothing runs for rates.
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_fault_count(struct madsim_port *port)
+{
+	struct madsim_fault *fault = port->fault;
+	unsigned int i;
+	u64 ms, due;
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	if (likely(!fault))
+		return;
+	ms = ktime_to_ms(ktime_get()) - fault->rated_from;
+	for (i = 0; i < MADSIM_COUNTERS; i++) {
+		if (!fault->rate[i])
+			continue;
+		due = div_u64(ms * fault->rate[i], MSEC_PER_SEC);
+		port->counters.total[i] += due - fault->rated[i];
+		fault->rated[i] = due;
+	}
+}
+
+/**
+ * madsim_fault_set_rate - have a counter of a port go on by itself
+ * @port: the port
+ * @which: the counter
+ * @rate: so many a second, 0 for no more
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or -ENOMEM.
+ */
+int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which,
+			  u32 rate)
+{
+	struct madsim_fault *fault = madsim_fault_get(port);
+
+	if (!fault)
+		return -ENOMEM;
+
+	spin_lock_irq(&port->node->fabric->lock);
+	madsim_fault_count(port);
+	fault->rate[which] = rate;
+	memset(fault->rated, 0, sizeof(fault->rated));
+	fault->rated_from = ktime_to_ms(ktime_get());
+	spin_unlock_irq(&port->node->fabric->lock);
+	return 0;
+}
+
+/**
  * madsim_fault_clear - remove the faults of a port, and their counts
  * @port: the port
  *
@@ -465,6 +539,7 @@ void madsim_fault_clear(struct madsim_port *port)
 	lockdep_assert_held(&port->node->fabric->mutex);
 
 	spin_lock_irq(&port->node->fabric->lock);
+	madsim_fault_count(port);
 	port->fault = NULL;
 	spin_unlock_irq(&port->node->fabric->lock);
 	kfree(fault);

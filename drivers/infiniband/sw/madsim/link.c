@@ -55,6 +55,8 @@ void madsim_port_reset(struct madsim_port *port)
 	port->crc_errors = 0;
 	port->overruns = 0;
 	port->mkey_expires = 0;
+	/* What a rate amounts to without power counts for nothing */
+	madsim_fault_count(port);
 	memset(&port->counters, 0, sizeof(port->counters));
 	port->cc_setting = 0;
 	port->trap_pending = 0;

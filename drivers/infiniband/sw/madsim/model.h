@@ -81,7 +81,7 @@ enum madsim_counter {
 	MADSIM_RCV_UCAST,
 	MADSIM_XMIT_MCAST,
 	MADSIM_RCV_MCAST,
-	MADSIM_XMIT_WAIT,		/* nothing ever waits here */
+	MADSIM_XMIT_WAIT,		/* in MADSIM_TICK_NS */
 	MADSIM_SYMBOL_ERRORS,
 	MADSIM_LINK_RECOVERIES,
 	MADSIM_LINK_DOWNED,
@@ -110,12 +110,15 @@ enum madsim_counter {
 	MADSIM_COUNTERS
 };
 
+/* Of PortSamplesControl and PortXmitWait: the time of 2560 bits at 2.5 Gb/s */
+#define MADSIM_TICK_NS		1024
+
 /* Fields of the attributes of the performance management agent, in all */
 #define MADSIM_PMA_FIELDS	50
 
 /**
  * struct madsim_counters - the counters of a port; fabric->lock
- * @total:	what was counted; is not reset
+ * @total:	what was counted; no Set changes it, the command "set" does
  * @base:	what has to be taken off that for each field of an attribute, as
  *		each is set by itself
  */
@@ -144,6 +147,11 @@ enum madsim_fault_kind {
  * @rnd:	where the probabilities come from
  * @seed:	what @rnd was started with
  * @delay_ms:	how long %MADSIM_FAULT_DELAY holds a packet
+ * @waits_until: end of the time that PortXmitWait has, in jiffies, if @waits
+ * @waits:	a packet was delayed
+ * @rate:	what each counter gets a second
+ * @rated:	what it has got since @rated_from
+ * @rated_from:	when @rate was set, in milliseconds since boot
  */
 struct madsim_fault {
 	struct madsim_fault_rule {
@@ -155,6 +163,11 @@ struct madsim_fault {
 	struct rnd_state rnd;
 	u64 seed;
 	u32 delay_ms;
+	unsigned long waits_until;
+	bool waits;
+	u32 rate[MADSIM_COUNTERS];
+	u64 rated[MADSIM_COUNTERS];
+	u64 rated_from;
 };
 
 /* Verbs that can be made to fail once */
@@ -765,6 +778,9 @@ int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
 			  u32 nth, u32 permille);
 int madsim_fault_set_seed(struct madsim_port *port, u32 seed);
 int madsim_fault_set_delay(struct madsim_port *port, u32 ms);
+int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which,
+			  u32 rate);
+void madsim_fault_count(struct madsim_port *port);
 void madsim_fault_clear(struct madsim_port *port);
 bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy);
 void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
@@ -784,6 +800,13 @@ void madsim_debugfs_init(void);
 void madsim_debugfs_exit(void);
 void madsim_debugfs_add(struct madsim_fabric *fabric);
 void madsim_debugfs_del(struct madsim_fabric *fabric);
+
+/* pma.c, samples.c: counters, for a command that sets them */
+extern const char * const madsim_counter_names[MADSIM_COUNTERS];
+void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
+		    u64 value);
+void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which,
+			 u64 by);
 
 /* configfs.c: fabrics that user space builds */
 int madsim_configfs_init(struct madsim_fabric *preset);

@@ -134,6 +134,71 @@ static_assert(ARRAY_SIZE(madsim_rcv_error_details) == 46 - 40);
 static_assert(ARRAY_SIZE(madsim_xmit_discard_details) ==
 	      MADSIM_PMA_FIELDS - 46);
 
+/* As the specification has them */
+const char * const madsim_counter_names[MADSIM_COUNTERS] = {
+	[MADSIM_XMIT_DATA] = "PortXmitData",
+	[MADSIM_RCV_DATA] = "PortRcvData",
+	[MADSIM_XMIT_PKTS] = "PortXmitPkts",
+	[MADSIM_RCV_PKTS] = "PortRcvPkts",
+	[MADSIM_XMIT_UCAST] = "PortUnicastXmitPkts",
+	[MADSIM_RCV_UCAST] = "PortUnicastRcvPkts",
+	[MADSIM_XMIT_MCAST] = "PortMulticastXmitPkts",
+	[MADSIM_RCV_MCAST] = "PortMulticastRcvPkts",
+	[MADSIM_XMIT_WAIT] = "PortXmitWait",
+	[MADSIM_SYMBOL_ERRORS] = "SymbolErrorCounter",
+	[MADSIM_LINK_RECOVERIES] = "LinkErrorRecoveryCounter",
+	[MADSIM_LINK_DOWNED] = "LinkDownedCounter",
+	[MADSIM_RCV_ERRORS] = "PortRcvErrors",
+	[MADSIM_RCV_REMPHYS_ERRORS] = "PortRcvRemotePhysicalErrors",
+	[MADSIM_RELAY_ERRORS] = "PortRcvSwitchRelayErrors",
+	[MADSIM_XMIT_DISCARDS] = "PortXmitDiscards",
+	[MADSIM_XMIT_CONSTRAINT_ERRORS] = "PortXmitConstraintErrors",
+	[MADSIM_RCV_CONSTRAINT_ERRORS] = "PortRcvConstraintErrors",
+	[MADSIM_LINK_INTEGRITY_ERRORS] = "LocalLinkIntegrityErrors",
+	[MADSIM_EXCESSIVE_OVERRUNS] = "ExcessiveBufferOverrunErrors",
+	[MADSIM_VL15_DROPPED] = "VL15Dropped",
+	[MADSIM_QP1_DROPPED] = "QP1Dropped",
+	[MADSIM_LOCAL_PHYSICAL_ERRORS] = "PortLocalPhysicalErrors",
+	[MADSIM_MALFORMED_ERRORS] = "PortMalformedPacketErrors",
+	[MADSIM_OVERRUN_ERRORS] = "PortBufferOverrunErrors",
+	[MADSIM_DLID_MAPPING_ERRORS] = "PortDLIDMappingErrors",
+	[MADSIM_VL_MAPPING_ERRORS] = "PortVLMappingErrors",
+	[MADSIM_LOOPING_ERRORS] = "PortLoopingErrors",
+	[MADSIM_INACTIVE_DISCARDS] = "PortInactiveDiscards",
+	[MADSIM_MTU_DISCARDS] = "PortNeighborMTUDiscards",
+	[MADSIM_LIFETIME_DISCARDS] = "PortSwLifetimeLimitDiscards",
+	[MADSIM_HOQ_DISCARDS] = "PortSwHOQLifetimeLimitDiscards",
+};
+
+/**
+ * madsim_pma_set - set a counter, in all attributes that have it
+ * @port: of the counter
+ * @which: the counter
+ * @value: what they show, or as much of it as fits
+ *
+ * Context: process context, no lock held.
+ */
+void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
+		    u64 value)
+{
+	struct madsim_counters *cnt = &port->counters;
+	const struct madsim_pma_attribute *attr = madsim_pma_attributes;
+	unsigned int i;
+
+	spin_lock_irq(&port->node->fabric->lock);
+	madsim_fault_count(port);
+	madsim_samples_skip(port, which, value - cnt->total[which]);
+	cnt->total[which] = value;
+	for (; attr < madsim_pma_attributes + ARRAY_SIZE(madsim_pma_attributes);
+	     attr++) {
+		for (i = 0; i < attr->count; i++) {
+			if (attr->fields[i].counter == which)
+				cnt->base[attr->base + i] = 0;
+		}
+	}
+	spin_unlock_irq(&port->node->fabric->lock);
+}
+
 static u64 madsim_get_bytes(const u8 *from, unsigned int len)
 {
 	u64 value = 0;
@@ -181,6 +246,7 @@ static void madsim_set_counters(struct madsim_port *port,
 					attr->select2_len) << MADSIM_SELECT2;
 	unsigned int i;
 
+	madsim_fault_count(port);
 	for (i = 0; i < attr->count; i++) {
 		const struct madsim_pma_field *field = &attr->fields[i];
 
@@ -191,13 +257,15 @@ static void madsim_set_counters(struct madsim_port *port,
 }
 
 /* What ports @first to @last have counted together */
-static void madsim_get_counters(const struct madsim_node *node,
+static void madsim_get_counters(struct madsim_node *node,
 				unsigned int first, unsigned int last,
 				const struct madsim_pma_attribute *attr,
 				u8 *data)
 {
 	unsigned int i, num;
 
+	for (num = first; num <= last; num++)
+		madsim_fault_count(&node->ports[num]);
 	for (i = 0; i < attr->count; i++) {
 		const struct madsim_pma_field *field = &attr->fields[i];
 		u64 sum = 0;

@@ -7,9 +7,8 @@
 
 #include "model.h"
 
-/* Tick n is the time of 10 * (n + 1) bits: the longest is this at 2.5 Gb/s */
+/* Tick n is the time of 10 * (n + 1) bits: of MADSIM_TICK_NS */
 #define MADSIM_TICK		255
-#define MADSIM_TICK_NS		1024
 
 #define MADSIM_SAMPLE_COUNTERS	5
 /* Of three bits that each counter has, the one that says: the mandatory quantities */
@@ -79,12 +78,14 @@ static u64 madsim_sample_count(const struct madsim_samples *samples,
 {
 	u16 select = be16_to_cpu(samples->control.counter_select[i]);
 	enum madsim_counter which = madsim_quantities[select];
-	const struct madsim_port *ports = samples->node->ports;
+	struct madsim_port *ports = samples->node->ports;
 	unsigned int num;
 	u64 sum = 0;
 
-	for (num = samples->first; select && num <= samples->last; num++)
+	for (num = samples->first; select && num <= samples->last; num++) {
+		madsim_fault_count(&ports[num]);
 		sum += ports[num].counters.total[which];
+	}
 	return sum;
 }
 
@@ -159,6 +160,38 @@ void madsim_samples_reset(struct madsim_port *port)
 		list_del(&port->samples->link);
 	kfree(port->samples);
 	port->samples = NULL;
+}
+
+/**
+ * madsim_samples_skip - have no sample count what a counter is set to
+ * @port: of the counter
+ * @which: the counter
+ * @by: what is added to it
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which,
+			 u64 by)
+{
+	struct madsim_samples *samples;
+	unsigned int i;
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	list_for_each_entry(samples, &port->node->fabric->samples, link) {
+		const struct madsim_samples_control *control = &samples->control;
+
+		if (samples->node != port->node || port->num < samples->first ||
+		    port->num > samples->last ||
+		    control->sample_status != MADSIM_SAMPLE_COUNTS)
+			continue;
+		for (i = 0; i < MADSIM_SAMPLE_COUNTERS; i++) {
+			u16 select = be16_to_cpu(control->counter_select[i]);
+
+			if (select && madsim_quantities[select] == which)
+				samples->counter[i] += by;
+		}
+	}
 }
 
 static u16 madsim_samples_set(struct madsim_port *port, u8 first, u8 last,

@@ -35,10 +35,11 @@ static int madsim_get_hw_stats(struct ib_device *ibdev,
 			       struct rdma_hw_stats *stats, u32 num, int index)
 {
 	struct madsim_node *node = to_madsim_dev(ibdev)->node;
-	const u64 *total =
-		&node->ports[num].counters.total[MADSIM_LOCAL_PHYSICAL_ERRORS];
+	struct madsim_port *port = &node->ports[num];
+	const u64 *total = &port->counters.total[MADSIM_LOCAL_PHYSICAL_ERRORS];
 
 	spin_lock_irq(&node->fabric->lock);
+	madsim_fault_count(port);
 	memcpy(stats->value, total,
 	       ARRAY_SIZE(madsim_stat_descs) * sizeof(*total));
 	spin_unlock_irq(&node->fabric->lock);
