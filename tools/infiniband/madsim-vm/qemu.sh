@@ -101,7 +101,7 @@ make_machine()
 	machine=("${emulator[@]}" -nodefaults -no-user-config -no-reboot -display none -nic none
 		-kernel "$kernel" -initrd "$run/initramfs")
 	if [ ${#cpu[@]} = 0 ]; then
-		cpu=(-accel tcg -cpu max)
+		cpu=(-accel "tcg${in_turn:+,thread=single}" -cpu max)
 		! kvm_runs || cpu=(-accel kvm -cpu host)
 		cpu+=(-smp "$cpus")
 	fi
