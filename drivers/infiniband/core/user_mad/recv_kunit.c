@@ -202,6 +202,35 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	umad_send_free(&t->file, request);
 }
 
+/* As user_mad.rst has it: so many unread MADs, and one more */
+#define UMAD_TEST_UNREAD	200000
+
+static unsigned long umad_test_counted(const struct umad_port *port, enum umad_stat stat)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(port->stats, cpu)->count[stat];
+	return sum;
+}
+
+/* The last place in the queue, and a MAD for which there is none */
+static void umad_recv_limit_test(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+
+	t->file.unread = UMAD_TEST_UNREAD;
+	umad_recv_handler(&t->mad_agent, NULL, &t->recv_wc);
+	KUNIT_EXPECT_EQ(test, t->file.unread, UMAD_TEST_UNREAD + 1);
+	KUNIT_EXPECT_EQ(test, umad_test_counted(&t->port, UMAD_STAT_RECEIVED), 1);
+
+	umad_recv_handler(&t->mad_agent, NULL, &t->recv_wc);
+	KUNIT_EXPECT_EQ(test, t->file.unread, UMAD_TEST_UNREAD + 1);
+	KUNIT_EXPECT_EQ(test, t->file.dropped, 1);
+	KUNIT_EXPECT_EQ(test, umad_test_counted(&t->port, UMAD_STAT_DROPPED_LIMIT), 1);
+}
+
 /* A segment has this besides its header */
 #define UMAD_TEST_SEG_DATA	(UMAD_MAD_SIZE - IB_MGMT_MAD_HDR)
 
@@ -313,6 +342,7 @@ static struct kunit_case umad_recv_cases[] = {
 	KUNIT_CASE_PARAM(umad_recv_handler_len_test, umad_recv_len_gen_params),
 	KUNIT_CASE(umad_recv_response_frees_tid_test),
 	KUNIT_CASE(umad_recv_dropped_response_test),
+	KUNIT_CASE(umad_recv_limit_test),
 	KUNIT_CASE(umad_recv_size_test),
 	KUNIT_CASE(umad_recv_cap_test),
 	{}
