@@ -21,11 +21,22 @@ hosts_of()
 		-exec grep -lxF "$mark $1" {} + | cut -d/ -f4 | sort
 }
 
+# holds PID: it is one of those that keep what a host has of its own, see madsim-host
+holds()
+{
+	case $(tr '\0' ' ' <"/proc/$1/cmdline") in
+	*"/madsim-host --init "*) return 0 ;;
+	"sleep 3600 ") [ "$(cat "/proc/$(cut -d' ' -f4 "/proc/$1/stat")/comm")" = madsim-host ] ;;
+	*) return 1 ;;
+	esac 2>/dev/null
+}
+
 # empty_hosts FORCE HOSTS: what runs there ends, or keeps the fabric from being removed
 empty_hosts()
 {
 	for host in $2; do
 		for pid in $(ip netns pids "$host" 2>/dev/null); do
+			[ -n "$1" ] || ! holds "$pid" || continue
 			[ -n "$1" ] ||
 				die "$(cat "/proc/$pid/comm") (process $pid) runs in $host;" \
 					"end it, or say -f"
@@ -40,6 +51,7 @@ remove_hosts()
 	share=${was_shared-}
 	for host in $1; do
 		! grep -qxF "$shared" "$netns/$host/hosts" || share=1
+		"$here/madsim-host" --stop "$host"
 		[ ! -e "/run/netns/$host" ] || ip netns del "$host"
 		rm "$netns/$host/hosts"
 		rmdir --ignore-fail-on-non-empty "$netns/$host"
@@ -179,4 +191,5 @@ make_host()
 	} >"$netns/$1/hosts" || give_up "cannot write $netns/$1/hosts"
 	ip netns add "$1" && ip -n "$1" link set lo up && rdma dev set "$2" netns "$1" ||
 		give_up "cannot move $2 to a network namespace $1"
+	[ -z "$apart" ] || "$here/madsim-host" --start "$1" || give_up "$1 cannot be apart"
 }

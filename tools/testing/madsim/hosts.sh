@@ -113,6 +113,43 @@ forced()
 	until_true 20 clean
 }
 
+# in_host HOST COMMAND: by a program beside madsim-load
+in_host()
+{
+	"${madsim_load%load}host" "$@"
+}
+
+apart()
+{
+	local host
+	"$madsim_load" --hosts=apart -n lab -d 3 "$tmp/lab.topo"
+	for host in H1 H2 H3; do
+		says "^$host$" in_host $host -- hostname
+		in_host $host "for at in /run /tmp /var/cache/opensm; do echo $host >\$at/mine; done"
+		in_host $host "tail -f /dev/null >/dev/null 2>&1 &"
+	done
+	for host in H1 H2 H3; do
+		says "^$host$host$host$" in_host $host \
+			'cat /run/mine /tmp/mine /var/cache/opensm/mine | busybox tr -d "\n"'
+	done
+	[ ! -e /run/mine ] && [ ! -e /tmp/mine ] && [ ! -e /var/cache/opensm/mine ]
+	has H2 madsim1 ib0 198.18.0.2
+	in_host H2 -- busybox killall tail
+	fails in_host H2 -- busybox killall -q -0 tail
+	in_host H3 -- busybox killall -0 tail
+	# Exactly these words, or what a shell makes of them
+	says '^\$HOME \*$' in_host H2 -- echo '$HOME *'
+	says "^2$" in_host H2 'echo $((1 + 1))'
+}
+
+apart_in_use()
+{
+	refuses "tail .process [0-9]*. runs in H1" "$madsim_load" -r lab
+	"$madsim_load" -f -r lab
+	until_true 20 clean
+	[ -z "$(ls /run/madsim)" ]
+}
+
 load topology=none || bail "cannot load ib_madsim"
 check "-K, which is no device" refused "-K S1: that is no RDMA device" -K S1
 check "-a, which is no network" eval '
@@ -155,6 +192,20 @@ check "hosts, with all of them in namespaces" eval '
 check "the fabric goes without a word to them" eval '
 	"$madsim_load" -r lab
 	until_true 20 clean'
+if [ -e /proc/self/ns/uts ]; then
+	check "hosts that are apart" apart
+	check "those are in use, too" apart_in_use
+	check "apart and not in use" eval '
+		"$madsim_load" --hosts=apart -n lab -d 3 "$tmp/lab.topo"
+		"$madsim_load" -r lab
+		until_true 20 clean
+		[ -z "$(ls /run/madsim)" ]'
+else
+	for name in "hosts that are apart" "those are in use, too" "apart and not in use"; do
+		skip "$name" "this kernel has no host names for namespaces"
+	done
+fi
+check "no such host" refuses "there is no host H1" in_host H1 true
 check "or with its module" eval '
 	hosts
 	echo 0 >$configfs/lab/live
