@@ -379,8 +379,7 @@ def resized_shared():
 
 
 def flushed_many():
-    """much that was posted comes back in order when a queue pair fails, also behind what is
-    posted then, and before it sends again"""
+    """a queue pair that fails gives back all in order, and then what is posted meanwhile"""
     for qp_type in RC, UC:
         a, b = pair(qp_type, depth=1000, cqe=2500)
         a.drain()
@@ -509,8 +508,7 @@ def resized_full():
 
 
 def taken_at_once():
-    """a program takes more completions than the kernel looks at in one turn, and then needs
-    all of the places"""
+    """a program takes more completions at once than the kernel looks at in one turn"""
     a = Side(sys.argv[1], UD, depth=600, cqe=1300)
     b = Side(None, UD, share=a)
     for side, count in (a, 600), (b, 8):
