@@ -9,6 +9,7 @@ prints "ends STATUS" behind what that says: pyverbs takes longer to load than a 
 run.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -120,7 +121,7 @@ class Side:
         (self.srq or self.qp).post_recv(wr)
 
     def send(self, *sges, to=None, opcode=SEND, flags=e.IBV_SEND_SIGNALED,
-             at=0, wrong=0, imm=0, pd=None, atomic=None, wr_id=2):
+             at=0, wrong=0, imm=0, pd=None, atomic=None, wr_id=2, next_wr=None):
         """To another side: of one that is connected, to or from its region at this place, by
         a key that is that much too high"""
         wr = SendWR(wr_id=wr_id, num_sge=len(sges), sg=list(sges), opcode=opcode,
@@ -133,6 +134,8 @@ class Side:
             wr.set_wr_atomic(to.mr.rkey + wrong, to.mr.buf + at, *atomic)
         elif to:
             wr.set_wr_rdma(to.mr.rkey + wrong, to.mr.buf + at)
+        if next_wr:
+            wr.next_wr = next_wr
         self.qp.post_send(wr)
 
     def completions(self, count):
@@ -1540,6 +1543,36 @@ def registered_again():
         b.completes(status)
 
 
+def overtake(policy):
+    os.sched_setscheduler(0, policy, os.sched_param(policy == os.SCHED_FIFO))
+
+
+@contextlib.contextmanager
+def midway(a, b, half):
+    """In the middle of an RDMA WRITE of A, one of many that change all bytes at B again and
+    again. Nobody else runs meanwhile"""
+    memory, at = b.mr, random.randrange(half)
+    a.mr.write(b"x" * half, half, half)
+    child = os.fork()
+    if not child:
+        try:
+            for number in range(1024):
+                a.send(a.sge(half, number % 2 * half), opcode=WRITE, to=b, flags=0)
+        finally:
+            signal.pause()
+    try:
+        while memory.read(1, at) != b"x":
+            pass
+        overtake(os.SCHED_FIFO)
+        yield
+        overtake(os.SCHED_OTHER)
+        # What has been begun is copied
+        time.sleep(0.01)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def meanwhile():
     """in the middle of messages: what is given back changes no more"""
     half = 1 << 21
@@ -1562,34 +1595,42 @@ def meanwhile():
         while not a.cq.poll(1)[0]:
             time.sleep(0.001)
 
-    def overtake(policy):
-        os.sched_setscheduler(0, policy, os.sched_param(policy == os.SCHED_FIFO))
-
     for action in (region, queue_pair, responder, requester, refusal, refusal) * 8:
         a, b = pair(RC, size=2 * half, depth=1024, cqe=1024, sig_all=0)
-        a.mr.write(b"x" * half, half)
         memory = b.mr
         b.mr = MR(b.pd, half, ALL, memory.buf)
-        child = os.fork()
-        if not child:
-            try:
-                for number in range(1024):
-                    a.send(a.sge(half, number % 2 * half), opcode=WRITE, to=b, flags=0)
-            finally:
-                signal.pause()
-        at = random.randrange(half)
-        while memory.read(1, at) != b"x":
+        with midway(a, b, half):
+            action(a, b)
+            left = memory.read(half, 0)
+        assert left == memory.read(half, 0), action.__name__
+
+
+def behind():
+    """what is behind a send that fails in the middle of a message of its peer is not sent"""
+    half = 1 << 21
+    at = 2 * half
+
+    def fails(opcode, length):
+        """Returns whether it was in the middle: then the one behind comes back later"""
+        a, b = pair(RC, size=at + 8192, depth=1024, cqe=1024, sig_all=0)
+        for side, text in (a, b"a"), (b, b"b"):
+            side.mr.write(text * 4096, 4096, at + 4096)
+        # A burst would go on from here
+        a.sends(a.sge(8), opcode=WRITE, to=b, at=at)
+        left = [side.mr.read(8192, at) for side in (a, b)]
+        following = SendWR(wr_id=3, num_sge=1, sg=[a.sge(length, at + 4096)], opcode=opcode)
+        following.set_wr_rdma(b.mr.rkey, b.mr.buf + at + 4096)
+        with midway(b, a, half):
+            a.send(a.sge(4096, lkey=1), opcode=READ, to=b, next_wr=following)
+            a.completes(e.IBV_WC_LOC_PROT_ERR)
+            early = a.cq.poll(1)[1]
+        assert [wc.status for wc in early or a.completions(1)] == [FLUSHED]
+        assert left == [side.mr.read(8192, at) for side in (a, b)], (opcode, length)
+        return not early
+
+    for opcode, length in (SEND, 4096), (SEND, 0), (WRITE, 4096), (READ, 4096):
+        while not fails(opcode, length):
             pass
-        overtake(os.SCHED_FIFO)
-        action(a, b)
-        left = memory.read(half, 0)
-        overtake(os.SCHED_OTHER)
-        # What has been begun is copied
-        time.sleep(0.01)
-        same = left == memory.read(half, 0)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        assert same, action.__name__
 
 
 def fail_nth():

@@ -658,7 +658,8 @@ static bool madsim_run_step(struct madsim_qp *qp, u32 *burst)
 	fabric->way.taker = NULL;
 	madsim_send(qp->port, pkt);
 	more = madsim_rc_sent(qp);
-	if (more && !last && !qp->rc->ahead)
+	/* If the send has failed, the oldest one is another one now */
+	if (qp->rc->begun && !last && !qp->rc->ahead)
 		*burst = madsim_run_burst(qp);
 	return more;
 }
