@@ -1543,8 +1543,8 @@ def registered_again():
         b.completes(status)
 
 
-def overtake(policy):
-    os.sched_setscheduler(0, policy, os.sched_param(policy == os.SCHED_FIFO))
+def overtake(policy, pid=0, priority=1):
+    os.sched_setscheduler(pid, policy, os.sched_param(priority * (policy == os.SCHED_FIFO)))
 
 
 @contextlib.contextmanager
@@ -1631,6 +1631,32 @@ def behind():
     for opcode, length in (SEND, 4096), (SEND, 0), (WRITE, 4096), (READ, 4096):
         while not fails(opcode, length):
             pass
+
+
+def workers(policy):
+    """They overtake others, also those of their kind that begin later"""
+    for path in glob.glob("/proc/[0-9]*/comm"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(path) as comm:
+            if comm.read().startswith("kworker/u"):
+                overtake(policy, int(path.split("/")[2]))
+
+
+def destroyed():
+    """a queue pair goes when its timer has sent all that goes in one turn, and there is more"""
+    turn = 4096 * 256
+    for _ in range(4):
+        a, b = pair(RC, there={"events": False}, events=True, size=turn, path_mtu=e.IBV_MTU_256)
+        a.cq.req_notify(False)
+        # The timer waits for a buffer
+        a.send(a.sge(turn))
+        a.send(a.sge(8))
+        workers(os.SCHED_FIFO)
+        overtake(os.SCHED_FIFO, priority=2)
+        b.receive(b.sge(turn))
+        assert a.told(20)
+        a.qp.close()
+        overtake(os.SCHED_OTHER)
+        workers(os.SCHED_OTHER)
 
 
 def fail_nth():

@@ -583,7 +583,12 @@ int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc)
  */
 void madsim_rc_del_sends(struct madsim_rc *rc)
 {
+	/*
+	 * A run that has begun earlier may start @timer, or @work, when it ends. One that @timer
+	 * starts finds nothing to send.
+	 */
 	cancel_work_sync(&rc->work);
 	cancel_delayed_work_sync(&rc->timer);
+	cancel_work_sync(&rc->work);
 	kvfree(rc->ring);
 }
