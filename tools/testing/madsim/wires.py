@@ -17,14 +17,14 @@ import subprocess
 import sys
 import time
 
-from verbs import READ, WRITE, e, pair
+from verbs import ADD, READ, WRITE, e, pair
 
 MTU = 1024
 WINDOW = 128
 PACKETS = 150
 TEXT = os.urandom(PACKETS * MTU)
-RC_ACK, RC_READ_DATA = 0x11, 0x10
-NAK_SEQUENCE = 0x60
+RC_READ_DATA, RC_ACK, RC_ATOMIC_ACK = 0x10, 0x11, 0x12
+NO_CREDITS, NAK_SEQUENCE = 0x1f, 0x60
 # Longer than any pause of the cable. Behind a wire a timer takes four times as long
 PATIENT = 20
 QUARTER_SECOND = 16
@@ -39,7 +39,7 @@ def decode(frame):
     """Of a packet of RC, else None"""
     if frame[1] & 3 != 2 or frame[8] >= 0x20:
         return None
-    response = frame[8] in (RC_ACK, RC_READ_DATA)
+    response = frame[8] in (RC_READ_DATA, RC_ACK, RC_ATOMIC_ACK)
     return Frame(response, int.from_bytes(frame[17:20], "big"), response and frame[20])
 
 
@@ -55,6 +55,12 @@ def with_bytes(frame):
 def refusal(frame):
     """A response as a NAK of a packet that was not the next one"""
     return frame[:20] + bytes([NAK_SEQUENCE]) + frame[21:]
+
+
+def with_credits(frame):
+    """An acknowledgment as one that tells how many messages there is room for"""
+    assert frame[20] == NO_CREDITS
+    return frame[:20] + bytes([random.randrange(NO_CREDITS)]) + frame[21:]
 
 
 class Cable:
@@ -345,8 +351,24 @@ def always_refused():
     cable.seen()
 
 
+def credited():
+    """a response with credits is as good as one without"""
+    Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES, with_credits)
+    a, b = sides()
+    write(a, b)
+    ends(a)
+    assert b.mr.read(len(TEXT), 0) == TEXT
+    a.send(a.sge(8), to=b, opcode=ADD, atomic=(1, 0))
+    ends(a)
+    assert a.mr.read(8, 0) == TEXT[:8]
+    assert b.mr.read(8, 0) != TEXT[:8]
+    a.send(a.sge(len(TEXT)), to=b, opcode=READ)
+    ends(a)
+    assert a.mr.read(len(TEXT), 0) == b.mr.read(len(TEXT), 0)
+
+
 CASES = [several, fewer, slow, request_lost, one_for_several, responses_lost, read_lost, no_buffer,
-         foreign_bytes, stream, stream_file, always_refused]
+         foreign_bytes, stream, stream_file, always_refused, credited]
 
 if len(sys.argv) < 6:
     print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")

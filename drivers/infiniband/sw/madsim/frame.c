@@ -78,7 +78,7 @@ static struct madsim_kind madsim_kind_of(const struct madsim_packet *pkt)
 		kind.with_inv = bth->with_inv;
 		break;
 	case MADSIM_OP_ACK:
-		if (bth->syndrome != MADSIM_ACKNOWLEDGED)
+		if (bth->syndrome > MADSIM_ACKNOWLEDGED)
 			break;
 		if (bth->to == MADSIM_OP_READ)
 			kind.to = MADSIM_OP_READ;
@@ -118,7 +118,7 @@ static u8 madsim_opcode(const struct madsim_packet *pkt)
 static bool madsim_has_atomic(const struct madsim_bth *bth)
 {
 	return bth->op == MADSIM_OP_ACK &&
-	       bth->syndrome == MADSIM_ACKNOWLEDGED &&
+	       bth->syndrome <= MADSIM_ACKNOWLEDGED &&
 	       (bth->to == MADSIM_OP_SWAP || bth->to == MADSIM_OP_ADD);
 }
 

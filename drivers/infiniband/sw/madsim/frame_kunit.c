@@ -56,6 +56,9 @@ static const struct madsim_frame_case madsim_frame_cases[] = {
 	{ "its response", 0x10, BARE + 4 + 8,
 	  .bth = { MADSIM_OP_ACK, .first = true, .last = true, .to = MADSIM_OP_READ,
 		   .syndrome = 0x1f }, .data = 5 },
+	{ "its response with credits", 0x10, BARE + 4 + 8,
+	  .bth = { MADSIM_OP_ACK, .first = true, .last = true, .to = MADSIM_OP_READ,
+		   .syndrome = 0x05 }, .data = 5 },
 	{ "its refusal", 0x11, BARE + 4,
 	  .bth = { MADSIM_OP_ACK, .first = true, .last = true, .syndrome = 0x62 } },
 	{ "compare and swap", 0x13, BARE + 28,
@@ -67,6 +70,9 @@ static const struct madsim_frame_case madsim_frame_cases[] = {
 	{ "its response", 0x12, BARE + 4 + 8,
 	  .bth = { MADSIM_OP_ACK, .first = true, .last = true, .to = MADSIM_OP_SWAP,
 		   .syndrome = 0x1f }, .data = 8 },
+	{ "its response with credits", 0x12, BARE + 4 + 8,
+	  .bth = { MADSIM_OP_ACK, .first = true, .last = true, .to = MADSIM_OP_SWAP,
+		   .syndrome = 0x1e }, .data = 8 },
 };
 
 static void madsim_frame_case_desc(const struct madsim_frame_case *c, char *desc)

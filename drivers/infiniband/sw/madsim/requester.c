@@ -464,7 +464,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		before = 0;
 	}
 	switch (syndrome) {
-	case MADSIM_ACKNOWLEDGED:
+	case 0 ... MADSIM_ACKNOWLEDGED:
 		madsim_rc_acknowledged(qp, pkt, before + 1);
 		break;
 	case MADSIM_RNR ... MADSIM_NAK_SEQUENCE - 1:

@@ -514,7 +514,7 @@ struct madsim_ucontext {
 
 /* Syndromes of a response */
 enum madsim_syndrome {
-	MADSIM_ACKNOWLEDGED	= 0x1f,	/* with no count of credits */
+	MADSIM_ACKNOWLEDGED	= 0x1f,	/* with no count of credits; below, with one */
 	MADSIM_RNR		= 0x20,	/* and the time to wait */
 	MADSIM_NAK_SEQUENCE	= 0x60,
 	MADSIM_NAK_INVALID	= 0x61,
