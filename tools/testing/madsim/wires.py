@@ -9,6 +9,7 @@ cable begins to lose packets, or to keep them for a while, when MADs go across.
 import atexit
 import collections
 import errno
+import itertools
 import os
 import random
 import select
@@ -17,13 +18,14 @@ import subprocess
 import sys
 import time
 
-from verbs import ADD, READ, WRITE, e, pair
+from verbs import ADD, FLUSHED, READ, WRITE, WRITE_IMM, e, pair
 
 MTU = 1024
 WINDOW = 128
 PACKETS = 150
 TEXT = os.urandom(PACKETS * MTU)
 RC_READ_DATA, RC_ACK, RC_ATOMIC_ACK = 0x10, 0x11, 0x12
+RC_WRITE_FIRST, RC_WRITE_ONLY, RC_WRITE_ONLY_IMM = 0x06, 0x0a, 0x0b
 NO_CREDITS, NAK_SEQUENCE = 0x1f, 0x60
 # Longer than any pause of the cable. Behind a wire a timer takes four times as long
 PATIENT = 20
@@ -61,6 +63,14 @@ def with_credits(frame):
     """An acknowledgment as one that tells how many messages there is room for"""
     assert frame[20] == NO_CREDITS
     return frame[:20] + bytes([random.randrange(NO_CREDITS)]) + frame[21:]
+
+
+def longer(frame):
+    """An RDMA WRITE as one that is to have a byte more"""
+    if frame[8] not in (RC_WRITE_FIRST, RC_WRITE_ONLY, RC_WRITE_ONLY_IMM):
+        return frame
+    length = int.from_bytes(frame[32:36], "big") + 1
+    return frame[:32] + length.to_bytes(4, "big") + frame[36:]
 
 
 class Cable:
@@ -367,8 +377,19 @@ def credited():
     assert a.mr.read(len(TEXT), 0) == b.mr.read(len(TEXT), 0)
 
 
+def ends_short():
+    """an RDMA WRITE that is shorter than it says is an invalid request"""
+    Cable(lambda packet: Cable.GOES if packet.response else Cable.CHANGED, longer)
+    for opcode, length in itertools.product((WRITE, WRITE_IMM), (0, 100, MTU, 3 * MTU)):
+        a, b = sides()
+        b.receive(b.sge(64))
+        a.send(a.sge(length), to=b, opcode=opcode)
+        ends(a, e.IBV_WC_REM_INV_REQ_ERR)
+        ends(b, FLUSHED)
+
+
 CASES = [several, fewer, slow, request_lost, one_for_several, responses_lost, read_lost, no_buffer,
-         foreign_bytes, stream, stream_file, always_refused, credited]
+         foreign_bytes, stream, stream_file, always_refused, credited, ends_short]
 
 if len(sys.argv) < 6:
     print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")

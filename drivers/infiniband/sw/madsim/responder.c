@@ -122,6 +122,7 @@ static u8 madsim_rc_take_write(struct madsim_qp *qp,
 {
 	struct madsim_rc *rc = qp->rc;
 	const struct madsim_bth *bth = &pkt->bth;
+	u64 left;
 
 	if (bth->first) {
 		rc->offset = 0;
@@ -129,7 +130,8 @@ static u8 madsim_rc_take_write(struct madsim_qp *qp,
 		rc->rkey = bth->rkey;
 		rc->dma_len = bth->dma_len;
 	}
-	if (pkt->len > rc->dma_len - rc->offset)
+	left = rc->dma_len - rc->offset;
+	if (bth->last ? pkt->len != left : pkt->len > left)
 		return MADSIM_NAK_INVALID;
 	if (rc->dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
 		return MADSIM_NAK_ACCESS;
