@@ -213,8 +213,11 @@ void madsim_rc_del(struct madsim_qp *qp)
 	/* So that neither of the two has reason to start the other */
 	spin_lock_irq(&fabric->lock);
 	madsim_qp_idle(qp);
+	/* madsim_flush_later() looks at @rc with this held, unless the state is RESET */
+	spin_lock(&qp->lock);
 	qp->state = IB_QPS_RESET;
 	madsim_rc_reset(qp);
+	spin_unlock(&qp->lock);
 	spin_unlock_irq(&fabric->lock);
 	madsim_rc_del_sends(rc);
 	kfree(rc->late.data);

@@ -124,6 +124,8 @@ void madsim_rc_reset(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc = qp->rc;
 
+	lockdep_assert_held(&qp->lock);
+
 	madsim_strict_settle(qp);
 	rc->head = 0;
 	rc->count = 0;
