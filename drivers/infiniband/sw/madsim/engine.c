@@ -784,10 +784,11 @@ static void madsim_held_work(struct work_struct *work)
 		container_of(work, struct madsim_fabric, held_work.work);
 	struct madsim_packet *pkt = &fabric->tx;
 	struct madsim_port *out, *in;
+	bool arrived;
 
 	spin_lock_irq(&fabric->lock);
-	while ((out = madsim_fault_release(fabric, pkt))) {
-		in = madsim_take(out, pkt);
+	while ((out = madsim_fault_release(fabric, pkt, &arrived))) {
+		in = arrived ? out : madsim_take(out, pkt);
 		if (in)
 			madsim_move(in, pkt);
 		spin_unlock_irq(&fabric->lock);

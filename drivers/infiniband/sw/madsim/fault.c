@@ -4,7 +4,8 @@
  * port with a fault pays for it.
  *
  * Packets that are delayed, duplicated or reordered are held on the far side
- * of the port they left by, until held_work lets them go on.
+ * of the port they left by, until held_work lets them go on. A packet that its receiver
+ * cannot take yet is held there.
  */
 
 #include <linux/ktime.h>
@@ -23,6 +24,7 @@
  * struct madsim_held - a packet that waits on a link
  * @list:	on fabric->held
  * @out:	the port it has left by; goes when the cable does
+ * @arrived:	no: @out is the end port where it is
  * @due:	when it goes on, in jiffies
  * @reordered:	goes on as soon as another one has passed
  * @pkt:	the packet, cut after its data
@@ -30,6 +32,7 @@
 struct madsim_held {
 	struct list_head list;
 	struct madsim_port *out;
+	bool arrived;
 	unsigned long due;
 	bool reordered;
 	struct madsim_packet pkt;
@@ -61,14 +64,15 @@ static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric,
  * madsim_fault_release - take a held packet whose time has come
  * @fabric: where
  * @pkt: the packet
+ * @arrived: whether it has crossed the link
  *
  * If there is none, held_work runs when there is.
  *
  * Context: any; fabric->lock is held.
- * Return: the port that it had left by, or NULL.
+ * Return: the port that it had left by, or where it is if it has arrived, or NULL.
  */
 struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
-					 struct madsim_packet *pkt)
+					 struct madsim_packet *pkt, bool *arrived)
 {
 	struct madsim_held *held;
 	struct madsim_port *out;
@@ -83,6 +87,7 @@ struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
 	/* A response may be longer than the request that it is made of */
 	memcpy(pkt, &held->pkt, madsim_held_size(&held->pkt));
 	out = held->out;
+	*arrived = held->arrived;
 	list_del(&held->list);
 	fabric->held_count--;
 	kfree(held);
@@ -129,28 +134,46 @@ void madsim_fault_flush(struct madsim_fabric *fabric)
 	fabric->held_count = 0;
 }
 
-static bool madsim_hold(struct madsim_port *out,
-			const struct madsim_packet *pkt, unsigned long delay,
-			bool reordered)
+static struct madsim_held *madsim_hold(struct madsim_port *out,
+				       const struct madsim_packet *pkt,
+				       unsigned long delay, bool reordered)
 {
 	struct madsim_fabric *fabric = out->node->fabric;
 	size_t size = madsim_held_size(pkt);
 	struct madsim_held *held;
 
 	if (fabric->held_count == MADSIM_MAX_HELD)
-		return false;
+		return NULL;
 	held = kmalloc(offsetof(struct madsim_held, pkt) + size,
 		       GFP_ATOMIC | __GFP_NOWARN);
 	if (!held)
-		return false;
+		return NULL;
 	memcpy(&held->pkt, pkt, size);
 	held->out = out;
+	held->arrived = false;
 	held->due = jiffies + delay;
 	held->reordered = reordered;
 	list_add_tail(&held->list, &fabric->held);
 	fabric->held_count++;
 	mod_delayed_work(madsim_wq, &fabric->held_work, 0);
-	return true;
+	return held;
+}
+
+/**
+ * madsim_fault_postpone - have a packet come again soon
+ * @port: the end port where it is
+ * @pkt: the packet, which is lost if there is no memory for it, or @port has no cable
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_fault_postpone(struct madsim_port *port, const struct madsim_packet *pkt)
+{
+	struct madsim_held *held;
+
+	/* Before a port goes, its cable is taken away, and madsim_fault_forget() called */
+	held = port->peer ? madsim_hold(port, pkt, 1, false) : NULL;
+	if (held)
+		held->arrived = true;
 }
 
 /* The port waits until then, as for credits. Packets that wait together count once */

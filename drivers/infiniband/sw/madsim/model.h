@@ -768,7 +768,8 @@ bool madsim_speed_fdr10(struct madsim_port *port,
 /* fault.c: fault injection */
 void madsim_fault_init(struct madsim_node *node);
 struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
-					 struct madsim_packet *pkt);
+					 struct madsim_packet *pkt, bool *arrived);
+void madsim_fault_postpone(struct madsim_port *port, const struct madsim_packet *pkt);
 bool madsim_fault_drops(struct madsim_port *port);
 unsigned long madsim_fault_errors(struct madsim_port *port);
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt);

@@ -85,9 +85,12 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 	if (!status && pkt->bth.with_inv) {
 		int ret = madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key);
 
+		if (ret == -EBUSY) {
+			madsim_fault_postpone(qp->port, pkt);
+			return MADSIM_LATER;
+		}
 		if (ret)
-			return ret == -EBUSY ? MADSIM_RNR | rc->attr.min_rnr_timer :
-					       MADSIM_NAK_ACCESS;
+			return MADSIM_NAK_ACCESS;
 	}
 	rc->offset += pkt->len;
 	if (status || pkt->bth.last)
@@ -318,6 +321,8 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome = madsim_rc_take(qp, pkt);
 
+	if (syndrome == MADSIM_LATER)
+		return false;
 	rc->refusing = syndrome >= MADSIM_RNR && syndrome < MADSIM_NAK_SEQUENCE;
 	if (syndrome == MADSIM_ACKNOWLEDGED) {
 		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;

@@ -520,6 +520,7 @@ enum madsim_syndrome {
 	MADSIM_NAK_INVALID	= 0x61,
 	MADSIM_NAK_ACCESS	= 0x62,
 	MADSIM_NAK_OPERATION	= 0x63,
+	MADSIM_LATER		= 0xff,	/* no response: the request comes again */
 };
 
 static inline struct madsim_qp *to_madsim_qp(struct ib_qp *ibqp)
