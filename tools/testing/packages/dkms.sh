@@ -206,7 +206,7 @@ no_headers()
 		ends 2 'OFA=/nowhere has no headers of OFED' \
 			host make -C /root/checkout "KDIR=/lib/modules/$release/build" OFA=/nowhere || return 1
 	rm -rf "$root/root/checkout"
-	host apt-get -q -y purge mlnx-ofed-kernel-modules && own_is_back
+	host apt-get -q -y purge mlnx-ofed-kernel-modules && host depmod "$release" && own_is_back
 }
 
 # A kernel that ours cannot be built for
@@ -277,6 +277,7 @@ as_rhel()
 {
 	apt_install rpm dracut-core || return 1
 	printf '%s\n' 'ID="rhel"' 'ID_LIKE="fedora"' 'VERSION_ID="9.6"' >"$root/usr/lib/os-release"
+	mkdir -p "$root/etc/depmod.d"
 	echo 'search updates extra built-in weak-updates' >"$root/etc/depmod.d/dist.conf"
 	printf '%s\n' 'dracutmodules="base"' 'add_drivers+=" ib_umad "' 'hostonly=no' \
 		>"$root/etc/dracut.conf.d/umad.conf"
