@@ -203,8 +203,10 @@ class Loader:
             file.write(text)
         done = subprocess.run([PROGRAM, *options, self.file], capture_output=True,
                               env=self.environment, timeout=900, check=False)
-        said = done.stderr.decode("latin-1").replace(self.file + ":", "").splitlines()
-        return done.returncode, done.stdout.decode("latin-1").splitlines(), said
+        # Lines end with a newline alone: splitlines() knows other ends
+        said, plan = (text.decode("latin-1").replace(self.file + ":", "").split("\n")[:-1]
+                      for text in (done.stderr, done.stdout))
+        return done.returncode, plan, said
 
     def plan(self, text, *options):
         return self.run(text, "--plan", *options)
