@@ -11,7 +11,7 @@ VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf 2>/dev/nu
 OUT = build/$(KREL)
 src = $(CURDIR)/$(OUT)/src
 
-kbuild = $(MAKE) -C $(KDIR) M=$(src) USER_MAD_VERSION=$(VERSION) CONFIG_INFINIBAND_USER_MAD= \
+kbuild = $(MAKE) -C $(KDIR) USER_MAD_VERSION=$(VERSION) CONFIG_INFINIBAND_USER_MAD= \
 	CONFIG_INFINIBAND_MADSIM= CONFIG_DEBUG_INFO_BTF_MODULES= \
 	$(if $(OFA),OFA=$(OFA) KBUILD_EXTRA_SYMBOLS=$(OFA)/Module.symvers)
 
@@ -22,40 +22,53 @@ core = $(if $(filter $(realpath $(KDIR)),$(realpath /lib/modules/$(KREL)/build))
 OFA ?= $(if $(core),$(patsubst %/Module.symvers,%,$(firstword \
 	$(wildcard /usr/src/ofa_kernel/*/$(KREL)/Module.symvers))))
 
-# Whether that is Linux $(1) or newer
-since = $(filter $(1),$(shell printf '%s\n' $(1) '$(KREL)' | sort -V | head -n 1))
+# What include/probe found out of this kernel
+has = $(src)/include/probe/kernel_has.h
 # Files of ib_madsim for what only later kernels have: include/ has others for these
-stand_ins = $(if $(call since,6.11),,sub) $(if $(call since,7.0),,port_speed)
-MODULES ?= ib_umad $(if $(call since,6.1),ib_madsim)
+stand_ins = sub:ADD_SUB_DEV port_speed:QUERY_PORT_SPEED
+MODULES ?= ib_umad ib_madsim
+# It is left out where the kernel lacks something, if nobody has asked for it by name
+optional := $(if $(filter file,$(origin MODULES)),ib_madsim)
 
 .PHONY: modules
 modules: check-kdir check-ofa
 	@mkdir -p $(OUT)/src
-	$(if $(filter ib_madsim,$(MODULES))$(call since,6.1),,@rm -f $(OUT)/ib_madsim.ko; \
-		echo 'ib_madsim needs Linux 6.1 or newer: building ib_umad alone')
 	@# Objects go where the sources are: build beside links to ours, and
 	@# forget the links to what is no longer there.
 	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
 	@find $(src) -xtype l -delete
-	@[ ! -d $(src)/drivers/infiniband/sw/madsim ] || for name in $(stand_ins); do \
-		ln -sf $(CURDIR)/include/madsim_no_$$name.c \
-			$(src)/drivers/infiniband/sw/madsim/$$name.c; \
+	+@$(kbuild) M=$(dir $(has)) modules >$(OUT)/log 2>&1 || { cat $(OUT)/log; \
+		echo 'the headers of $(KDIR) cannot be asked for what they offer'; exit 1; } >&2
+	@[ ! -d $(src)/drivers/infiniband/sw/madsim ] || for stand_in in $(stand_ins); do \
+		name=$${stand_in%:*}; \
+		grep -q "HAS_$${stand_in#*:} " $(has) || \
+			ln -sf $(CURDIR)/include/madsim_no_$$name.c \
+				$(src)/drivers/infiniband/sw/madsim/$$name.c; \
 	done
 	@# Each module by itself: when one cannot be built, the other is there.
 	@# What a failing one says is said again for the line that tells why.
 	@rm -f $(OUT)/failed $(OUT)/log
 	+@for module in $(MODULES); do \
 		ko=$$module.ko; \
+		why=$$(sed -n "s|^/\* \($$module needs .*\) \*/|\1|p" $(has) | head -n 1); \
+		if [ "$$why" ]; then \
+			rm -f $(OUT)/$$ko; \
+			case $$module in \
+			"$(optional)")	echo "$$why: building ib_umad alone" ;; \
+			*)		echo "$$why" >>$(OUT)/failed ;; \
+			esac; \
+			continue; \
+		fi; \
 		case $$module in \
 		ib_umad)	option=CONFIG_INFINIBAND_USER_MAD=m ;; \
 		ib_madsim)	option=CONFIG_INFINIBAND_MADSIM=m ;; \
 		*)		echo "$$module is no module of ours" >>$(OUT)/failed; continue ;; \
 		esac; \
-		if $(kbuild) $$option modules; then \
+		if $(kbuild) M=$(src) $$option modules; then \
 			find $(src) -name $$ko -exec cp -u -t $(OUT) {} +; \
 		else \
 			rm -f $(OUT)/$$ko; \
-			$(kbuild) -s $$option modules >$(OUT)/log 2>&1; \
+			$(kbuild) M=$(src) -s $$option modules >$(OUT)/log 2>&1; \
 			why=$$(sed 's|$(src)/||' $(OUT)/log | grep -i -m 1 'error: \|\*\*\*'); \
 			printf '%s\n' "$$ko cannot be built for Linux $(KREL): $${why:-see above}" \
 				>>$(OUT)/failed; \
@@ -68,7 +81,6 @@ check-kdir:
 	$(if $(word 2,$(CURDIR)),$(error the kernel build system cannot work in a path with spaces: move $(CURDIR)))
 	$(if $(KDIR),,$(error no kernel headers in /usr/src: as root run `apt-get install linux-headers-amd64`, or set KDIR=))
 	$(if $(KREL),,$(error KDIR=$(KDIR) is not a built kernel or its headers: it has no include/generated/utsrelease.h))
-	$(if $(call since,5.10),,$(error kernel $(KREL) is too old: user_mad needs 5.10 or newer))
 
 # DKMS would move away an ib_umad that packages of OFED brought, and bring it back when they
 # have another one. Of one that it built itself it has what belongs there: see give-back

@@ -7,12 +7,6 @@
 #ifndef MADSIM_COMPAT_H
 #define MADSIM_COMPAT_H
 
-#include <linux/version.h>
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
-#error "ib_madsim needs Linux 6.1 or newer"
-#endif
-
 #include <linux/configfs.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
@@ -35,7 +29,7 @@ static struct configfs_attribute pfx_##attr_##name_ = { \
 }
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#ifndef KERNEL_HAS_VIRT_DMA_TO_PTR
 static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 {
 	return (void *)(uintptr_t)dma_addr;
@@ -43,20 +37,43 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #endif
 
 /* No adapter had been faster */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#ifndef KERNEL_HAS_SPEED_XDR
 #define IB_SPEED_XDR 256
+#endif
+#ifndef KERNEL_HAS_SPEEDS2
 #define IB_PORT_EXTENDED_SPEEDS2_SUP BIT(11)
 #define IB_PORT_LINK_SPEED_XDR_SUP BIT(12)
 #endif
 
+#ifndef KERNEL_HAS_SPEED_NDR_SUP
+#define IB_PORT_LINK_SPEED_NDR_SUP BIT(10)
+#endif
+
+/* There was one set of flags */
+#ifndef KERNEL_HAS_KERNEL_CAP_FLAGS
+#define kernel_cap_flags device_cap_flags
+#define IBK_LOCAL_DMA_LKEY IB_DEVICE_LOCAL_DMA_LKEY
+#define IBK_UD_TSO IB_DEVICE_UD_TSO
+#endif
+
+/* Counters had a name alone, so that an array of these was one of names */
+#ifndef KERNEL_HAS_STAT_DESC
+struct rdma_stat_desc {
+	const char *name;
+};
+
+#define rdma_alloc_hw_stats_struct(descs, count, lifespan) \
+	rdma_alloc_hw_stats_struct((const char * const *)(descs), count, lifespan)
+#endif
+
 /* devnode() of a class had a device that is not constant */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#ifndef KERNEL_HAS_DEVNODE_CONST
 #define madsim_wire_devnode(dev_, mode_) \
 	madsim_wire_devnode(struct device *dev, umode_t *mode)
 #endif
 
 /* All flags of a mapping were set by hand */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#ifndef KERNEL_HAS_VM_FLAGS_CLEAR
 #include <linux/mm.h>
 static inline void vm_flags_mod(struct vm_area_struct *vma, unsigned long set,
 				unsigned long clear)
@@ -66,28 +83,30 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, unsigned long set,
 #endif
 
 /* create_cq() took the udata alone */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#ifndef KERNEL_HAS_CREATE_CQ_ATTRS
 #include <rdma/uverbs_ioctl.h>
 #define uverbs_attr_bundle ib_udata
 #endif
 
 /* What reads a binary attribute had one that is not constant */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#ifndef KERNEL_HAS_BIN_ATTRIBUTE_CONST
 #define madsim_vpd_read(file_, kobj_, attr_, buf_, pos_, count_) \
 	madsim_vpd_read(struct file *file, struct kobject *kobj, \
 			struct bin_attribute *attr, char *buf, loff_t pos, size_t count)
 #endif
 
 /* reg_user_mr() had no DMA handle. Applies to the function, not to its address. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#ifndef KERNEL_HAS_REG_USER_MR_DMAH
 #define madsim_reg_user_mr(ibpd_, start_, length_, virt_addr_, access_, dmah_, udata_) \
 	madsim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, \
 			   u64 virt_addr, int access, struct ib_udata *udata)
 #endif
 
 /* ib_umem_get() and resize_cq() had no such names */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#ifndef KERNEL_HAS_UMEM_GET_VA
 #define ib_umem_get_va ib_umem_get
+#endif
+#ifndef KERNEL_HAS_RESIZE_USER_CQ
 #define resize_user_cq resize_cq
 #define madsim_resize_cq(ibcq_, cqe_, udata_) \
 	madsim_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)

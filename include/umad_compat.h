@@ -4,9 +4,8 @@
  * the external build from the kernel's. That build includes this before
  * everything else.
  *
- * Distributions take functions over into kernels that are older than these.
- * Below the version that brought one, ours has a name of its own, which does
- * not care.
+ * Vendors take functions over into older kernels. So probe/ has asked the headers of
+ * this kernel what they offer: no version is looked at.
  */
 #ifndef UMAD_COMPAT_H
 #define UMAD_COMPAT_H
@@ -23,11 +22,8 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 10, 0)
-#error "ib_umad needs Linux 5.10 or newer"
-#endif
+#include "probe/kernel_has.h"
 
 #ifdef USER_MAD_VERSION
 /* For modinfo, at the one place in a module that describes it */
@@ -42,8 +38,12 @@
 #ifndef __counted_by
 #define __counted_by(count)
 #endif
+/* One that spares the cost of initialization: it came with updates of long-term kernels */
+#ifndef __uninitialized
+#define __uninitialized
+#endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 12, 0)
+#ifndef KERNEL_HAS_MEMCPY_FROM_PAGE
 static inline void umad_memcpy_from_page(char *to, struct page *page, size_t offset, size_t len)
 {
 	char *from = kmap_atomic(page);
@@ -53,7 +53,9 @@ static inline void umad_memcpy_from_page(char *to, struct page *page, size_t off
 }
 
 #define memcpy_from_page umad_memcpy_from_page
+#endif
 
+#ifndef KERNEL_HAS_RB_FIND_ADD
 static inline struct rb_node *umad_rb_find_add(struct rb_node *node, struct rb_root *tree,
 					       int (*cmp)(struct rb_node *,
 							  const struct rb_node *))
@@ -76,8 +78,8 @@ static inline struct rb_node *umad_rb_find_add(struct rb_node *node, struct rb_r
 #define rb_find_add umad_rb_find_add
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 14, 0) && defined(CONFIG_MEMCG)
-/* The kernel's wants a variable for interrupts, which modules cannot have */
+#ifdef CONFIG_MEMCG
+/* The kernel's wants a variable for interrupts, which old kernels do not export */
 static inline struct mem_cgroup *umad_set_active_memcg(struct mem_cgroup *memcg)
 {
 	struct mem_cgroup *old = current->active_memcg;
@@ -91,7 +93,7 @@ static inline struct mem_cgroup *umad_set_active_memcg(struct mem_cgroup *memcg)
 #define set_active_memcg umad_set_active_memcg
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
+#ifndef KERNEL_HAS_BITMAP_FROM_ARR64
 /* Whole words, as all that is asked for here are 128 bits */
 static inline void umad_bitmap_from_arr64(unsigned long *bitmap, const u64 *words,
 					  unsigned int bits)
@@ -102,20 +104,31 @@ static inline void umad_bitmap_from_arr64(unsigned long *bitmap, const u64 *word
 		bitmap_from_u64(bitmap + i * BITS_TO_LONGS(64), words[i]);
 }
 
-#undef bitmap_from_arr64
 #define bitmap_from_arr64 umad_bitmap_from_arr64
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 				  poll_table *table)
 {
 	poll_wait(filp, wait, table);
-	/* Callers of wq_has_sleeper() rely on it */
+	/*
+	 * For callers of wq_has_sleeper(). poll_wait() of newer kernels has one, too: what a
+	 * function does cannot be asked for.
+	 */
 	smp_mb();
 }
 
 #define poll_wait umad_poll_wait
+
+#ifndef KERNEL_HAS_STREAM_OPEN
+static inline int umad_stream_open(struct inode *inode, struct file *filp)
+{
+	/* No positions, and so no lock of one: a reader that waits blocks no writer */
+	filp->f_mode &= ~(FMODE_LSEEK | FMODE_PREAD | FMODE_PWRITE | FMODE_ATOMIC_POS);
+	return 0;
+}
+
+#define stream_open umad_stream_open
 #endif
 
 /*
@@ -152,14 +165,14 @@ static inline void umad_poll_wait(struct file *filp, wait_queue_head_t *wait,
 #define IOCB_AIO_RW 0
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
+#ifndef KERNEL_HAS_USER_BACKED_ITER
 #define user_backed_iter(iter) iter_is_iovec(iter)
 #endif
 
 #ifndef iter_iov_addr
 static inline void __user *umad_iov_addr(const struct iov_iter *iter)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+#ifdef KERNEL_HAS_ITER_IS_UBUF
 	if (iter_is_ubuf(iter))
 		return iter->ubuf + iter->iov_offset;
 #endif
@@ -169,19 +182,9 @@ static inline void __user *umad_iov_addr(const struct iov_iter *iter)
 #define iter_iov_addr umad_iov_addr
 #endif
 
-/*
- * The callbacks of a class had arguments that were not const, or were so in a
- * distribution's kernel only: ask for their types, not for the version.
- */
-#define umad_type_if(condition, yes, no) \
-	typeof(__builtin_choose_expr(condition, (yes)NULL, (no)NULL))
-#define umad_devnode_is_const \
-	__builtin_types_compatible_p(typeof(((struct class *)NULL)->devnode), \
-				     char *(*)(const struct device *, umode_t *))
 /* Applies where the function is defined, and not where it is used */
-#define umad_devnode(dev_, mode_) \
-	umad_devnode(umad_type_if(umad_devnode_is_const, const struct device *, \
-				  struct device *) dev, \
-		     umode_t *mode)
+#ifndef KERNEL_HAS_DEVNODE_CONST
+#define umad_devnode(dev_, mode_) umad_devnode(struct device *dev, umode_t *mode)
+#endif
 #endif /* __ASSEMBLY__ */
 #endif /* UMAD_COMPAT_H */

@@ -27,8 +27,7 @@ put archive apt-get 'case "$*" in
 *download*)	exit 100 ;;
 esac'
 put archive id 'echo 0'
-mkdir -p "$tmp/old/include/generated" "$tmp/with space"
-echo '#define UTS_RELEASE "5.9.0-5-amd64"' >"$tmp/old/include/generated/utsrelease.h"
+mkdir -p "$tmp/with space"
 cp Makefile "$tmp/with space/"
 
 fetch_of_killed_run()
@@ -235,7 +234,6 @@ elsewhere()
 
 ktap "make without headers" refused 'no kernel headers .*apt-get install' make -s KDIR=
 ktap "make with a wrong KDIR" refused 'not a built kernel' make -s KDIR="$tmp/none"
-ktap "make for an old kernel" refused '5.9.0-5-amd64 is too old: .* 5.10' make -s KDIR="$tmp/old"
 ktap "make in a path with spaces" refused 'spaces' make -s -C "$tmp/with space"
 ktap "no QEMU and no apt" refused 'this needs Debian and its apt, .* docker run .* demo' \
 	env PATH="$tmp/no-apt" scripts/guest/run true

@@ -48,7 +48,7 @@ static int madsim_query_device(struct ib_device *ibdev,
 		IB_DEVICE_CHANGE_PHY_PORT | IB_DEVICE_SYS_IMAGE_GUID |
 		IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |
 		IB_DEVICE_PORT_ACTIVE_EVENT;
-	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	attr->kernel_cap_flags |= IBK_LOCAL_DMA_LKEY;
 	attr->max_qp = 2 * MADSIM_MAX_CA_PORTS;
 	attr->max_cq = MADSIM_MAX_CA_PORTS;
 	attr->max_qp_wr = MADSIM_MAX_WR;
