@@ -27,7 +27,7 @@ put archive apt-get 'case "$*" in
 *download*)	exit 100 ;;
 esac'
 put archive id 'echo 0'
-mkdir -p "$tmp/with space"
+mkdir -p "$tmp/no-tree" "$tmp/with space"
 cp Makefile "$tmp/with space/"
 
 fetch_of_killed_run()
@@ -232,8 +232,45 @@ elsewhere()
 		"$tmp/os-release" "$1"
 }
 
+# fake_tree NAME LACKS USES SAYS: a kernel whose build of ib_umad says this, and uses this
+fake_tree()
+{
+	local tree=$tmp/trees/$1
+
+	mkdir -p "$tree/include/generated"
+	echo '#define UTS_RELEASE "9.9.9"' >"$tree/include/generated/utsrelease.h"
+	printf '0x0\tprintk\tvmlinux\tEXPORT_SYMBOL\t\n' >"$tree/Module.symvers"
+	cat >"$tree/Makefile" <<-END
+		modules: ; @case \$(M) in \\
+		*/probe/) echo '/* ib_madsim needs $2, which this kernel lacks */' >\$(M)/kernel_has.h ;; \\
+		*) echo '$4'; echo 'void $3(void); void f(void) { $3(); }' | \\
+			gcc -c -x c - -o \$(M)/ib_umad.ko ;; \\
+		esac
+	END
+}
+
+# What is no success of a tree
+trees()
+{
+	fake_tree a "a thing" printk ""
+	fake_tree b "a thing" secret ""
+	fake_tree c "a thing" printk "drivers/infiniband/core/user_mad/ah.c:1: warning: late"
+	fake_tree d "a thing" printk "./include/linux/mm.h:1: warning: of the kernel"
+	rm "$tmp/trees/d/Module.symvers"
+	TREES=$tmp/trees ends 1 '^not ok 3 b: ib_umad' tools/testing/trees/run &&
+		grep '^ok 1 a: ib_umad$' <<<"$said" &&
+		grep '^ok 2 a: ib_madsim # SKIP needs a thing$' <<<"$said" &&
+		grep '^# secret$' <<<"$said" && grep '^not ok 5 c: ib_umad$' <<<"$said" &&
+		grep '^not ok 7 d: ib_umad$' <<<"$said" && grep '^# no list of symbols$' <<<"$said" &&
+		mkdir "$tmp/trees/d/kernel" && echo 'EXPORT_SYMBOL_GPL(printk);' >"$tmp/trees/d/kernel/a.c" &&
+		TREES=$tmp/trees/d ends 0 '^ok 1 d: ib_umad$' tools/testing/trees/run
+}
+
 ktap "make without headers" refused 'no kernel headers .*apt-get install' make -s KDIR=
 ktap "make with a wrong KDIR" refused 'not a built kernel' make -s KDIR="$tmp/none"
+ktap "trees that fail" trees
+TREES=$tmp/none ktap "no folder of trees" refused 'is no folder' tools/testing/trees/run
+TREES=$tmp/no-tree ktap "no tree in a folder" refused 'no prepared tree' tools/testing/trees/run
 ktap "make in a path with spaces" refused 'spaces' make -s -C "$tmp/with space"
 ktap "no QEMU and no apt" refused 'this needs Debian and its apt, .* docker run .* demo' \
 	env PATH="$tmp/no-apt" scripts/guest/run true
