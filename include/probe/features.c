@@ -14,6 +14,7 @@
 #include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
+#include <linux/interrupt.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/rbtree.h>
@@ -69,4 +70,7 @@ HAS(VM_FLAGS_CLEAR, &vm_flags_clear);
 NEEDS(ib_umad, "CONFIG_INFINIBAND", IF(IS_ENABLED(CONFIG_INFINIBAND)));
 NEEDS(ib_madsim, "CONFIG_INFINIBAND_VIRT_DMA", IF(IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA)));
 NEEDS(ib_madsim, "CONFIG_CONFIGFS_FS", IF(IS_ENABLED(CONFIG_CONFIGFS_FS)));
+NEEDS(ib_madsim, "queue pairs that the RDMA core allocates",
+      IS(OPS->create_qp, int (*)(struct ib_qp *, struct ib_qp_init_attr *, struct ib_udata *)));
 NEEDS(ib_madsim, "rb_find()", &rb_find);
+NEEDS(ib_madsim, "tasklet_setup()", &tasklet_setup);
