@@ -18,6 +18,8 @@ TABLE = Attribute(CC, 0x17, "limit:16")
 TIME = Attribute(CC, 0x18, "now:32")
 
 KEY, OTHER = 0x0123456789abcdef, 1
+# Seconds, in which an owner comes in time on a busy machine, too
+LEASE = 10
 
 # Which host or switch has it, how many bytes, and whether it can be set
 HOST, SWITCH = "h", "s"
@@ -123,17 +125,17 @@ class Cc(fabric.Test):
 
     def test_lease(self):
         """... and that for the lease period only, from the first wrong key on"""
-        self.key_set(0, protect=0x80, lease=1)
-        time.sleep(2)
+        self.key_set(0, protect=0x80, lease=LEASE)
+        time.sleep(LEASE + 1)
         self.key_is(OTHER, protect=0x80)
         self.info(OTHER, LOST)
         fabric.until(lambda: not self.key_get(OTHER).protect)
         self.key_is(OTHER, cc_key=KEY)
         # A request with the key ends a lease
-        self.key_set(KEY, protect=0x80, lease=1)
+        self.key_set(KEY, protect=0x80, lease=LEASE)
         self.info(OTHER, LOST)
         self.info(KEY)
-        time.sleep(2)
+        time.sleep(LEASE + 1)
         self.key_is(OTHER, protect=0x80)
 
     def test_switch_setting(self):

@@ -30,8 +30,8 @@ REGISTER_AGENT, ENABLE_PKEY = 0xc01c1b01, 0x1b03
 ROOT = "/sys/kernel/config"
 FABRIC = f"{ROOT}/madsim/umad"
 
-# Milliseconds: for what must happen, and for what must not
-SOON, QUIET = 5000, 100
+# Milliseconds: for what must happen, or it hangs, and for what must not
+SOON, QUIET = 20000, 100
 # Instead of a status: no response comes
 LOST = "lost"
 BAD_VERSION, UNSUPPORTED, INVALID = 0x04, 0x0c, 0x1c
