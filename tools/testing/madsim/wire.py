@@ -311,8 +311,8 @@ class Wire(fabric.Test):
 
         def unlink():
             fabric.put("unlink", f"s1 {self.spare}")
-            look()
-            found.pop()
+            while opened:
+                os.close(opened.pop())
 
         threading.Thread(target=opens, daemon=True).start()
         time.sleep(QUIET / 1000)
