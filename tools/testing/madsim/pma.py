@@ -171,6 +171,8 @@ class Pma(fabric.Test):
         self.assertIn(once, range(ticks(100), ticks(110) + 1))
         for _ in range(8):
             self.client.send(self.packet(2, fabric.GET, CLASS_PORT_INFO))
+        for _ in range(8):
+            self.assertNotEqual(LOST, self.client.receive())
         self.fault("h1 1 clear")
         self.assertIn(wait() - once, range(ticks(100), ticks(210)))
 
