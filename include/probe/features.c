@@ -34,6 +34,7 @@
 #define IF(condition) sizeof(char [(condition) ? 1 : -1])
 #define IS(function, ...) IF(__builtin_types_compatible_p(typeof(function), __VA_ARGS__))
 #define OPS ((const struct ib_device_ops *)NULL)
+#define CREATE_QP int (*)(struct ib_qp *, struct ib_qp_init_attr *, struct ib_udata *)
 
 CONTROL(YES, THIS_MODULE->name);
 CONTROL(NO, ib_umad_is_not_in_this_kernel(NULL));
@@ -70,7 +71,6 @@ HAS(VM_FLAGS_CLEAR, &vm_flags_clear);
 NEEDS(ib_umad, "CONFIG_INFINIBAND", IF(IS_ENABLED(CONFIG_INFINIBAND)));
 NEEDS(ib_madsim, "CONFIG_INFINIBAND_VIRT_DMA", IF(IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA)));
 NEEDS(ib_madsim, "CONFIG_CONFIGFS_FS", IF(IS_ENABLED(CONFIG_CONFIGFS_FS)));
-NEEDS(ib_madsim, "queue pairs that the RDMA core allocates",
-      IS(OPS->create_qp, int (*)(struct ib_qp *, struct ib_qp_init_attr *, struct ib_udata *)));
+NEEDS(ib_madsim, "queue pairs that the RDMA core allocates", IS(OPS->create_qp, CREATE_QP));
 NEEDS(ib_madsim, "rb_find()", &rb_find);
 NEEDS(ib_madsim, "tasklet_setup()", &tasklet_setup);
