@@ -65,11 +65,12 @@ int umad_message_pin(struct umad_message *m, const struct umad_port *port)
 		/* Interrupts are off for the pages of one call */
 		ret = pin_user_pages_fast(addr + m->pinned * PAGE_SIZE, min_t(size_t, left, 64), 0,
 					  m->pages + m->pinned);
+		if (ret > 0)
+			m->pinned += ret;
 		if (umad_writer_killed())
-			ret = -EINTR;
+			return -EINTR;
 		if (ret <= 0)
 			return ret ?: -EFAULT;
-		m->pinned += ret;
 	}
 	return 0;
 }
