@@ -282,16 +282,27 @@ class Wire(fabric.Test):
         fabric.put("unlink", f"s1 {self.spare}")
         libc = ctypes.CDLL(None)
         created = libc.inotify_init()
+        self.addCleanup(os.close, created)
         libc.inotify_add_watch(created, b"/dev/madsim", 0x100)
+        ended = threading.Event()
         wires = os.open(f"{fabric.FABRIC}/wire", os.O_WRONLY)
         self.addCleanup(os.close, wires)
         opened, found = [], []
 
         def opens():
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-            while os.read(created, 4096):
+            while os.read(created, 4096) and not ended.is_set():
                 with contextlib.suppress(OSError):
                     opened.append(os.open(self.path, os.O_RDWR | os.O_NONBLOCK))
+
+        def end():
+            # The wire of the next test is not for this thread to open
+            ended.set()
+            os.close(os.open("/dev/madsim/ends", os.O_CREAT))
+            os.unlink("/dev/madsim/ends")
+            opener.join()
+            while opened:
+                os.close(opened.pop())
 
         def look():
             while opened:
@@ -314,7 +325,9 @@ class Wire(fabric.Test):
             while opened:
                 os.close(opened.pop())
 
-        threading.Thread(target=opens, daemon=True).start()
+        opener = threading.Thread(target=opens)
+        opener.start()
+        self.addCleanup(end)
         time.sleep(QUIET / 1000)
         fabric.Faults().sweep(10, wire, unlink)
         self.assertTrue(found and all(found), found)
