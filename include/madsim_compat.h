@@ -73,7 +73,7 @@ struct rdma_stat_desc {
 #endif
 
 /* All flags of a mapping were set by hand */
-#ifndef KERNEL_HAS_VM_FLAGS_CLEAR
+#ifndef KERNEL_HAS_VM_FLAGS_MOD
 #include <linux/mm.h>
 static inline void vm_flags_mod(struct vm_area_struct *vma, unsigned long set,
 				unsigned long clear)
