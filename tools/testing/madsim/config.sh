@@ -208,7 +208,7 @@ come_and_go()
 		done >>"$tmp/lived" 2>>"$tmp/writers" &
 		writers+=($!)
 	done
-	for ((i = made = lived = 0; i < 200 && (made < 40 || lived < 40); i++)); do
+	for ((i = made = lived = 0; i < 5000 && (made < 40 || lived < 40); i++)); do
 		mkdir -v "${nodes[@]}" >>"$tmp/made"
 		rmdir "${nodes[@]}"
 		made=$(wc -l <"$tmp/made") lived=$(wc -l <"$tmp/lived")

@@ -56,7 +56,8 @@ check()
 	shift
 	tap_count=$((tap_count + 1))
 	[ -z "${UMAD_STRICT-}" ] || strictly
-	(set -e; "$@") >"$tmp/said" 2>&1
+	# A shell has random numbers of its own: these are the same each time
+	(RANDOM=${UMAD_STRESS_SEED:-1}; set -e; "$@") >"$tmp/said" 2>&1
 	status=$?
 	if [ $status = 0 ]; then
 		echo "ok $tap_count $name"
@@ -171,11 +172,12 @@ has_no()
 	[ $status = 1 ] || { echo "status $status: grep $*"; return 1; }
 }
 
-# until_true SECONDS COMMAND ... A user-mode Linux's clock skips idle time, so there the
-# tries are the cost of waiting: they are few
+# until_true SECONDS COMMAND ... So long it may take on an idle machine: one that is busy gets
+# more. A user-mode Linux's clock skips idle time, so there the tries are the cost of waiting:
+# they are few
 until_true()
 {
-	local tries=$(($1 * 2))
+	local tries=$(($1 * 6))
 	shift
 	until "$@" >"$tmp/until" 2>&1; do
 		tries=$((tries - 1))
