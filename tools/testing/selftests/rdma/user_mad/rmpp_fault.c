@@ -236,6 +236,54 @@ TEST_F_TIMEOUT(fault, killed_while_it_is_copied, UMAD_HANGS)
 	expect_nothing_sent(self, &head);
 }
 
+/* Does not return: the process is killed when its write waits for the last page of @map */
+static void write_and_die(int fd, const struct umad_stall *stall, void *map, size_t len)
+{
+	struct umad_call call = UMAD_CALL(WRITE, fd, .buf = map, .len = len);
+
+	if (!pthread_create(&call.thread, NULL, umad_call_thread, &call) &&
+	    umad_stall_caught(stall))
+		raise(SIGKILL);
+	_exit(1);
+}
+
+/* The writer dies while a page is missing: those before it are the file's alone again */
+TEST_F_TIMEOUT(fault, killed_while_a_page_is_missing, UMAD_HANGS)
+{
+	struct umad_stall stall = { .page = sysconf(_SC_PAGESIZE) };
+	const size_t there = 8 * stall.page;
+	struct umad_msg head = next_head(self);
+	__u8 bytes[128] = { 0 };
+	int status, file;
+	__u8 *map;
+	pid_t pid;
+
+	file = memfd_create("umad", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ASSERT_LE(0, file);
+	umad_pack(&self->client, &head, MAD_VENDOR_HDR, bytes);
+	ASSERT_EQ(sizeof(bytes), pwrite(file, bytes, sizeof(bytes), 0));
+	ASSERT_EQ(0, ftruncate(file, there));
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		map = mmap(NULL, there + stall.page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (map == MAP_FAILED ||
+		    mmap(map, there, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED)
+			_exit(1);
+		stall.uffd = umad_uffd(map + there, stall.page, false);
+		write_and_die(self->client.fd, &stall, map, there + stall.page);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status))
+		TH_LOG("the writer ended with status %#x before it was killed", status);
+	EXPECT_EQ(0, fcntl(file, F_ADD_SEALS, F_SEAL_WRITE))
+		TH_LOG("pages are in use: %s", strerror(errno));
+	close(file);
+	expect_nothing_sent(self, &head);
+}
+
 /* Pages that come and go all the time, under a message that is being written */
 struct race {
 	void *map;
