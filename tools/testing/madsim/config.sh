@@ -208,8 +208,10 @@ come_and_go()
 		done >>"$tmp/lived" 2>>"$tmp/writers" &
 		writers+=($!)
 	done
-	for ((i = made = lived = 0; i < 5000 && (made < 40 || lived < 40); i++)); do
+	for ((i = made = lived = 0; i < 1000 && (made < 40 || lived < 40); i++)); do
 		mkdir -v "${nodes[@]}" >>"$tmp/made"
+		# While nobody pauses, the time of the others' pauses hardly goes on
+		sleep 0.00$((RANDOM % 5))
 		rmdir "${nodes[@]}"
 		made=$(wc -l <"$tmp/made") lived=$(wc -l <"$tmp/lived")
 	done 2>"$tmp/maker"

@@ -206,6 +206,8 @@ other_way()
 	[ "$(hops h2 h3)" != "$way" ]
 	all_reach 20 h2 h3
 	put $faults "leaf1 $port link up"
+	until_true 30 says "^LinkState:.*Active" \
+		ibportstate -C madsim0 -P 1 "${way%% *}" "$port" query
 }
 
 # offload HOST COMMAND [VALUE]: of its interface, as ethtool asks for it or sets it
@@ -523,7 +525,10 @@ check "TCP hands over many packets of the MTU at once" segments
 check "and their checksums are good if the kernel checks them" software
 check "every switch on the way counts it" counted
 check "without a cable there is another way" other_way
+# The subnet manager would give the port its MTU and other routes
+kill -STOP "$(cat "$tmp/first.pid")"
 check "what is longer than a link takes is dropped, and counted" too_long
+kill -CONT "$(cat "$tmp/first.pid")"
 
 check "connected mode, and packets of 60,000 bytes" connected
 check "a host that forges packets of such a connection is not heard" forged
