@@ -105,16 +105,15 @@ test_selftests()
 }
 
 # tests_words TEST ...: prints the words for the command line of a user-mode Linux that runs
-# them. Its clock skips idle time. While it has something to do, its time goes ten times as
-# slowly as the host's: a busy host is no reason for a timeout there
+# them
 tests_words()
 {
-	local test words=
+	local test words=time-travel
 
 	for test; do
-		[ "$(test_kind "$test")" != kunit ] || words=" kunit.enable=1 kunit.autorun=1"
+		[ "$(test_kind "$test")" != kunit ] || words="time-travel kunit.enable=1 kunit.autorun=1"
 	done
-	echo "time-travel=slow:10$words"
+	echo "$words"
 }
 
 # tests_counted RUN: a new folder for how often this run ran each line of the modules. Sets
