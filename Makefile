@@ -43,7 +43,7 @@ modules: check-kdir check-ofa
 		name=$${stand_in%:*}; \
 		grep -q "HAS_$${stand_in#*:} " $(has) || \
 			ln -sf $(CURDIR)/include/madsim_no_$$name.c \
-				$(src)/drivers/infiniband/sw/madsim/$$name.c; \
+				$(src)/drivers/infiniband/sw/madsim/device/$$name.c; \
 	done
 	@# Each module by itself: when one cannot be built, the other is there.
 	@# What a failing one says is said again for the line that tells why.

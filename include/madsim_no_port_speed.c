@@ -4,6 +4,6 @@
  * drivers for the speed of a port.
  */
 
-#include "verbs.h"
+#include "transport/transport.h"
 
 const struct ib_device_ops madsim_port_speed_ops = {};

@@ -16,7 +16,7 @@ left_programs+=" two_threads hosts osmtest saquery umadstat unplug"
 kunit_suites()
 {
 	sed -n '/^static struct kunit_suite /,/^}/s/.*\.name\s*= "\(.*\)",/\1/p' \
-		"$top"/drivers/infiniband/*/*/*_kunit.c
+		"$top"/drivers/infiniband/*/{user_mad,madsim/*}/*_kunit.c
 }
 
 # test_python PROGRAM: of those of madsim it is one in Python. What is no program, or that of

@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Fabrics that user space builds: /sys/kernel/config/madsim/<fabric>/<node>/.
+ *
+ * A node is configured while it has no power, and gets that when its fabric comes
+ * to life, or later by a command. Nodes and cables may come and go at any time.
+ */
+
+#include <linux/configfs.h>
+#include <linux/ctype.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "model/model.h"
+
+/* Between two tries of a mkdir, so that it leaves the CPU to others */
+#define MADSIM_RETRY_US		1000
+
+static struct madsim_fabric *to_madsim_fabric(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct madsim_fabric, group);
+}
+
+static struct madsim_node *to_madsim_node(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct madsim_node, group);
+}
+
+/*
+ * A file of a node: _write is how it is written, the rest how printf() shows it, all in
+ * terms of "node" and, to write, "page"
+ */
+#define MADSIM_NODE_FILE(_name, _write, ...)				\
+static ssize_t madsim_node_##_name##_show(struct config_item *item,	\
+					  char *page)			\
+{									\
+	struct madsim_node *node = to_madsim_node(item);		\
+	ssize_t len;							\
+									\
+	mutex_lock(&node->fabric->mutex);				\
+	len = sysfs_emit(page, __VA_ARGS__);				\
+	mutex_unlock(&node->fabric->mutex);				\
+	return len;							\
+}									\
+									\
+static ssize_t madsim_node_##_name##_store(struct config_item *item,	\
+					   const char *page,		\
+					   size_t count)		\
+{									\
+	struct madsim_node *node = to_madsim_node(item);		\
+									\
+	return _write ?: count;						\
+}
+
+static int madsim_node_write_type(struct madsim_node *node, const char *page)
+{
+	bool is_switch = sysfs_streq(page, "switch");
+	int ret;
+
+	if (!is_switch && !sysfs_streq(page, "ca"))
+		return -EINVAL;
+
+	mutex_lock(&node->fabric->mutex);
+	ret = madsim_node_set_type(node, is_switch);
+	mutex_unlock(&node->fabric->mutex);
+	return ret;
+}
+
+MADSIM_NODE_FILE(type, madsim_node_write_type(node, page),
+		 "%s\n", node->sw ? "switch" : "ca")
+
+static int madsim_node_write_ports(struct madsim_node *node, const char *page)
+{
+	u8 nports;
+	int ret;
+
+	ret = kstrtou8(page, 0, &nports);
+	if (ret)
+		return ret;
+
+	mutex_lock(&node->fabric->mutex);
+	ret = madsim_node_set_ports(node, nports);
+	mutex_unlock(&node->fabric->mutex);
+	return ret;
+}
+
+MADSIM_NODE_FILE(ports, madsim_node_write_ports(node, page),
+		 "%u\n", node->nports)
+
+/* Lock a fabric to change a node, which must have no power: 0, or -EBUSY */
+static int madsim_node_lock(struct madsim_node *node)
+{
+	mutex_lock(&node->fabric->mutex);
+	if (!node->powered)
+		return 0;
+	mutex_unlock(&node->fabric->mutex);
+	return -EBUSY;
+}
+
+static int madsim_node_write_flag(struct madsim_node *node, bool *flag,
+				  const char *page)
+{
+	bool value;
+	int ret;
+
+	ret = kstrtobool(page, &value) ?: madsim_node_lock(node);
+	if (ret)
+		return ret;
+	*flag = value;
+	mutex_unlock(&node->fabric->mutex);
+	return 0;
+}
+
+MADSIM_NODE_FILE(device, madsim_node_write_flag(node, &node->want_dev, page),
+		 "%d\n", node->want_dev)
+MADSIM_NODE_FILE(opa, madsim_node_write_flag(node, &node->opa, page),
+		 "%d\n", node->opa)
+MADSIM_NODE_FILE(separate_smi, madsim_node_write_flag(node, &node->split, page),
+		 "%d\n", node->split)
+MADSIM_NODE_FILE(planes, madsim_node_write_flag(node, &node->planes, page),
+		 "%d\n", node->planes)
+MADSIM_NODE_FILE(smp_by_lid,
+		 madsim_node_write_flag(node, &node->smp_by_lid, page),
+		 "%d\n", node->smp_by_lid)
+
+static int madsim_node_write_sm_disabled(struct madsim_node *node,
+					 const char *page)
+{
+	DECLARE_BITMAP(ports, MADSIM_MAX_PORTS + 1);
+	int ret;
+
+	ret = bitmap_parselist(page, ports, MADSIM_MAX_PORTS + 1) ?:
+	      madsim_node_lock(node);
+	if (ret)
+		return ret;
+	bitmap_copy(node->sm_disabled, ports, MADSIM_MAX_PORTS + 1);
+	mutex_unlock(&node->fabric->mutex);
+	return 0;
+}
+
+MADSIM_NODE_FILE(sm_disabled, madsim_node_write_sm_disabled(node, page),
+		 "%*pbl\n", MADSIM_MAX_PORTS + 1, node->sm_disabled)
+
+static int madsim_node_write_guid(struct madsim_node *node, u64 *field,
+				  const char *page)
+{
+	u64 guid;
+	int ret;
+
+	ret = kstrtou64(page, 0, &guid);
+	if (ret)
+		return ret;
+	if (!guid)
+		return -EINVAL;
+
+	ret = madsim_node_lock(node);
+	if (ret)
+		return ret;
+	*field = guid;
+	mutex_unlock(&node->fabric->mutex);
+	return 0;
+}
+
+MADSIM_NODE_FILE(guid, madsim_node_write_guid(node, &node->guid, page),
+		 "0x%016llx\n", node->guid)
+MADSIM_NODE_FILE(sys_image_guid,
+		 madsim_node_write_guid(node, &node->sys_guid, page),
+		 "0x%016llx\n", madsim_sys_guid(node))
+MADSIM_NODE_FILE(port_guid,
+		 madsim_node_write_guid(node, &node->port_guid, page),
+		 "0x%016llx\n", madsim_first_port_guid(node))
+
+static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max,
+				const char *page)
+{
+	u32 id;
+	int ret;
+
+	ret = kstrtou32(page, 0, &id);
+	if (ret)
+		return ret;
+	if (id > max)
+		return -ERANGE;
+
+	ret = madsim_node_lock(node);
+	if (ret)
+		return ret;
+	*field = id;
+	mutex_unlock(&node->fabric->mutex);
+	return 0;
+}
+
+MADSIM_NODE_FILE(vendor_id,
+		 madsim_node_write_id(node, &node->vendor_id, 0xffffff, page),
+		 "0x%06x\n", node->vendor_id)
+MADSIM_NODE_FILE(device_id,
+		 madsim_node_write_id(node, &node->device_id, 0xffff, page),
+		 "0x%04x\n", node->device_id)
+MADSIM_NODE_FILE(seed, madsim_node_write_id(node, &node->seed, U32_MAX, page),
+		 "%u\n", node->seed)
+
+static int madsim_node_write_vpd(struct madsim_node *node, const char *page)
+{
+	struct madsim_vpd *vpd = madsim_vpd_make(page);
+	int ret;
+
+	if (IS_ERR(vpd))
+		return PTR_ERR(vpd);
+
+	ret = madsim_node_lock(node);
+	if (!ret) {
+		swap(node->vpd, vpd);
+		mutex_unlock(&node->fabric->mutex);
+	}
+	kfree(vpd);
+	return ret;
+}
+
+MADSIM_NODE_FILE(vpd, madsim_node_write_vpd(node, page),
+		 "%s\n", node->vpd ? node->vpd->text : "")
+
+static ssize_t madsim_node_description_show(struct config_item *item,
+					    char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	char desc[MADSIM_NAME_LEN];
+
+	spin_lock_irq(&node->fabric->lock);
+	memcpy(desc, node->desc, sizeof(desc));
+	spin_unlock_irq(&node->fabric->lock);
+	return sysfs_emit(page, "%.*s\n", (int)sizeof(desc), desc);
+}
+
+static ssize_t madsim_node_description_store(struct config_item *item,
+					     const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	size_t len = count;
+	int ret;
+
+	if (len && page[len - 1] == '\n')
+		len--;
+	if (len > sizeof(node->desc))
+		return -ENAMETOOLONG;
+
+	ret = madsim_node_lock(node);
+	if (ret)
+		return ret;
+	spin_lock_irq(&node->fabric->lock);
+	memset(node->desc, 0, sizeof(node->desc));
+	memcpy(node->desc, page, len);
+	spin_unlock_irq(&node->fabric->lock);
+	mutex_unlock(&node->fabric->mutex);
+	return count;
+}
+
+static ssize_t madsim_node_dev_name_show(struct config_item *item, char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	ssize_t len = -ENODEV;
+
+	mutex_lock(&node->fabric->mutex);
+	if (node->dev)
+		len = sysfs_emit(page, "%s\n", dev_name(&node->dev->ibdev.dev));
+	mutex_unlock(&node->fabric->mutex);
+	return len;
+}
+
+CONFIGFS_ATTR(madsim_node_, type);
+CONFIGFS_ATTR(madsim_node_, ports);
+CONFIGFS_ATTR(madsim_node_, device);
+CONFIGFS_ATTR(madsim_node_, opa);
+CONFIGFS_ATTR(madsim_node_, separate_smi);
+CONFIGFS_ATTR(madsim_node_, planes);
+CONFIGFS_ATTR(madsim_node_, smp_by_lid);
+CONFIGFS_ATTR(madsim_node_, sm_disabled);
+CONFIGFS_ATTR(madsim_node_, guid);
+CONFIGFS_ATTR(madsim_node_, sys_image_guid);
+CONFIGFS_ATTR(madsim_node_, port_guid);
+CONFIGFS_ATTR(madsim_node_, vendor_id);
+CONFIGFS_ATTR(madsim_node_, device_id);
+CONFIGFS_ATTR_PERM(madsim_node_, seed, 0600);
+CONFIGFS_ATTR(madsim_node_, description);
+CONFIGFS_ATTR(madsim_node_, vpd);
+CONFIGFS_ATTR_RO(madsim_node_, dev_name);
+
+static struct configfs_attribute *madsim_node_attrs[] = {
+	&madsim_node_attr_type,
+	&madsim_node_attr_ports,
+	&madsim_node_attr_device,
+	&madsim_node_attr_opa,
+	&madsim_node_attr_separate_smi,
+	&madsim_node_attr_planes,
+	&madsim_node_attr_smp_by_lid,
+	&madsim_node_attr_sm_disabled,
+	&madsim_node_attr_guid,
+	&madsim_node_attr_sys_image_guid,
+	&madsim_node_attr_port_guid,
+	&madsim_node_attr_vendor_id,
+	&madsim_node_attr_device_id,
+	&madsim_node_attr_seed,
+	&madsim_node_attr_description,
+	&madsim_node_attr_vpd,
+	&madsim_node_attr_dev_name,
+	NULL
+};
+
+/*
+ * rmdir calls this when it has let go of su_mutex, which is that of all fabrics. The
+ * users of the device may be slow to let go of it. The directory of the fabric stays
+ * locked meanwhile, so that no new node meets the name of this one.
+ */
+static void madsim_node_release(struct config_item *item)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	struct madsim_fabric *fabric = node->fabric;
+
+	mutex_lock(&fabric->mutex);
+	madsim_node_remove(node);
+	mutex_unlock(&fabric->mutex);
+	madsim_node_free(node);
+	config_group_put(&fabric->group);
+}
+
+static struct configfs_item_operations madsim_node_item_ops = {
+	.release = madsim_node_release,
+};
+
+static const struct config_item_type madsim_node_type = {
+	.ct_item_ops = &madsim_node_item_ops,
+	.ct_attrs = madsim_node_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static ssize_t madsim_fabric_live_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->live);
+}
+
+static ssize_t madsim_fabric_live_store(struct config_item *item,
+					const char *page, size_t count)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+	bool live;
+	int ret;
+
+	ret = kstrtobool(page, &live);
+	if (ret)
+		return ret;
+
+	mutex_lock(&fabric->mutex);
+	ret = live ? madsim_fabric_start(fabric) : madsim_fabric_stop(fabric);
+	mutex_unlock(&fabric->mutex);
+	return ret ?: count;
+}
+
+static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag,
+				    const char *page)
+{
+	bool value;
+	int ret;
+
+	ret = kstrtobool(page, &value);
+	if (ret)
+		return ret;
+
+	mutex_lock(&fabric->mutex);
+	if (fabric->live)
+		ret = -EBUSY;
+	else
+		*flag = value;
+	mutex_unlock(&fabric->mutex);
+	return ret;
+}
+
+/* A flag of a fabric, in terms of "fabric" */
+#define MADSIM_FABRIC_FLAG(_name, _flag, _value)			\
+static ssize_t madsim_fabric_##_name##_show(struct config_item *item,	\
+					    char *page)			\
+{									\
+	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
+									\
+	return sysfs_emit(page, "%d\n", _value);			\
+}									\
+									\
+static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
+					     const char *page,		\
+					     size_t count)		\
+{									\
+	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
+									\
+	return madsim_fabric_write_flag(fabric, _flag, page) ?: count;	\
+}
+
+MADSIM_FABRIC_FLAG(data, &fabric->data, fabric->data)
+MADSIM_FABRIC_FLAG(duplicate_guids, &fabric->duplicates, fabric->duplicates)
+
+static ssize_t madsim_fabric_strict_show(struct config_item *item, char *page)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+	unsigned int i;
+	ssize_t len;
+
+	spin_lock_irq(&fabric->lock);
+	len = sysfs_emit(page, "%d\n", fabric->strict);
+	for (i = 0; i < MADSIM_MISTAKES; i++)
+		len += sysfs_emit_at(page, len, "%s %u\n",
+				     madsim_mistake_names[i],
+				     fabric->mistakes[i]);
+	spin_unlock_irq(&fabric->lock);
+	return len;
+}
+
+static ssize_t madsim_fabric_strict_store(struct config_item *item,
+					  const char *page, size_t count)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+	bool strict;
+	int ret;
+
+	ret = kstrtobool(page, &strict);
+	if (ret)
+		return ret;
+
+	spin_lock_irq(&fabric->lock);
+	WRITE_ONCE(fabric->strict, strict);
+	if (strict)
+		memset(fabric->mistakes, 0, sizeof(fabric->mistakes));
+	spin_unlock_irq(&fabric->lock);
+	return count;
+}
+
+static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
+			    struct madsim_node **node, u32 *num)
+{
+	char *name = strsep(rest, " \t");
+	char *port = strsep(rest, " \t");
+
+	if (!name || !port || kstrtou32(port, 10, num))
+		return -EINVAL;
+	*node = madsim_node_find(fabric, name);
+	return *node ? 0 : -ENOENT;
+}
+
+/* What a link can do: a width, a speed, or both */
+static int madsim_parse_ability(char **rest, u8 *width, u16 *speed)
+{
+	char *word;
+	int i;
+
+	*width = MADSIM_WIDTH;
+	*speed = MADSIM_SPEED;
+	while ((word = strsep(rest, " \t"))) {
+		i = match_string(madsim_width_names, MADSIM_WIDTHS, word);
+		if (i >= 0) {
+			*width = BIT(i);
+			continue;
+		}
+		i = match_string(madsim_speed_names, MADSIM_SPEEDS, word);
+		if (i < 0)
+			return -EINVAL;
+		*speed = BIT(i);
+	}
+	return 0;
+}
+
+enum madsim_cable {
+	MADSIM_CABLE_LINK,
+	MADSIM_CABLE_WIRE,
+	MADSIM_CABLE_REMOVE,
+};
+
+/*
+ * "NODE PORT NODE PORT [WIDTH] [SPEED]", with one end only for a wire, and one end alone
+ * to take the cable away again.
+ */
+static ssize_t madsim_fabric_cable(struct config_item *item, const char *page,
+				   size_t count, enum madsim_cable what)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+	struct madsim_node *a, *b;
+	char *buf, *rest;
+	u32 pa, pb;
+	u16 speed;
+	u8 width;
+	int ret;
+
+	buf = kstrndup(page, count, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	rest = strim(buf);
+
+	mutex_lock(&fabric->mutex);
+	ret = madsim_parse_end(fabric, &rest, &a, &pa);
+	if (!ret && what == MADSIM_CABLE_LINK)
+		ret = madsim_parse_end(fabric, &rest, &b, &pb);
+	if (!ret && what != MADSIM_CABLE_REMOVE)
+		ret = madsim_parse_ability(&rest, &width, &speed);
+	if (!ret && rest)
+		ret = -EINVAL;
+	if (ret)
+		goto out;
+
+	switch (what) {
+	case MADSIM_CABLE_LINK:
+		ret = madsim_link(a, pa, b, pb, width, speed);
+		break;
+	case MADSIM_CABLE_WIRE:
+		ret = madsim_wire_add(a, pa, width, speed);
+		break;
+	case MADSIM_CABLE_REMOVE:
+		ret = madsim_cable_remove(a, pa);
+		break;
+	}
+out:
+	mutex_unlock(&fabric->mutex);
+
+	kfree(buf);
+	return ret ?: count;
+}
+
+static ssize_t madsim_fabric_link_store(struct config_item *item,
+					const char *page, size_t count)
+{
+	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_LINK);
+}
+
+static ssize_t madsim_fabric_wire_store(struct config_item *item,
+					const char *page, size_t count)
+{
+	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_WIRE);
+}
+
+static ssize_t madsim_fabric_unlink_store(struct config_item *item,
+					  const char *page, size_t count)
+{
+	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_REMOVE);
+}
+
+static ssize_t madsim_fabric_faults_show(struct config_item *item, char *page)
+{
+	return madsim_command_list(to_madsim_fabric(item), page);
+}
+
+static ssize_t madsim_fabric_faults_store(struct config_item *item,
+					  const char *page, size_t count)
+{
+	/* configfs cuts a longer text, amid a command */
+	if (count >= MADSIM_FILE_SIZE - 1)
+		return -EFBIG;
+	return madsim_command(to_madsim_fabric(item), page) ?: count;
+}
+
+CONFIGFS_ATTR(madsim_fabric_, live);
+CONFIGFS_ATTR(madsim_fabric_, data);
+CONFIGFS_ATTR(madsim_fabric_, duplicate_guids);
+CONFIGFS_ATTR(madsim_fabric_, strict);
+CONFIGFS_ATTR(madsim_fabric_, faults);
+CONFIGFS_ATTR_WO(madsim_fabric_, link);
+CONFIGFS_ATTR_WO(madsim_fabric_, wire);
+CONFIGFS_ATTR_WO(madsim_fabric_, unlink);
+
+static struct configfs_attribute *madsim_fabric_attrs[] = {
+	&madsim_fabric_attr_live,
+	&madsim_fabric_attr_data,
+	&madsim_fabric_attr_duplicate_guids,
+	&madsim_fabric_attr_strict,
+	&madsim_fabric_attr_faults,
+	&madsim_fabric_attr_link,
+	&madsim_fabric_attr_wire,
+	&madsim_fabric_attr_unlink,
+	NULL
+};
+
+static bool madsim_name_valid(const char *name)
+{
+	for (; *name; name++) {
+		if (isspace(*name) || *name == '"' || *name == '#')
+			return false;
+	}
+	return true;
+}
+
+static struct config_group *madsim_fabric_make_node(struct config_group *group,
+						    const char *name)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(&group->cg_item);
+	struct madsim_node *node;
+
+	/* They are words in topology files and commands */
+	if (!madsim_name_valid(name))
+		return ERR_PTR(-EINVAL);
+
+	/*
+	 * A node of this fabric may be going, which takes long. The system call begins
+	 * again, so that other fabrics get su_mutex meanwhile. The short sleep is with
+	 * su_mutex, too: configfs holds it around each call of this function.
+	 */
+	if (!mutex_trylock(&fabric->mutex)) {
+		fsleep(MADSIM_RETRY_US);
+		return ERR_PTR(restart_syscall());
+	}
+	node = madsim_node_create(fabric, name, false, 1);
+	mutex_unlock(&fabric->mutex);
+	if (IS_ERR(node))
+		return ERR_CAST(node);
+
+	config_group_get(&fabric->group);
+	config_group_init_type_name(&node->group, name, &madsim_node_type);
+	return &node->group;
+}
+
+static void madsim_fabric_release(struct config_item *item)
+{
+	struct madsim_fabric *fabric = to_madsim_fabric(item);
+
+	madsim_debugfs_del(fabric);
+	madsim_fabric_destroy(fabric);
+}
+
+static struct configfs_item_operations madsim_fabric_item_ops = {
+	.release = madsim_fabric_release,
+};
+
+static struct configfs_group_operations madsim_fabric_group_ops = {
+	.make_group = madsim_fabric_make_node,
+};
+
+static const struct config_item_type madsim_fabric_type = {
+	.ct_item_ops = &madsim_fabric_item_ops,
+	.ct_group_ops = &madsim_fabric_group_ops,
+	.ct_attrs = madsim_fabric_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+/* Show a fabric to user space */
+static void madsim_fabric_offer(struct madsim_fabric *fabric)
+{
+	madsim_debugfs_add(fabric);
+	config_group_init_type_name(&fabric->group, fabric->name,
+				    &madsim_fabric_type);
+}
+
+static struct config_group *madsim_make_fabric(struct config_group *group,
+					       const char *name)
+{
+	struct madsim_fabric *fabric;
+
+	if (!madsim_name_valid(name))
+		return ERR_PTR(-EINVAL);
+
+	fabric = madsim_fabric_create(name);
+	if (IS_ERR(fabric))
+		return ERR_CAST(fabric);
+
+	madsim_fabric_offer(fabric);
+	return &fabric->group;
+}
+
+static struct configfs_group_operations madsim_subsys_group_ops = {
+	.make_group = madsim_make_fabric,
+};
+
+static const struct config_item_type madsim_subsys_type = {
+	.ct_group_ops = &madsim_subsys_group_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem madsim_subsys = {
+	.su_group = {
+		.cg_item = {
+			.ci_namebuf = "madsim",
+			.ci_type = &madsim_subsys_type,
+		},
+	},
+};
+
+/**
+ * madsim_configfs_init - offer fabrics to user space
+ * @preset: one that is there from the beginning, or NULL. It is not for rmdir
+ *
+ * Context: process context.
+ * Return: 0, or what configfs_register_subsystem() said; @preset is destroyed then.
+ */
+int madsim_configfs_init(struct madsim_fabric *preset)
+{
+	struct config_group *root = &madsim_subsys.su_group;
+	int ret;
+
+	config_group_init(root);
+	mutex_init(&madsim_subsys.su_mutex);
+	if (preset) {
+		madsim_fabric_offer(preset);
+		configfs_add_default_group(&preset->group, root);
+	}
+	ret = configfs_register_subsystem(&madsim_subsys);
+	if (ret) {
+		configfs_remove_default_groups(root);
+		mutex_destroy(&madsim_subsys.su_mutex);
+	}
+	return ret;
+}
+
+/**
+ * madsim_configfs_exit - undo madsim_configfs_init()
+ *
+ * The fabric that was there from the beginning is destroyed.
+ *
+ * Context: process context; no fabric that user space made is left.
+ */
+void madsim_configfs_exit(void)
+{
+	configfs_unregister_subsystem(&madsim_subsys);
+	configfs_remove_default_groups(&madsim_subsys.su_group);
+	mutex_destroy(&madsim_subsys.su_mutex);
+}

@@ -1,0 +1,674 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Fabrics and their nodes: making them, and bringing them to life.
+ *
+ * Everything that a node needs is allocated while it has no power. With power its
+ * ib_device is registered, and its links train. A fabric that is live may gain and
+ * lose nodes: a new one has no power yet, one that goes loses it first.
+ */
+
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "model/model.h"
+
+/*
+ * Locally administered EUI-64s: fabric, node, and room for the ports. As a service ID,
+ * which clients make of a GUID, 0x02 in front would be one that the CM assigns.
+ */
+#define MADSIM_GUID(fabric, node) \
+	(0x0653494d00000000ULL | (u64)(fabric) << 24 | (u64)(node) << 8)
+#define MADSIM_NODE_NUMBERS	XA_LIMIT(1, U16_MAX)
+
+/* Protects the list, and with it the names and indices of all fabrics */
+static DEFINE_MUTEX(madsim_fabrics_mutex);
+static LIST_HEAD(madsim_fabrics);
+
+/* Give a fabric its place on the list, which makes its index */
+static int madsim_fabric_add(struct madsim_fabric *fabric)
+{
+	struct list_head *at = &madsim_fabrics;
+	struct madsim_fabric *other;
+	unsigned int index = 0;
+	int ret = 0;
+
+	mutex_lock(&madsim_fabrics_mutex);
+	list_for_each_entry(other, &madsim_fabrics, list) {
+		if (!strcmp(other->name, fabric->name)) {
+			ret = -EEXIST;
+			goto out;
+		}
+	}
+
+	/* Sorted by index, so that the first gap is the lowest free one */
+	list_for_each_entry(other, &madsim_fabrics, list) {
+		if (other->index != index) {
+			at = &other->list;
+			break;
+		}
+		index++;
+	}
+	if (index > U8_MAX) {
+		ret = -ENOSPC;
+		goto out;
+	}
+	fabric->index = index;
+	list_add_tail(&fabric->list, at);
+out:
+	mutex_unlock(&madsim_fabrics_mutex);
+	return ret;
+}
+
+static void madsim_fabric_del(struct madsim_fabric *fabric)
+{
+	mutex_lock(&madsim_fabrics_mutex);
+	list_del(&fabric->list);
+	mutex_unlock(&madsim_fabrics_mutex);
+}
+
+/**
+ * madsim_fabric_create - make an empty fabric
+ * @name: no other fabric has it
+ *
+ * Context: process context, no lock held.
+ * Return: the fabric, to be given to madsim_fabric_destroy(), or an ERR_PTR():
+ *  * -EEXIST: the name is taken
+ *  * -ENAMETOOLONG: it is
+ *  * -ENOSPC: there are too many fabrics
+ *  * -ENOMEM
+ */
+struct madsim_fabric *madsim_fabric_create(const char *name)
+{
+	struct madsim_fabric *fabric;
+	int ret;
+
+	fabric = kzalloc_obj(*fabric);
+	if (!fabric)
+		return ERR_PTR(-ENOMEM);
+
+	if (strscpy(fabric->name, name, sizeof(fabric->name)) < 0) {
+		ret = -ENAMETOOLONG;
+		goto err_free;
+	}
+	mutex_init(&fabric->mutex);
+	spin_lock_init(&fabric->lock);
+	INIT_LIST_HEAD(&fabric->nodes);
+	fabric->by_name = RB_ROOT;
+	fabric->by_guid = RB_ROOT;
+	xa_init_flags(&fabric->numbers, XA_FLAGS_ALLOC);
+	madsim_samples_init(fabric);
+	madsim_engine_init(fabric);
+
+	ret = madsim_fabric_add(fabric);
+	if (ret)
+		goto err_mutex;
+	return fabric;
+
+err_mutex:
+	mutex_destroy(&fabric->mutex);
+err_free:
+	kfree(fabric);
+	return ERR_PTR(ret);
+}
+
+/**
+ * madsim_fabric_destroy - free a fabric and the nodes that are left in it
+ * @fabric: has no other user
+ *
+ * Context: process context, no lock held.
+ */
+void madsim_fabric_destroy(struct madsim_fabric *fabric)
+{
+	struct madsim_node *node, *next;
+
+	madsim_fabric_del(fabric);
+	mutex_lock(&fabric->mutex);
+	if (fabric->live)
+		madsim_fabric_stop(fabric);
+	list_for_each_entry_safe(node, next, &fabric->nodes, list) {
+		madsim_node_remove(node);
+		madsim_node_free(node);
+		cond_resched();
+	}
+	mutex_unlock(&fabric->mutex);
+	xa_destroy(&fabric->numbers);
+	mutex_destroy(&fabric->mutex);
+	kfree(fabric);
+}
+
+static void madsim_ports_free(struct madsim_port *ports, u8 nports)
+{
+	unsigned int i;
+
+	if (!ports)
+		return;
+	for (i = 0; i <= nports; i++) {
+		WARN_ON(!list_empty(&ports[i].trap_link));
+		kfree(ports[i].fault);
+		kfree(ports[i].notice);
+		kfree(ports[i].cc);
+	}
+	kvfree(ports);
+}
+
+static struct madsim_port *madsim_ports_alloc(struct madsim_node *node,
+					      bool is_switch, u8 nports)
+{
+	struct madsim_port *ports;
+	unsigned int i;
+
+	ports = kvzalloc_objs(*ports, nports + 1);
+	if (!ports)
+		return NULL;
+
+	for (i = 0; i <= nports; i++) {
+		struct madsim_port *port = &ports[i];
+
+		port->node = node;
+		port->num = i;
+		port->width = MADSIM_WIDTH;
+		port->speed = MADSIM_SPEED;
+		INIT_LIST_HEAD(&port->mcast_link);
+		INIT_LIST_HEAD(&port->trap_link);
+		/* End ports send notices, and have agents of their own */
+		if (is_switch ? !i : i) {
+			port->notice = kzalloc_objs(*port->notice,
+						    MADSIM_TRAPS);
+			port->cc = kzalloc_obj(*port->cc);
+			if (!port->notice || !port->cc) {
+				madsim_ports_free(ports, nports);
+				return NULL;
+			}
+		}
+	}
+	return ports;
+}
+
+static void madsim_switch_free(struct madsim_switch *sw)
+{
+	if (!sw)
+		return;
+	vfree(sw->lft);
+	kvfree(sw->mft);
+	kfree(sw);
+}
+
+static struct madsim_switch *madsim_switch_alloc(u8 nports)
+{
+	struct madsim_switch *sw;
+
+	sw = kzalloc_obj(*sw);
+	if (!sw)
+		return NULL;
+
+	sw->mft_words = DIV_ROUND_UP(nports + 1, 16);
+	/* Of which kmalloc() would make 64 KiB */
+	sw->lft = vmalloc(MADSIM_LFT_SIZE);
+	sw->mft = kvcalloc(MADSIM_MFT_SIZE, sw->mft_words * sizeof(*sw->mft),
+			   GFP_KERNEL);
+	if (!sw->lft || !sw->mft) {
+		madsim_switch_free(sw);
+		return NULL;
+	}
+	return sw;
+}
+
+/* A table, with one byte for two SLs, for each pair of ports of a switch */
+static size_t madsim_sl2vl_size(bool is_switch, u8 nports)
+{
+	return (is_switch ? nports + 1 : 1) * (nports + 1) * MADSIM_SLS / 2;
+}
+
+/* A fabric has got this many end ports more */
+static void madsim_count_ends(struct madsim_fabric *fabric, int more)
+{
+	spin_lock_irq(&fabric->lock);
+	fabric->end_ports += more;
+	spin_unlock_irq(&fabric->lock);
+}
+
+static int madsim_ends(const struct madsim_node *node)
+{
+	return node->sw ? 1 : node->nports;
+}
+
+static int madsim_node_alloc(struct madsim_node *node, bool is_switch,
+			     u8 nports)
+{
+	struct madsim_switch *sw = NULL;
+	struct madsim_port *ports;
+	u8 *sl2vl;
+
+	ports = madsim_ports_alloc(node, is_switch, nports);
+	sl2vl = kvzalloc(madsim_sl2vl_size(is_switch, nports), GFP_KERNEL);
+	if (is_switch)
+		sw = madsim_switch_alloc(nports);
+	if (!ports || !sl2vl || (is_switch && !sw))
+		goto err_free;
+
+	madsim_count_ends(node->fabric, -madsim_ends(node));
+	madsim_ports_free(node->ports, node->nports);
+	madsim_switch_free(node->sw);
+	kvfree(node->sl2vl);
+	node->ports = ports;
+	node->nports = nports;
+	node->sw = sw;
+	madsim_count_ends(node->fabric, madsim_ends(node));
+	node->sl2vl = sl2vl;
+	return 0;
+
+err_free:
+	madsim_ports_free(ports, nports);
+	madsim_switch_free(sw);
+	kvfree(sl2vl);
+	return -ENOMEM;
+}
+
+static int madsim_name_cmp(const void *name, const struct rb_node *rb)
+{
+	return strcmp(name, rb_entry(rb, struct madsim_node, by_name)->name);
+}
+
+static bool madsim_name_less(struct rb_node *a, const struct rb_node *b)
+{
+	const char *name = rb_entry(a, struct madsim_node, by_name)->name;
+
+	return madsim_name_cmp(name, b) < 0;
+}
+
+/**
+ * madsim_node_create - add a node to a fabric, without power
+ * @fabric: the fabric
+ * @name: no other node of the fabric has it
+ * @is_switch: its type
+ * @nports: number of ports
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: the node, which is freed with the fabric, or an ERR_PTR():
+ *  * -EEXIST: the name is taken
+ *  * -ENAMETOOLONG: it is
+ *  * -ENOSPC: there are too many nodes
+ *  * -ENOMEM
+ */
+struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
+				       const char *name, bool is_switch,
+				       u8 nports)
+{
+	struct madsim_node *node;
+	int ret;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	if (strlen(name) >= sizeof(node->name))
+		return ERR_PTR(-ENAMETOOLONG);
+	if (madsim_node_find(fabric, name))
+		return ERR_PTR(-EEXIST);
+
+	node = kzalloc_obj(*node);
+	if (!node)
+		return ERR_PTR(-ENOMEM);
+
+	node->fabric = fabric;
+	strscpy(node->name, name, sizeof(node->name));
+	strscpy(node->desc, name, sizeof(node->desc));
+	node->vendor_id = MADSIM_VENDOR_ID;
+	node->device_id = MADSIM_DEVICE_ID;
+	node->seed = get_random_u32();
+	node->smp_by_lid = true;
+	madsim_fault_init(node);
+
+	/* In a circle: a subnet manager takes no new node for one that is gone */
+	ret = xa_alloc_cyclic(&fabric->numbers, &node->number, node,
+			      MADSIM_NODE_NUMBERS, &fabric->next_number,
+			      GFP_KERNEL);
+	if (ret < 0) {
+		ret = ret == -EBUSY ? -ENOSPC : ret;
+		goto err_free;
+	}
+	node->guid = MADSIM_GUID(fabric->index, node->number);
+
+	ret = madsim_node_alloc(node, is_switch, nports);
+	if (ret)
+		goto err_number;
+	list_add_tail(&node->list, &fabric->nodes);
+	rb_add(&node->by_name, &fabric->by_name, madsim_name_less);
+	return node;
+
+err_number:
+	xa_erase(&fabric->numbers, node->number);
+err_free:
+	kfree(node);
+	return ERR_PTR(ret);
+}
+
+/**
+ * madsim_node_remove - take a node with its links out of a fabric
+ * @node: loses its power, if it has any
+ *
+ * Context: process context; fabric->mutex is held.
+ */
+void madsim_node_remove(struct madsim_node *node)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	madsim_node_unplug(node);
+	for (i = 1; i <= node->nports; i++) {
+		if (node->ports[i].peer)
+			madsim_cable_remove(node, i);
+	}
+	list_del(&node->list);
+	madsim_count_ends(node->fabric, -madsim_ends(node));
+	rb_erase(&node->by_name, &node->fabric->by_name);
+	xa_erase(&node->fabric->numbers, node->number);
+}
+
+/**
+ * madsim_node_free - free a node
+ * @node: removed by madsim_node_remove()
+ *
+ * Context: process context.
+ */
+void madsim_node_free(struct madsim_node *node)
+{
+	madsim_ports_free(node->ports, node->nports);
+	madsim_switch_free(node->sw);
+	kvfree(node->sl2vl);
+	xa_destroy(&node->refused);
+	kfree(node->vpd);
+	kfree(node);
+}
+
+/**
+ * madsim_node_find - look a node up by its name
+ * @fabric: where
+ * @name: which
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: the node or NULL.
+ */
+struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
+				     const char *name)
+{
+	struct rb_node *rb;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	rb = rb_find(name, &fabric->by_name, madsim_name_cmp);
+	return rb ? rb_entry(rb, struct madsim_node, by_name) : NULL;
+}
+
+static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
+			       u8 nports)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (node->powered)
+		return -EBUSY;
+	if (is_switch == !!node->sw && nports == node->nports)
+		return 0;
+	for (i = 1; i <= node->nports; i++) {
+		if (node->ports[i].peer)
+			return -EBUSY;
+	}
+	return madsim_node_alloc(node, is_switch, nports);
+}
+
+/**
+ * madsim_node_set_ports - change how many ports a node has
+ * @node: the node
+ * @nports: the number
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -EINVAL: no switch has so many
+ *  * -EBUSY: the node has power, or is linked
+ *  * -ENOMEM
+ */
+int madsim_node_set_ports(struct madsim_node *node, u8 nports)
+{
+	if (!nports || nports > MADSIM_MAX_PORTS)
+		return -EINVAL;
+	return madsim_node_rebuild(node, node->sw, nports);
+}
+
+/**
+ * madsim_node_set_type - make a node a switch or a channel adapter
+ * @node: the node
+ * @is_switch: the type
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -EBUSY: the node has power, or is linked
+ *  * -ENOMEM
+ */
+int madsim_node_set_type(struct madsim_node *node, bool is_switch)
+{
+	return madsim_node_rebuild(node, is_switch, node->nports);
+}
+
+static void madsim_switch_reset(struct madsim_switch *sw, bool enhanced)
+{
+	struct madsim_switch_info *info = &sw->info;
+
+	memset(info, 0, sizeof(*info));
+	info->lft_cap = cpu_to_be16(MADSIM_LFT_SIZE);
+	info->mft_cap = cpu_to_be16(MADSIM_MFT_SIZE);
+	info->partition_cap = cpu_to_be16(MADSIM_PKEYS);
+	info->flags = MADSIM_SW_ENFORCE_CAP |
+		      (enhanced ? MADSIM_SW_ENHANCED : 0);
+	info->life_state = MADSIM_SW_OPT_SL2VL;
+	info->default_port = MADSIM_LFT_NONE;
+	info->default_mcast_primary = MADSIM_LFT_NONE;
+	info->default_mcast_other = MADSIM_LFT_NONE;
+	memset(&sw->cc, 0, sizeof(sw->cc));
+	memset(sw->lft, MADSIM_LFT_NONE, MADSIM_LFT_SIZE);
+	memset(sw->mft, 0, MADSIM_MFT_SIZE * sw->mft_words * sizeof(*sw->mft));
+}
+
+/*
+ * Bring a node into the state after power-on. It has neither power nor an
+ * ib_device, so nothing looks at its tables. Others look at its ports.
+ */
+static void madsim_node_reset(struct madsim_node *node)
+{
+	bool is_switch = node->sw;
+	unsigned int i;
+
+	for (i = !is_switch; i <= node->nports; i++) {
+		spin_lock_irq(&node->fabric->lock);
+		madsim_port_reset(&node->ports[i]);
+		spin_unlock_irq(&node->fabric->lock);
+	}
+
+	/* Every SL to the VL of its number, modulo 8 */
+	for (i = 0; i < madsim_sl2vl_size(is_switch, node->nports); i++)
+		node->sl2vl[i] = (i * 2 % 8) << 4 | (i * 2 % 8 + 1);
+
+	if (is_switch)
+		madsim_switch_reset(node->sw, node->want_dev);
+}
+
+static void madsim_node_set_power(struct madsim_node *node, bool on)
+{
+	struct madsim_fabric *fabric = node->fabric;
+	unsigned int i;
+
+	spin_lock_irq(&fabric->lock);
+	node->powered = on;
+	for (i = 1; i <= node->nports; i++)
+		madsim_link_update(&node->ports[i]);
+	spin_unlock_irq(&fabric->lock);
+}
+
+static int madsim_guid_cmp(struct rb_node *a, const struct rb_node *b)
+{
+	u64 ga = rb_entry(a, struct madsim_node, by_guid)->guid;
+	u64 gb = rb_entry(b, struct madsim_node, by_guid)->guid;
+
+	return ga < gb ? -1 : ga > gb;
+}
+
+static bool madsim_guid_less(struct rb_node *a, const struct rb_node *b)
+{
+	return madsim_guid_cmp(a, (struct rb_node *)b) < 0;
+}
+
+/* Give a node its ib_device, which may have another one for QP0 */
+static int madsim_node_register(struct madsim_node *node)
+{
+	struct madsim_dev *dev = madsim_dev_alloc(node, false);
+	int ret = 0;
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	if (node->split)
+		ret = madsim_sub_allow(dev);
+	if (!ret)
+		ret = madsim_dev_register(dev);
+	if (ret)
+		madsim_dev_free(dev);
+	return ret;
+}
+
+/**
+ * madsim_node_plug - power a node, and register its ib_device if it has one
+ * @node: without power
+ *
+ * It comes up with the state after power-on; links train.
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or
+ *  * -EALREADY: it has power
+ *  * -EEXIST: so has another node with its GUID, and must not
+ *  * -EOPNOTSUPP: this kernel knows no devices for QP0 alone
+ *  * what madsim_dev_alloc() or madsim_dev_register() said
+ */
+int madsim_node_plug(struct madsim_node *node)
+{
+	struct madsim_fabric *fabric = node->fabric;
+	int ret;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	if (node->powered)
+		return -EALREADY;
+	if (fabric->duplicates)
+		rb_add(&node->by_guid, &fabric->by_guid, madsim_guid_less);
+	else if (rb_find_add(&node->by_guid, &fabric->by_guid, madsim_guid_cmp))
+		return -EEXIST;
+
+	madsim_node_reset(node);
+	if (node->want_dev) {
+		ret = madsim_node_register(node);
+		if (ret)
+			goto err_reset;
+	}
+	madsim_node_set_power(node, true);
+	return 0;
+
+err_reset:
+	/* Forget the notices that clients of the device have caused */
+	madsim_node_reset(node);
+	rb_erase(&node->by_guid, &fabric->by_guid);
+	return ret;
+}
+
+/**
+ * madsim_node_unplug - take a node away as if it had lost its power
+ * @node: with power
+ *
+ * Its links go down first, then its ib_device goes. Waits for the users of the
+ * device to let go of it.
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, -EALREADY if it has no power.
+ */
+int madsim_node_unplug(struct madsim_node *node)
+{
+	struct madsim_dev *dev = node->dev;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (!node->powered)
+		return -EALREADY;
+
+	madsim_node_set_power(node, false);
+	if (dev) {
+		madsim_dev_unregister(dev);
+		madsim_dev_free(dev);
+	}
+
+	/* Forget the notices that the device's last users have caused */
+	madsim_node_reset(node);
+	rb_erase(&node->by_guid, &node->fabric->by_guid);
+	return 0;
+}
+
+/**
+ * madsim_fabric_start - bring a fabric to life
+ * @fabric: not live
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or, with the fabric as it was,
+ *  * -EALREADY: it is live
+ *  * -ENOENT: it has no node
+ *  * what madsim_node_plug() said
+ */
+int madsim_fabric_start(struct madsim_fabric *fabric)
+{
+	struct madsim_node *node;
+	int ret;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	if (fabric->live)
+		return -EALREADY;
+	if (list_empty(&fabric->nodes))
+		return -ENOENT;
+
+	fabric->live = true;
+	list_for_each_entry(node, &fabric->nodes, list) {
+		ret = madsim_node_plug(node);
+		if (ret)
+			goto err_stop;
+		cond_resched();
+	}
+	return 0;
+
+err_stop:
+	madsim_fabric_stop(fabric);
+	return ret;
+}
+
+/**
+ * madsim_fabric_stop - end a fabric's life
+ * @fabric: the fabric
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or -EALREADY if it is not live.
+ */
+int madsim_fabric_stop(struct madsim_fabric *fabric)
+{
+	struct madsim_node *node;
+
+	lockdep_assert_held(&fabric->mutex);
+
+	if (!fabric->live)
+		return -EALREADY;
+
+	list_for_each_entry(node, &fabric->nodes, list) {
+		madsim_node_unplug(node);
+		cond_resched();
+	}
+	fabric->live = false;
+	cancel_delayed_work_sync(&fabric->trap_work);
+	cancel_delayed_work_sync(&fabric->samples_work);
+	madsim_fault_flush(fabric);
+	return 0;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The module: its parameters, and the fabric that they describe.
+ */
+
+#include <linux/module.h>
+#include <linux/workqueue.h>
+
+#include "model/model.h"
+
+static char *topology = "none";
+module_param(topology, charp, 0444);
+MODULE_PARM_DESC(topology,
+		 "fabric to start with: none, pair, star[:hosts], fattree[:radix] (default none)");
+
+static unsigned int devices = 4;
+module_param(devices, uint, 0444);
+MODULE_PARM_DESC(devices,
+		 "how many nodes of that fabric become RDMA devices, hosts first (default 4)");
+
+static bool data;
+module_param(data, bool, 0444);
+MODULE_PARM_DESC(data,
+		 "let that fabric carry data, such as of IPoIB and verbs (default N)");
+
+/* Memory may be reclaimed by way of what the kernel's clients send */
+struct workqueue_struct *madsim_wq;
+struct workqueue_struct *madsim_user_wq;
+struct workqueue_struct *madsim_vector_wq;
+
+static void madsim_workers_exit(void)
+{
+	if (madsim_vector_wq)
+		destroy_workqueue(madsim_vector_wq);
+	if (madsim_user_wq)
+		destroy_workqueue(madsim_user_wq);
+	if (madsim_wq)
+		destroy_workqueue(madsim_wq);
+}
+
+static int __init madsim_workers_init(void)
+{
+	madsim_wq = alloc_workqueue("ib_madsim", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	madsim_user_wq = alloc_workqueue("ib_madsim_user", WQ_UNBOUND, 0);
+	/* Bound to CPUs. In kernels before 6.18 the flag of alloc_workqueue() has no name */
+	madsim_vector_wq = create_workqueue("ib_madsim_vector");
+	if (madsim_wq && madsim_user_wq && madsim_vector_wq)
+		return 0;
+	madsim_workers_exit();
+	return -ENOMEM;
+}
+
+/* The fabric of the module parameters, NULL if there shall be none */
+static struct madsim_fabric * __init madsim_preset(void)
+{
+	struct madsim_fabric *fabric;
+	int ret;
+
+	if (!strcmp(topology, "none"))
+		return NULL;
+
+	fabric = madsim_fabric_create("preset");
+	if (IS_ERR(fabric))
+		return fabric;
+
+	fabric->data = data;
+	ret = madsim_topo_build(fabric, topology, devices);
+	if (ret)
+		goto err_destroy;
+
+	mutex_lock(&fabric->mutex);
+	ret = madsim_fabric_start(fabric);
+	mutex_unlock(&fabric->mutex);
+	if (ret)
+		goto err_destroy;
+	return fabric;
+
+err_destroy:
+	madsim_fabric_destroy(fabric);
+	return ERR_PTR(ret);
+}
+
+static int __init madsim_init(void)
+{
+	struct madsim_fabric *preset;
+	int ret;
+
+	ret = madsim_workers_init();
+	if (ret)
+		return ret;
+	madsim_debugfs_init();
+
+	ret = madsim_wires_init();
+	if (ret)
+		goto err_debugfs;
+	ret = madsim_dev_init();
+	if (ret)
+		goto err_wires;
+
+	preset = madsim_preset();
+	if (IS_ERR(preset)) {
+		ret = PTR_ERR(preset);
+		goto err_dev;
+	}
+
+	ret = madsim_configfs_init(preset);
+	if (ret)
+		goto err_dev;
+
+	return 0;
+
+err_dev:
+	madsim_dev_exit();
+err_wires:
+	madsim_wires_exit();
+err_debugfs:
+	madsim_debugfs_exit();
+	madsim_workers_exit();
+	return ret;
+}
+
+static void __exit madsim_exit(void)
+{
+	/* Fabrics that were made in configfs pin the module: none is left */
+	madsim_configfs_exit();
+	madsim_dev_exit();
+	madsim_wires_exit();
+	madsim_debugfs_exit();
+	madsim_workers_exit();
+}
+
+module_init(madsim_init);
+module_exit(madsim_exit);
+
+MODULE_DESCRIPTION("Simulated InfiniBand fabric for management software");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Two ib_devices for the ports of one node, as the newest adapters have them. One
+ * has QP1 and all clients. An administrator who wants QP0 makes the other one, by RDMA
+ * netlink. As long as there is none, the node answers SMPs without the MAD layer.
+ *
+ * The core holds a reference to the one while there is the other. It takes no lock
+ * of ours, and so can take the other away while the one goes.
+ */
+
+#include "transport/transport.h"
+
+/* The core locks that of a parent around that of its sub device */
+static struct lock_class_key madsim_sub_key;
+
+static int madsim_sub_claim(struct madsim_node *node, struct madsim_dev *dev)
+{
+	int ret = 0;
+
+	spin_lock_irq(&node->fabric->lock);
+	if (node->smi_dev)
+		ret = -EEXIST;
+	else
+		node->smi_dev = dev;
+	spin_unlock_irq(&node->fabric->lock);
+	return ret;
+}
+
+static void madsim_sub_release(struct madsim_dev *dev)
+{
+	struct madsim_node *node = dev->node;
+
+	spin_lock_irq(&node->fabric->lock);
+	node->smi_dev = NULL;
+	spin_unlock_irq(&node->fabric->lock);
+	madsim_dev_free(dev);
+}
+
+static struct ib_device *madsim_add_sub_dev(struct ib_device *parent,
+					    enum rdma_nl_dev_type type,
+					    const char *name)
+{
+	struct madsim_node *node = to_madsim_dev(parent)->node;
+	struct madsim_dev *dev;
+	int ret;
+
+	if (type != RDMA_DEVICE_TYPE_SMI)
+		return ERR_PTR(-EOPNOTSUPP);
+
+	dev = madsim_dev_alloc(node, true);
+	if (IS_ERR(dev))
+		return ERR_CAST(dev);
+	/* Clients ask for it as they are told of the device */
+	dev->ibdev.type = type;
+	dev->ibdev.dev.parent = parent->dev.parent;
+	lockdep_set_class(&dev->ibdev.subdev_lock, &madsim_sub_key);
+
+	ret = madsim_sub_claim(node, dev);
+	if (ret) {
+		madsim_dev_free(dev);
+		return ERR_PTR(ret);
+	}
+	ret = ib_register_device(&dev->ibdev, name, NULL);
+	if (ret) {
+		madsim_sub_release(dev);
+		return ERR_PTR(ret);
+	}
+
+	madsim_dev_set_registered(dev, true);
+	return &dev->ibdev;
+}
+
+static void madsim_del_sub_dev(struct ib_device *ibdev)
+{
+	struct madsim_dev *dev = to_madsim_dev(ibdev);
+
+	madsim_dev_set_registered(dev, false);
+	ib_unregister_device(ibdev);
+	madsim_sub_release(dev);
+}
+
+static const struct ib_device_ops madsim_sub_ops = {
+	.add_sub_dev = madsim_add_sub_dev,
+	.del_sub_dev = madsim_del_sub_dev,
+};
+
+/**
+ * madsim_sub_allow - let a device have another one for QP0
+ * @parent: the device, which is not registered yet
+ *
+ * Context: process context.
+ * Return: 0.
+ */
+int madsim_sub_allow(struct madsim_dev *parent)
+{
+	ib_set_device_ops(&parent->ibdev, &madsim_sub_ops);
+	return 0;
+}

@@ -1,0 +1,706 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Completion queues.
+ */
+
+#include <linux/delay.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "transport.h"
+
+/* Entries that are moved at once, with interrupts off */
+#define MADSIM_CQ_TURN	256
+
+static struct madsim_cq *to_madsim_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct madsim_cq, ibcq);
+}
+
+/* Tell the owner as the interrupt of an adapter would: it may post, or poll */
+static void madsim_cq_notify(struct tasklet_struct *notify)
+{
+	struct madsim_cq *cq = container_of(notify, struct madsim_cq, notify);
+	struct ib_cq *ibcq = &cq->ibcq;
+
+	lockdep_assert_not_held(&madsim_fabric_of(ibcq->device)->lock);
+
+	ibcq->comp_handler(ibcq, ibcq->cq_context);
+}
+
+/* Calls the handler on the CPU of its completion vector */
+static void madsim_cq_there(struct work_struct *there)
+{
+	struct madsim_cq *cq = container_of(there, struct madsim_cq, there);
+
+	local_bh_disable();
+	madsim_cq_notify(&cq->notify);
+	local_bh_enable();
+}
+
+/*
+ * The CPU of a completion vector. That of the same vector of the next device is the next
+ * one. A program is woken where it sleeps, and the core polls some queues anywhere.
+ */
+static int madsim_cq_cpu(const struct ib_cq *ibcq, u32 vector, bool user)
+{
+	if (user || ibcq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
+		return -1;
+	return cpumask_local_spread(to_madsim_dev(ibcq->device)->node->number + vector,
+				    NUMA_NO_NODE);
+}
+
+/*
+ * Call the owner's handler. That may need fabric->lock, or a lock that the owner holds
+ * while it posts, so it is called later. A queue that the core polls itself has an array
+ * for that, and a handler that does no more than queue work.
+ */
+static void madsim_cq_call(struct madsim_cq *cq)
+{
+	struct ib_cq *ibcq = &cq->ibcq;
+
+	if (cq->cpu >= 0 && cq->cpu != raw_smp_processor_id())
+		queue_work_on(cq->cpu, madsim_vector_wq, &cq->there);
+	else if (ibcq->wc)
+		ibcq->comp_handler(ibcq, ibcq->cq_context);
+	else
+		tasklet_schedule(&cq->notify);
+}
+
+static size_t madsim_cq_bytes(u32 size)
+{
+	return sizeof(struct madsim_shared) +
+	       (size + 1) * sizeof(struct ib_uverbs_wc);
+}
+
+static struct madsim_cqe *madsim_cq_entry(struct madsim_cq *cq, u32 at)
+{
+	if (unlikely(cq->old) && (s32)(at - cq->old_end) < 0)
+		return &cq->old[at & cq->old_mask];
+	return &cq->ring[at & cq->mask];
+}
+
+/* Put the next entries into the ring that a program has mapped, but not too many */
+static void madsim_cq_publish(struct madsim_cq *cq)
+{
+	struct madsim_shared *ring = cq->shared->memory;
+	struct ib_uverbs_wc *places = (void *)ring->entries;
+	unsigned int n;
+
+	for (n = 0; n < MADSIM_CQ_TURN && cq->shown != cq->tail; n++) {
+		const struct ib_wc *wc = &madsim_cq_entry(cq, cq->shown++)->wc;
+		struct ib_uverbs_wc *place = &places[cq->fill];
+
+		place->wr_id = wc->wr_id;
+		place->status = wc->status;
+		place->opcode = wc->opcode;
+		place->vendor_err = wc->vendor_err;
+		place->byte_len = wc->byte_len;
+		place->ex.imm_data = wc->ex.imm_data;
+		place->qp_num = wc->qp->qp_num;
+		place->src_qp = wc->src_qp;
+		place->wc_flags = wc->wc_flags;
+		place->pkey_index = wc->pkey_index;
+		place->slid = wc->slid;
+		place->sl = wc->sl;
+		place->dlid_path_bits = wc->dlid_path_bits;
+		place->port_num = wc->port_num;
+		cq->fill = madsim_ring_at(cq->fill, 1, cq->size + 1);
+	}
+	/* The program finds the entries before this */
+	smp_store_release(&ring->head, cq->fill);
+}
+
+/*
+ * Have the owner see all entries, or the next ones of a ring. Returns whether its handler is to
+ * be called
+ */
+static bool madsim_cq_show(struct madsim_cq *cq)
+{
+	bool notify = cq->armed & cq->late;
+
+	if (cq->shared)
+		madsim_cq_publish(cq);
+	else
+		cq->shown = cq->tail;
+	if (cq->shown == cq->tail)
+		cq->late = 0;
+	if (notify)
+		cq->armed = 0;
+	return notify;
+}
+
+/* Have the owner see all entries, and call its handler if that is due */
+static void madsim_cq_show_all(struct madsim_cq *cq)
+{
+	bool more, notify;
+
+	do {
+		spin_lock_irq(&cq->lock);
+		notify = madsim_cq_show(cq);
+		more = cq->shown != cq->tail;
+		spin_unlock_irq(&cq->lock);
+		if (notify)
+			madsim_cq_call(cq);
+		cond_resched();
+	} while (more);
+}
+
+static void madsim_cq_later(struct work_struct *work)
+{
+	madsim_cq_show_all(container_of(to_delayed_work(work), struct madsim_cq, later));
+}
+
+/* Positions of entries count on for ever: so many places that a mask finds one */
+static u32 madsim_cq_places(u32 size)
+{
+	return roundup_pow_of_two(size);
+}
+
+/* What a completion queue of a program costs its user */
+static u64 madsim_cq_cost(u32 size)
+{
+	return MADSIM_OBJECT_BYTES + madsim_cq_bytes(size) +
+	       (u64)madsim_cq_places(size) * sizeof(struct madsim_cqe);
+}
+
+/* Make room for entries. @wanted: also where a program takes them */
+static int madsim_cq_alloc(struct madsim_user *user, u32 size, struct ib_udata *udata, bool wanted,
+			   struct madsim_cqe **ring, struct madsim_ring **shared)
+{
+	int ret = -ENOMEM;
+
+	if (!madsim_user_charge(user, madsim_cq_cost(size)))
+		return -ENOMEM;
+	*shared = wanted ? madsim_ring_create(udata, madsim_cq_bytes(size)) : NULL;
+	if (IS_ERR(*shared)) {
+		ret = PTR_ERR(*shared);
+		goto err;
+	}
+	*ring = kvzalloc_objs(**ring, madsim_cq_places(size), GFP_KERNEL_ACCOUNT);
+	if (*ring)
+		return 0;
+	madsim_ring_destroy(*shared);
+err:
+	madsim_user_uncharge(user, madsim_cq_cost(size));
+	return ret;
+}
+
+static void madsim_cq_free(struct madsim_user *user, u32 size, struct madsim_cqe *ring,
+			   struct madsim_ring *shared)
+{
+	madsim_ring_destroy(shared);
+	kvfree(ring);
+	madsim_user_uncharge(user, madsim_cq_cost(size));
+}
+
+static int madsim_create_cq(struct ib_cq *ibcq,
+			    const struct ib_cq_init_attr *attr,
+			    struct uverbs_attr_bundle *attrs)
+{
+	const struct ib_event event = {
+		.device = ibcq->device,
+		.element.cq = ibcq,
+	};
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	/* Its first member; older kernels have no more than that */
+	struct ib_udata *udata = (struct ib_udata *)attrs;
+	int ret;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > MADSIM_MAX_CQE)
+		return -EINVAL;
+
+	cq->user = madsim_user_of(udata);
+	ret = madsim_cq_alloc(cq->user, attr->cqe, udata, madsim_ring_wanted(udata), &cq->ring,
+			      &cq->shared);
+	if (ret)
+		return ret;
+	cq->mask = madsim_cq_places(attr->cqe) - 1;
+	cq->size = attr->cqe;
+	mutex_init(&cq->mutex);
+	spin_lock_init(&cq->lock);
+	tasklet_setup(&cq->notify, madsim_cq_notify);
+	INIT_WORK(&cq->there, madsim_cq_there);
+	cq->cpu = madsim_cq_cpu(ibcq, attr->comp_vector, attrs);
+	INIT_DELAYED_WORK(&cq->later, madsim_cq_later);
+	madsim_events_init(&cq->events, &event, ibcq->event_handler,
+			   ibcq->cq_context);
+	ibcq->cqe = attr->cqe;
+	return 0;
+}
+
+static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+
+	madsim_events_end(&cq->events);
+	cancel_delayed_work_sync(&cq->later);
+	cancel_work_sync(&cq->there);
+	tasklet_kill(&cq->notify);
+	mutex_destroy(&cq->mutex);
+	madsim_cq_free(cq->user, cq->size, cq->ring, cq->shared);
+	return 0;
+}
+
+/* The entry that is to be taken next, or NULL */
+static struct madsim_cqe *madsim_cq_oldest(struct madsim_cq *cq)
+{
+	if (cq->head == cq->gap) {
+		cq->head = cq->gap_end;
+		cq->gap = cq->gap_end;
+	}
+	return cq->head == cq->shown ? NULL : madsim_cq_entry(cq, cq->head);
+}
+
+/* Move some entries to where new ones go. Returns whether there are more */
+static bool madsim_cq_move(struct madsim_cq *cq)
+{
+	unsigned int n;
+
+	for (n = 0; n < MADSIM_CQ_TURN; n++) {
+		if ((s32)(cq->old_end - cq->head) <= 0)
+			return false;
+		cq->old_end--;
+		cq->ring[cq->old_end & cq->mask] =
+			cq->old[cq->old_end & cq->old_mask];
+	}
+	return true;
+}
+
+/* From the newest entry on: the owner takes the oldest ones meanwhile */
+static void madsim_cq_move_all(struct madsim_cq *cq)
+{
+	bool more;
+
+	do {
+		spin_lock_irq(&cq->lock);
+		more = madsim_cq_move(cq);
+		spin_unlock_irq(&cq->lock);
+		cond_resched();
+	} while (more);
+}
+
+/* The owner has taken an entry */
+static void madsim_cqe_taken(const struct madsim_cqe *cqe)
+{
+	struct madsim_qp *qp = cqe->qp;
+
+	if (!qp)
+		return;
+	if (!cqe->send) {
+		qp->unread_recvs--;
+		return;
+	}
+	qp->unread_sends--;
+	/* It may be of a time before the queue pair was reset */
+	if ((s32)(cqe->sends - qp->reaped) > 0)
+		WRITE_ONCE(qp->reaped, cqe->sends);
+}
+
+/*
+ * See some of what a program has taken of a ring. If that cannot be, it has taken nothing.
+ * Returns whether there is more of it
+ */
+static bool madsim_cq_look(struct madsim_cq *cq)
+{
+	u32 tail, taken, n;
+
+	if (!cq->shared)
+		return false;
+	/* The program has read what is before this: those places are free */
+	tail = smp_load_acquire(&cq->shared->memory->tail);
+	if (tail > cq->size)
+		return false;
+	taken = tail >= cq->taken ? tail - cq->taken : tail + cq->size + 1 - cq->taken;
+	if (taken > cq->shown - cq->head)
+		return false;
+	n = min_t(u32, taken, MADSIM_CQ_TURN);
+	cq->taken = madsim_ring_at(cq->taken, n, cq->size + 1);
+	taken -= n;
+	while (n--)
+		madsim_cqe_taken(madsim_cq_entry(cq, cq->head++));
+	return taken;
+}
+
+/**
+ * madsim_cq_look_all - see what a program has taken of a completion queue
+ * @ibcq: the completion queue
+ *
+ * A program may take as many entries as there are, and then needs them to be seen. That is too
+ * much for one turn with a lock held.
+ *
+ * Context: process context, sleeps.
+ */
+void madsim_cq_look_all(struct ib_cq *ibcq)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	bool more;
+
+	do {
+		spin_lock_irq(&cq->lock);
+		more = madsim_cq_look(cq);
+		spin_unlock_irq(&cq->lock);
+		cond_resched();
+	} while (more);
+}
+
+static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
+			    struct ib_udata *udata)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	struct madsim_ring *shared;
+	struct madsim_cqe *ring;
+	u32 size = cqe;
+	int ret;
+
+	if (!cqe || cqe > MADSIM_MAX_CQE)
+		return -EINVAL;
+	ret = madsim_cq_alloc(cq->user, size, udata, cq->shared, &ring, &shared);
+	if (ret)
+		return ret;
+
+	mutex_lock(&cq->mutex);
+	madsim_cq_look_all(ibcq);
+	spin_lock_irq(&cq->lock);
+	if (cq->tail - cq->head > cqe) {
+		ret = -EINVAL;
+	} else {
+		swap(ring, cq->ring);
+		cq->old = ring;
+		cq->old_mask = cq->mask;
+		cq->old_end = cq->tail;
+		cq->mask = madsim_cq_places(cqe) - 1;
+		swap(size, cq->size);
+		ibcq->cqe = cqe;
+		if (shared) {
+			swap(shared, cq->shared);
+			cq->fill = 0;
+			cq->taken = 0;
+			cq->shown = cq->head;
+		}
+	}
+	spin_unlock_irq(&cq->lock);
+	if (!ret) {
+		madsim_cq_move_all(cq);
+		spin_lock_irq(&cq->lock);
+		cq->old = NULL;
+		spin_unlock_irq(&cq->lock);
+	}
+	if (cq->shared)
+		madsim_cq_show_all(cq);
+	mutex_unlock(&cq->mutex);
+	madsim_cq_free(cq->user, size, ring, shared);
+	return ret;
+}
+
+static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	const struct madsim_cqe *cqe;
+	unsigned long flags;
+	int n;
+
+	if (cq->shared)
+		return -EINVAL;
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->done = cq->head;
+	for (n = 0; n < num_entries; n++) {
+		cqe = madsim_cq_oldest(cq);
+		if (!cqe)
+			break;
+		wc[n] = cqe->wc;
+		madsim_cqe_taken(cqe);
+		cq->head++;
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+static int madsim_req_notify_cq(struct ib_cq *ibcq,
+				enum ib_cq_notify_flags cq_flags)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	unsigned long flags;
+	int missed;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->done = cq->head;
+	missed = cq_flags & IB_CQ_REPORT_MISSED_EVENTS && cq->head != cq->shown;
+	if (missed)
+		cq->armed = 0;
+	else
+		cq->armed |= cq_flags & IB_CQ_SOLICITED_MASK;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return missed;
+}
+
+/*
+ * Put an entry into a completion queue.
+ *
+ * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and
+ * with it the CQ.
+ *
+ * A queue that has lost an entry is broken, and tells so once. It takes no more, and
+ * each queue pair that needs it fails.
+ */
+static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc,
+			  bool send, bool solicited)
+{
+	struct ib_cq *ibcq = send ? qp->ibqp.send_cq : qp->ibqp.recv_cq;
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	bool notify = false, overflow = false, lost = false;
+	struct madsim_cqe *cqe;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (unlikely(cq->tail - cq->head >= cq->size))
+		madsim_cq_look(cq);
+	if (likely(!cq->broken && cq->tail - cq->head < cq->size)) {
+		cqe = madsim_cq_entry(cq, cq->tail++);
+		cqe->wc = *wc;
+		cqe->qp = qp;
+		cqe->send = send;
+		cqe->sends = qp->ended;
+		if (send)
+			qp->unread_sends++;
+		else
+			qp->unread_recvs++;
+		cq->late |= IB_CQ_NEXT_COMP;
+		if (solicited || wc->status)
+			cq->late |= IB_CQ_SOLICITED;
+		if (!madsim_is_late(qp))
+			notify = madsim_cq_show(cq);
+		else if (!delayed_work_pending(&cq->later))
+			queue_delayed_work(madsim_wq, &cq->later,
+					   madsim_strict_lateness(qp, cq->tail));
+	} else {
+		lost = true;
+		overflow = !cq->broken;
+		cq->broken = true;
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	if (notify)
+		madsim_cq_call(cq);
+	if (overflow)
+		madsim_event(&cq->events, IB_EVENT_CQ_ERR);
+	if (lost)
+		queue_work(madsim_wq, &qp->lost);
+}
+
+/**
+ * madsim_complete - tell the owner of a queue pair of what it has received
+ * @qp: the queue pair
+ * @wc: the entry
+ * @solicited: the sender has asked for an event at the receiver
+ *
+ * Context: any; fabric->lock or the lock of the queue pair is held.
+ */
+void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
+		     bool solicited)
+{
+	madsim_cq_put(qp, wc, false, solicited);
+}
+
+/**
+ * madsim_complete_send - tell the owner of a queue pair of a send that has ended
+ * @qp: the queue pair, which counts it in @ended
+ * @wc: the entry
+ *
+ * The owner that polls it makes the places of this and of all earlier sends free.
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc)
+{
+	madsim_cq_put(qp, wc, true, false);
+}
+
+/**
+ * madsim_cq_reap - make all places of a send queue free
+ * @qp: a queue pair that is reset
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_cq_reap(struct madsim_qp *qp)
+{
+	struct madsim_cq *cq = to_madsim_cq(qp->ibqp.send_cq);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	qp->ended = qp->posted;
+	qp->reaped = qp->posted;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/* A program may be reading an entry just now, and will still find it if @qp is gone */
+static void madsim_cq_disown(struct madsim_cq *cq, struct madsim_cqe *cqe,
+			     const struct madsim_qp *qp)
+{
+	if (cqe->qp == qp)
+		cqe->qp = NULL;
+	cq->gap_end = cq->gap;
+}
+
+/*
+ * Take the entries of a queue pair out of some, and close the gap between the others.
+ * Returns whether there are more.
+ */
+static bool madsim_cq_sift(struct madsim_cq *cq, const struct madsim_qp *qp)
+{
+	unsigned int n;
+
+	for (n = 0; n < MADSIM_CQ_TURN; n++) {
+		struct madsim_cqe *cqe;
+
+		if ((s32)(cq->gap - cq->head) <= 0)
+			return false;
+		cqe = madsim_cq_entry(cq, --cq->gap);
+		if (cq->shared)
+			madsim_cq_disown(cq, cqe, qp);
+		else if (cqe->qp != qp)
+			*madsim_cq_entry(cq, --cq->gap_end) = *cqe;
+	}
+	return true;
+}
+
+/* Whether entries of a queue pair are in a completion queue */
+static bool madsim_cq_has(const struct madsim_cq *cq,
+			  const struct madsim_qp *qp)
+{
+	return (qp->ibqp.send_cq == &cq->ibcq && qp->unread_sends) ||
+	       (qp->ibqp.recv_cq == &cq->ibcq && qp->unread_recvs);
+}
+
+/**
+ * madsim_cq_purge - forget the completions of a queue pair that is going away
+ * @ibcq: the completion queue
+ * @qp: the queue pair, of which there are no more completions to come
+ *
+ * Looks at the newest entry first: the owner takes the oldest ones meanwhile. From a ring
+ * nothing is taken back.
+ *
+ * Context: process context, sleeps.
+ */
+void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	bool more, notify;
+
+	mutex_lock(&cq->mutex);
+	madsim_cq_look_all(ibcq);
+	spin_lock_irq(&cq->lock);
+	more = madsim_cq_has(cq, qp);
+	/* The others are moved to where their owner might not see them yet */
+	notify = madsim_cq_show(cq);
+	cq->gap = cq->tail;
+	cq->gap_end = cq->tail;
+	spin_unlock_irq(&cq->lock);
+	if (notify)
+		madsim_cq_call(cq);
+	while (more) {
+		spin_lock_irq(&cq->lock);
+		more = madsim_cq_sift(cq, qp);
+		madsim_cq_oldest(cq);
+		spin_unlock_irq(&cq->lock);
+		cond_resched();
+	}
+	mutex_unlock(&cq->mutex);
+}
+
+/**
+ * madsim_cq_feed - count a queue that completes in a completion queue
+ * @ibcq: the completion queue
+ * @places: of the queue, less than 0 if it goes away
+ *
+ * Context: process context.
+ * Return: whether the completion queue has room if all of its queues are full.
+ */
+bool madsim_cq_feed(struct ib_cq *ibcq, int places)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	bool fits;
+
+	spin_lock_irq(&cq->lock);
+	cq->feeds += places;
+	fits = cq->feeds <= cq->size;
+	spin_unlock_irq(&cq->lock);
+	return fits;
+}
+
+/**
+ * madsim_cq_unread - whether there are completions that the owner has not taken
+ * @qp: the queue pair that they are of
+ *
+ * Context: any. What the owner has taken of rings has been looked at.
+ * Return: whether there are.
+ */
+bool madsim_cq_unread(const struct madsim_qp *qp)
+{
+	return READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs);
+}
+
+/**
+ * madsim_sq_is_full - whether there is no place for another send
+ * @qp: a queue pair
+ *
+ * As of an adapter, a send keeps its place until the owner has taken a completion.
+ *
+ * Context: any; fabric->lock is held, or a program is about to post.
+ * Return: whether it is full.
+ */
+bool madsim_sq_is_full(const struct madsim_qp *qp)
+{
+	return READ_ONCE(qp->posted) - READ_ONCE(qp->reaped) >= qp->max_send_wr;
+}
+
+/* Where the last completion so far ends */
+static u32 madsim_cq_last(struct madsim_cq *cq)
+{
+	u32 last;
+
+	spin_lock_irq(&cq->lock);
+	last = cq->tail;
+	spin_unlock_irq(&cq->lock);
+	return last;
+}
+
+static bool madsim_cq_is_done(struct madsim_cq *cq, u32 last)
+{
+	bool done;
+
+	spin_lock_irq(&cq->lock);
+	done = (s32)(cq->done - last) >= 0;
+	spin_unlock_irq(&cq->lock);
+	return done;
+}
+
+/**
+ * madsim_cq_drain - wait until all completions so far are dealt with
+ * @ibcq: a completion queue that its owner goes on polling
+ *
+ * Context: process context, sleeps.
+ */
+void madsim_cq_drain(struct ib_cq *ibcq)
+{
+	struct madsim_cq *cq = to_madsim_cq(ibcq);
+	u32 last = madsim_cq_last(cq);
+
+	while (!madsim_cq_is_done(cq, last))
+		fsleep(100);
+}
+
+const struct ib_device_ops madsim_cq_ops = {
+	.create_cq = madsim_create_cq,
+	.destroy_cq = madsim_destroy_cq,
+	.poll_cq = madsim_poll_cq,
+	.req_notify_cq = madsim_req_notify_cq,
+	.resize_user_cq = madsim_resize_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, madsim_cq, ibcq),
+};

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Asynchronous events of completion queues, receive queues and queue pairs. Their
+ * owners take locks when they hear of one that they also hold when they post. So a
+ * worker tells them, as the interrupt of an adapter would, and no lock is held.
+ */
+
+#include "transport.h"
+
+static void madsim_events_work(struct work_struct *work)
+{
+	struct madsim_events *events =
+		container_of(work, struct madsim_events, work);
+	unsigned int type;
+
+	for (type = 0; type < BITS_PER_LONG; type++) {
+		if (!test_and_clear_bit(type, &events->pending))
+			continue;
+		events->event.event = type;
+		if (events->handler)
+			events->handler(&events->event, events->context);
+	}
+}
+
+/**
+ * madsim_events_init - let an object have events
+ * @events: those of the object
+ * @event: device and object of each
+ * @handler: what its owner wants to be called, or NULL
+ * @context: with what
+ *
+ * Context: any.
+ */
+void madsim_events_init(struct madsim_events *events,
+			const struct ib_event *event,
+			void (*handler)(struct ib_event *event, void *context),
+			void *context)
+{
+	INIT_WORK(&events->work, madsim_events_work);
+	events->event = *event;
+	events->handler = handler;
+	events->context = context;
+}
+
+/**
+ * madsim_events_end - tell of no more events
+ * @events: those of an object of which there will be none
+ *
+ * Context: process context, sleeps.
+ */
+void madsim_events_end(struct madsim_events *events)
+{
+	cancel_work_sync(&events->work);
+}
+
+/**
+ * madsim_event - tell the owner of an object of an event
+ * @events: those of the object
+ * @type: what has happened. The same again, before it was told, is told once
+ *
+ * Context: any.
+ */
+void madsim_event(struct madsim_events *events, enum ib_event_type type)
+{
+	set_bit(type, &events->pending);
+	queue_work(madsim_wq, &events->work);
+}

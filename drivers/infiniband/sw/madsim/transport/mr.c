@@ -1,0 +1,714 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory of clients: regions and their keys, and what is copied from there into
+ * packets and back, or to other regions.
+ *
+ * An adapter would find the pages by its own tables, and so does this. A packet is copied
+ * under fabric->lock. The bytes of a burst are copied without: their regions count that.
+ */
+
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <rdma/ib_umem.h>
+
+#include "transport.h"
+
+/* The low byte of a key is for its owner to change, the rest is a number */
+#define MADSIM_KEY_SHIFT	8
+
+/* That may be asked for. Optional access need not be given */
+#define MADSIM_ACCESS		(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
+				 IB_ACCESS_OPTIONAL)
+
+/**
+ * struct madsim_mr - a region of memory
+ * @ibmr:	the core's part
+ * @pd:		immutable; the core sets its own later
+ * @user:	immutable; the user whose it is, or NULL if it is the kernel's
+ * @umem:	immutable; the pinned memory, if it is that of a program
+ * @pages:	where the kernel has each page; NULL: it has all in one piece
+ * @page_shift:	size of a page
+ * @max_pages:	immutable; of a region that the kernel maps
+ * @mapped:	the pages that the kernel has mapped, which @pages has from the time it
+ *		is enabled. Until then the old ones may be in use
+ * @num_pages:	how many of them there are
+ * @key:	what it is used with; the lock of the fabric, as all below
+ * @valid:	it can be used
+ * @users:	how many copies without the lock are under way there. All that they read
+ *		here stays as it is meanwhile
+ * @leaving:	it was to be invalidated, and waits for the end of these
+ * @access:	IB_ACCESS_*
+ * @start:	the address of the first byte, as requests have it
+ * @length:	in bytes
+ * @offset:	of the first byte in the first page
+ *
+ * That of a program is constant from the time it is found by its key, until it goes.
+ */
+struct madsim_mr {
+	struct ib_mr ibmr;
+	struct ib_pd *pd;
+	struct madsim_user *user;
+	struct ib_umem *umem;
+	u64 *pages;
+	u32 page_shift;
+	u32 max_pages;
+	u64 *mapped;
+	u32 num_pages;
+	u32 key;
+	bool valid;
+	bool leaving;
+	u32 users;
+	int access;
+	u64 start;
+	u64 length;
+	u64 offset;
+};
+
+static struct madsim_mr *to_madsim_mr(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct madsim_mr, ibmr);
+}
+
+static struct madsim_mr *madsim_mr_alloc(struct ib_pd *ibpd, int access)
+{
+	struct madsim_mr *mr = kzalloc_obj(*mr, GFP_KERNEL_ACCOUNT);
+
+	if (mr) {
+		mr->pd = ibpd;
+		mr->access = access;
+		mr->page_shift = PAGE_SHIFT;
+	}
+	return mr;
+}
+
+/* What the region of a program costs its user beside the memory that it pins */
+static u64 madsim_mr_cost(const struct madsim_mr *mr)
+{
+	return MADSIM_OBJECT_BYTES + (mr->length >> PAGE_SHIFT) * sizeof(*mr->pages);
+}
+
+static void madsim_mr_free(struct madsim_mr *mr)
+{
+	madsim_user_uncharge(mr->user, madsim_mr_cost(mr));
+	if (mr->umem)
+		ib_umem_release(mr->umem);
+	kvfree(mr->pages);
+	kvfree(mr->mapped);
+	kfree(mr);
+}
+
+/* The low byte of a key, until its owner changes it */
+static u8 madsim_mr_first_byte(struct madsim_dev *dev)
+{
+	u8 byte;
+
+	spin_lock_irq(&dev->node->fabric->lock);
+	byte = prandom_u32_state(&dev->rnd);
+	spin_unlock_irq(&dev->node->fabric->lock);
+	return byte;
+}
+
+/* Where in dev->mrs the region with a key is. Others' keys have no place there */
+static u32 madsim_mr_place(const struct madsim_dev *dev, u32 key)
+{
+	return (key >> MADSIM_KEY_SHIFT) - dev->first_mr;
+}
+
+/* Have it found by a key. Numbers are not used again before all others were */
+static int madsim_mr_add(struct madsim_mr *mr)
+{
+	struct madsim_dev *dev = to_madsim_dev(mr->pd->device);
+	struct madsim_fabric *fabric = dev->node->fabric;
+	bool allowed;
+	u32 place;
+	int ret;
+
+	spin_lock_irq(&fabric->lock);
+	allowed = madsim_user_take(dev, mr->user, MADSIM_SHARE_MR);
+	spin_unlock_irq(&fabric->lock);
+	if (!allowed)
+		return -ENOSPC;
+	ret = xa_alloc_cyclic(&dev->mrs, &place, NULL,
+			      XA_LIMIT(0, MADSIM_MAX_MR - 1), &dev->next_mr,
+			      GFP_KERNEL);
+	if (ret < 0) {
+		spin_lock_irq(&fabric->lock);
+		madsim_user_give(dev, mr->user, MADSIM_SHARE_MR);
+		spin_unlock_irq(&fabric->lock);
+		return ret == -EBUSY ? -ENOSPC : ret;
+	}
+	mr->key = (dev->first_mr + place) << MADSIM_KEY_SHIFT |
+		  madsim_mr_first_byte(dev);
+	mr->ibmr.lkey = mr->key;
+	mr->ibmr.rkey = mr->key;
+	xa_store(&dev->mrs, place, mr, GFP_KERNEL);
+	return 0;
+}
+
+static int madsim_mr_map(struct madsim_mr *mr)
+{
+	struct sg_page_iter iter;
+	unsigned int i = 0;
+
+	mr->pages = kvmalloc_array(ib_umem_num_pages(mr->umem),
+				   sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
+	if (!mr->pages)
+		return -ENOMEM;
+	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0)
+		mr->pages[i++] = (uintptr_t)page_address(sg_page_iter_page(&iter));
+	return 0;
+}
+
+static struct ib_mr *madsim_mr_pin(struct ib_pd *ibpd, struct madsim_user *user, u64 start,
+				   u64 length, u64 virt_addr, int access)
+{
+	struct madsim_mr *mr;
+	int ret;
+
+	if (access & ~MADSIM_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!length || virt_addr + length < virt_addr)
+		return ERR_PTR(-EINVAL);
+
+	mr = madsim_mr_alloc(ibpd, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->start = virt_addr;
+	mr->length = length;
+	mr->offset = offset_in_page(start);
+	mr->valid = true;
+	if (!madsim_user_charge(user, madsim_mr_cost(mr))) {
+		ret = -ENOMEM;
+		goto err;
+	}
+	mr->user = user;
+	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		ret = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto err;
+	}
+	ret = madsim_mr_map(mr);
+	if (ret)
+		goto err;
+	ret = madsim_mr_add(mr);
+	if (ret)
+		goto err;
+	return &mr->ibmr;
+
+err:
+	madsim_mr_free(mr);
+	return ERR_PTR(ret);
+}
+
+static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
+					u64 length, u64 virt_addr, int access,
+					struct ib_dmah *dmah,
+					struct ib_udata *udata)
+{
+	return madsim_mr_pin(ibpd, madsim_user_of(udata), start, length, virt_addr, access);
+}
+
+/* A new region, with another key: the core deregisters the old one, if this succeeds */
+static struct ib_mr *madsim_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+					  u64 length, u64 virt_addr, int access,
+					  struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		start = mr->umem->address;
+		length = mr->length;
+		virt_addr = mr->start;
+	}
+	return madsim_mr_pin(ibpd, mr->user, start, length, virt_addr, access);
+}
+
+/* All memory of the kernel, which has it where addresses say */
+static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct madsim_mr *mr;
+	int ret;
+
+	mr = madsim_mr_alloc(ibpd, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->length = U64_MAX;
+	mr->valid = true;
+	ret = madsim_mr_add(mr);
+	if (ret) {
+		madsim_mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
+/* What the kernel maps and registers again and again */
+static struct ib_mr *madsim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+				     u32 max_num_sg)
+{
+	struct madsim_mr *mr;
+	int ret;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (max_num_sg > MADSIM_MAX_MR_PAGES)
+		return ERR_PTR(-EINVAL);
+
+	mr = madsim_mr_alloc(ibpd, 0);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->max_pages = max_num_sg;
+	mr->pages = kvcalloc(max_num_sg, sizeof(*mr->pages), GFP_KERNEL);
+	mr->mapped = kvcalloc(max_num_sg, sizeof(*mr->mapped), GFP_KERNEL);
+	ret = mr->pages && mr->mapped ? madsim_mr_add(mr) : -ENOMEM;
+	if (ret) {
+		madsim_mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
+static int madsim_set_page(struct ib_mr *ibmr, u64 addr)
+{
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	if (mr->num_pages == mr->max_pages)
+		return -ENOMEM;
+	mr->mapped[mr->num_pages++] = addr;
+	return 0;
+}
+
+/* The kernel may do this before a key that it has told to go is invalid */
+static int madsim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg,
+			    int sg_nents, unsigned int *sg_offset)
+{
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	mr->num_pages = 0;
+	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, madsim_set_page);
+}
+
+static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct madsim_dev *dev = to_madsim_dev(ibmr->device);
+	struct madsim_fabric *fabric = dev->node->fabric;
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	spin_lock_irq(&fabric->lock);
+	mr->valid = false;
+	/* By their keys the copies find the regions that they have to let go */
+	wait_event_lock_irq(fabric->copied, !mr->users, fabric->lock);
+	spin_unlock_irq(&fabric->lock);
+	xa_erase(&dev->mrs, madsim_mr_place(dev, mr->key));
+	/* A packet that has found it before that looks at it with this held */
+	spin_lock_irq(&fabric->lock);
+	madsim_user_give(dev, mr->user, MADSIM_SHARE_MR);
+	spin_unlock_irq(&fabric->lock);
+	madsim_mr_free(mr);
+	return 0;
+}
+
+static struct madsim_mr *madsim_mr_at(const struct ib_pd *pd, u32 key)
+{
+	struct madsim_dev *dev = to_madsim_dev(pd->device);
+
+	return xa_load(&dev->mrs, madsim_mr_place(dev, key));
+}
+
+/* The region with a key, if it is one of this protection domain */
+static struct madsim_mr *madsim_mr_find(struct ib_pd *pd, u32 key)
+{
+	struct madsim_mr *mr = madsim_mr_at(pd, key);
+
+	return mr && mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
+}
+
+/* The region where @key lets @access to all of @len bytes, if there is one */
+static struct madsim_mr *madsim_mr_check(struct ib_pd *pd, u32 key, u64 addr,
+					 u32 len, int access)
+{
+	struct madsim_mr *mr = madsim_mr_find(pd, key);
+
+	if (!mr || (mr->access & access) != access)
+		return NULL;
+	if (addr < mr->start || len > mr->length ||
+	    addr - mr->start > mr->length - len)
+		return NULL;
+	return mr;
+}
+
+/* The first of @len bytes of a region, and in @len how many of them are in one piece */
+static inline void *madsim_mr_piece(const struct madsim_mr *mr, u64 addr, u32 *len)
+{
+	u64 at = addr - mr->start + mr->offset;
+	u64 page_size = BIT_ULL(mr->page_shift);
+	u64 in_page;
+
+	if (!mr->pages)
+		return ib_virt_dma_to_ptr(at);
+	in_page = at & (page_size - 1);
+	*len = min_t(u64, *len, page_size - in_page);
+	return ib_virt_dma_to_ptr(mr->pages[at >> mr->page_shift] + in_page);
+}
+
+static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data,
+			   u32 len, bool store)
+{
+	while (len) {
+		u32 piece = len;
+		void *mem = madsim_mr_piece(mr, addr, &piece);
+
+		if (store)
+			memcpy(mem, data, piece);
+		else
+			memcpy(data, mem, piece);
+		addr += piece;
+		data += piece;
+		len -= piece;
+	}
+}
+
+/**
+ * madsim_mr_allows - whether a remote key is good for all of a message
+ * @pd: the protection domain of the queue pair that was asked
+ * @rkey: the key
+ * @addr: the address
+ * @len: how many bytes
+ * @access: what the region has to allow
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: whether it is.
+ */
+bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access)
+{
+	return madsim_mr_check(pd, rkey, addr, len, access);
+}
+
+/**
+ * madsim_mr_read - copy out of a region by its remote key
+ * @pd: the protection domain of the queue pair that was asked
+ * @rkey: the key
+ * @addr: the address
+ * @to: where to
+ * @len: how many bytes. For none, no key is needed
+ * @access: what the region has to allow
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: false if the key does not allow it.
+ */
+bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
+		    int access)
+{
+	struct madsim_mr *mr = madsim_mr_check(pd, rkey, addr, len, access);
+
+	if (mr)
+		madsim_mr_copy(mr, addr, to, len, false);
+	return mr || !len;
+}
+
+/**
+ * madsim_mr_write - copy into a region by its remote key
+ * @pd: the protection domain of the queue pair that was asked
+ * @rkey: the key
+ * @addr: the address
+ * @from: where from
+ * @len: how many bytes. For none, no key is needed
+ * @access: what the region has to allow
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: false if the key does not allow it.
+ */
+bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
+		     u32 len, int access)
+{
+	struct madsim_mr *mr = madsim_mr_check(pd, rkey, addr, len, access);
+
+	if (mr)
+		madsim_mr_copy(mr, addr, (void *)from, len, true);
+	return mr || !len;
+}
+
+/**
+ * madsim_mr_enable - let a region that the kernel has mapped be used
+ * @pd: the protection domain of the queue pair that does it
+ * @ibmr: the region
+ * @key: the key that it has from now on, of which the low byte may be new
+ * @access: what that allows
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: false if it is in use, or if such a key cannot be.
+ */
+bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
+{
+	struct madsim_mr *mr = to_madsim_mr(ibmr);
+
+	if (mr->pd != pd || mr->valid || mr->leaving || !mr->max_pages ||
+	    (mr->key ^ key) >> MADSIM_KEY_SHIFT)
+		return false;
+	memcpy(mr->pages, mr->mapped, mr->num_pages * sizeof(*mr->pages));
+	mr->page_shift = ilog2(ibmr->page_size);
+	mr->key = key;
+	mr->access = access;
+	mr->start = ibmr->iova;
+	mr->length = ibmr->length;
+	mr->offset = ibmr->iova & (BIT_ULL(mr->page_shift) - 1);
+	mr->valid = true;
+	return true;
+}
+
+/**
+ * madsim_mr_invalidate - let a region that the kernel has mapped be used no more
+ * @pd: the protection domain of the queue pair that does it
+ * @key: its key
+ *
+ * Its owner may do anything with the memory when it hears of that. So copies have to end
+ * before. No other one begins.
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: 0; -EINVAL: there is no such region; -EBUSY: try again.
+ */
+int madsim_mr_invalidate(struct ib_pd *pd, u32 key)
+{
+	struct madsim_mr *mr = madsim_mr_at(pd, key);
+
+	if (!mr || mr->pd != pd || mr->key != key || !mr->max_pages ||
+	    !(mr->valid || mr->leaving))
+		return -EINVAL;
+	mr->valid = false;
+	mr->leaving = mr->users;
+	return mr->leaving ? -EBUSY : 0;
+}
+
+/* Whether the kernel itself has this piece, with the key of all of its memory */
+static bool madsim_is_kernel_sge(const struct ib_pd *pd,
+				 const struct ib_sge *sge)
+{
+	return rdma_is_kernel_res(&pd->res) &&
+	       sge->lkey == pd->local_dma_lkey;
+}
+
+/**
+ * madsim_kernel_memory - where a piece of memory is
+ * @pd: the protection domain of the client that has it
+ * @sge: the piece
+ *
+ * Context: any.
+ * Return: its first byte; NULL if it is in a region, by the key of that.
+ */
+void *madsim_kernel_memory(const struct ib_pd *pd, const struct ib_sge *sge)
+{
+	return madsim_is_kernel_sge(pd, sge) ? ib_virt_dma_to_ptr(sge->addr) : NULL;
+}
+
+/* Copy between a packet and pieces of memory, of which @at bytes come before */
+static enum ib_wc_status madsim_copy(struct ib_pd *pd, const struct ib_sge *sge,
+				     u64 at, void *data, u32 len, bool store)
+{
+	struct madsim_mr *mr;
+	u32 piece;
+	u64 addr;
+
+	lockdep_assert_held(&to_madsim_dev(pd->device)->node->fabric->lock);
+
+	for (; len; sge++) {
+		if (at >= sge->length) {
+			at -= sge->length;
+			continue;
+		}
+		addr = sge->addr + at;
+		piece = min_t(u64, len, sge->length - at);
+		if (!madsim_is_kernel_sge(pd, sge)) {
+			mr = madsim_mr_check(pd, sge->lkey, addr, piece,
+					     store ? IB_ACCESS_LOCAL_WRITE : 0);
+			if (!mr)
+				return IB_WC_LOC_PROT_ERR;
+			madsim_mr_copy(mr, addr, data, piece, store);
+		} else if (store) {
+			memcpy(ib_virt_dma_to_ptr(addr), data, piece);
+		} else {
+			memcpy(data, ib_virt_dma_to_ptr(addr), piece);
+		}
+		data += piece;
+		len -= piece;
+		at = 0;
+	}
+	return IB_WC_SUCCESS;
+}
+
+/**
+ * madsim_copy_from - copy out of the memory of a client
+ * @pd: the client's protection domain
+ * @sge: the pieces of its memory
+ * @at: how many bytes of them come before
+ * @to: in a packet
+ * @len: how many bytes; there must be as many
+ *
+ * The pieces that are not touched need no valid key.
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: %IB_WC_SUCCESS, or %IB_WC_LOC_PROT_ERR if a key does not allow it.
+ */
+enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
+				   u64 at, void *to, u32 len)
+{
+	return madsim_copy(pd, sge, at, to, len, false);
+}
+
+/**
+ * madsim_copy_to - copy into the memory of a client
+ * @pd: the client's protection domain
+ * @sge: the pieces of its memory
+ * @at: how many bytes of them come before
+ * @from: in a packet
+ * @len: how many bytes; there must be room for them
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: as of madsim_copy_from(). The pieces before the one whose key does not
+ * allow it have been copied.
+ */
+enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
+				 u64 at, const void *from, u32 len)
+{
+	return madsim_copy(pd, sge, at, (void *)from, len, true);
+}
+
+/* The bytes of the kernel itself have no region. By a remote key it has none such */
+static bool madsim_span_is_kernel(const struct madsim_span *span,
+				  const struct ib_sge *sge)
+{
+	return !span->remote && madsim_is_kernel_sge(span->pd, sge);
+}
+
+/* The piece that has the next of @len bytes, and in @piece how many of them it has */
+static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len,
+					     u32 *piece)
+{
+	while (span->at >= span->sge->length) {
+		span->at -= span->sge->length;
+		span->sge++;
+		span->mr = NULL;
+	}
+	*piece = min_t(u64, len, span->sge->length - span->at);
+	return span->sge;
+}
+
+/**
+ * madsim_span_allows - whether the keys of bytes are good
+ * @span: the bytes
+ * @len: how many of them; there must be as many
+ *
+ * Context: any; the lock of the fabric is held.
+ * Return: whether they are.
+ */
+bool madsim_span_allows(const struct madsim_span *span, u32 len)
+{
+	struct madsim_span next = *span;
+	const struct ib_sge *sge;
+	u32 piece;
+
+	for (; len; len -= piece, next.at += piece) {
+		sge = madsim_span_next(&next, len, &piece);
+		if (!madsim_span_is_kernel(span, sge) &&
+		    !madsim_mr_check(span->pd, sge->lkey, sge->addr + next.at,
+				     piece, span->access))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * madsim_span_hold - count a copy in the regions of bytes
+ * @span: the bytes
+ * @len: how many of them, for which the keys are good, or were when the copy began
+ * @copies: 1 before the copy, -1 after it
+ *
+ * Context: any; the lock of the fabric is held.
+ */
+void madsim_span_hold(const struct madsim_span *span, u32 len, int copies)
+{
+	struct madsim_span next = *span;
+	const struct ib_sge *sge;
+	u32 piece;
+
+	lockdep_assert_held(&to_madsim_dev(span->pd->device)->node->fabric->lock);
+
+	for (; len; len -= piece, next.at += piece) {
+		sge = madsim_span_next(&next, len, &piece);
+		if (!madsim_span_is_kernel(span, sge))
+			madsim_mr_at(span->pd, sge->lkey)->users += copies;
+	}
+}
+
+/* The next of @len bytes, and in @len how many of them are in one piece */
+static void *madsim_span_piece(struct madsim_span *span, u32 *len)
+{
+	const struct ib_sge *sge = madsim_span_next(span, *len, len);
+	u64 addr = sge->addr + span->at;
+
+	if (!span->mr && madsim_span_is_kernel(span, sge))
+		return ib_virt_dma_to_ptr(addr);
+	if (!span->mr)
+		span->mr = madsim_mr_at(span->pd, sge->lkey);
+	return madsim_mr_piece(span->mr, addr, len);
+}
+
+/**
+ * madsim_span_copy - copy from the memory of one client to that of another
+ * @to: where to; afterwards, where the next bytes go
+ * @from: where from, likewise
+ * @len: how many bytes, which madsim_span_hold() has counted for both
+ *
+ * What there is then is up to the program if both are the same memory.
+ *
+ * Context: any.
+ */
+void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len)
+{
+	void *source, *target;
+	u32 piece;
+
+	while (len) {
+		piece = len;
+		source = madsim_span_piece(from, &piece);
+		target = madsim_span_piece(to, &piece);
+		memcpy(target, source, piece);
+		from->at += piece;
+		to->at += piece;
+		len -= piece;
+	}
+}
+
+/**
+ * madsim_sge_length - how many bytes a list of pieces has
+ * @sge: the pieces
+ * @num_sge: how many
+ *
+ * Context: any.
+ * Return: their length.
+ */
+u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge)
+{
+	u64 length = 0;
+	u32 i;
+
+	for (i = 0; i < num_sge; i++)
+		length += sge[i].length;
+	return length;
+}
+
+/* Only for devices with data */
+const struct ib_device_ops madsim_mr_ops = {
+	.alloc_mr = madsim_alloc_mr,
+	.dereg_mr = madsim_dereg_mr,
+	.get_dma_mr = madsim_get_dma_mr,
+	.map_mr_sg = madsim_map_mr_sg,
+	.reg_user_mr = madsim_reg_user_mr,
+	.rereg_user_mr = madsim_rereg_user_mr,
+};

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The requesters of connected queue pairs.
+ *
+ * A packet travels in no time: on an undisturbed fabric the response is there when the
+ * packet has been sent, and so one packet is under way. A timer is armed only if the
+ * response is not there. Where responses come later, as behind a wire, several packets of
+ * a message are under way, and not each asks for a response. When one is lost, all from
+ * there on go again.
+ *
+ * An RDMA READ goes as one request for each MTU, so that each packet has one response.
+ *
+ * Here packets are made, and responses taken in. engine.c sends.
+ */
+
+#include <linux/minmax.h>
+#include <linux/slab.h>
+
+#include "transport.h"
+
+/* RNR retries that never end */
+#define MADSIM_RNR_FOREVER	7
+
+/* Packets under way, where responses come late */
+#define MADSIM_WINDOW		128
+/* One more, after so many have arrived, where some were lost before. A power of two */
+#define MADSIM_WIDEN		16
+/* Acknowledgments for so many: a slow transport loses fewer to a timer if it has more */
+#define MADSIM_ACKS		16
+
+static void madsim_take_rdma(struct madsim_swqe *wqe,
+			     const struct ib_send_wr *wr)
+{
+	wqe->va = rdma_wr(wr)->remote_addr;
+	wqe->rkey = rdma_wr(wr)->rkey;
+}
+
+static void madsim_take_atomic(struct madsim_swqe *wqe,
+			       const struct ib_send_wr *wr)
+{
+	wqe->va = atomic_wr(wr)->remote_addr;
+	wqe->rkey = atomic_wr(wr)->rkey;
+	wqe->compare = atomic_wr(wr)->compare_add;
+	wqe->swap = atomic_wr(wr)->swap;
+}
+
+static void madsim_take_reg(struct madsim_swqe *wqe,
+			    const struct ib_send_wr *wr)
+{
+	wqe->mr = reg_wr(wr)->mr;
+	wqe->key = reg_wr(wr)->key;
+	wqe->access = reg_wr(wr)->access;
+}
+
+/* By opcode: what to send, what completes, and what a request of its own kind has */
+static const struct {
+	enum madsim_op op;
+	enum ib_wc_opcode wc;
+	bool rc_only;
+	void (*take)(struct madsim_swqe *wqe, const struct ib_send_wr *wr);
+} madsim_ops[] = {
+	[IB_WR_RDMA_WRITE] = {
+		MADSIM_OP_WRITE, IB_WC_RDMA_WRITE, false, madsim_take_rdma },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = {
+		MADSIM_OP_WRITE, IB_WC_RDMA_WRITE, false, madsim_take_rdma },
+	[IB_WR_SEND] = { MADSIM_OP_SEND, IB_WC_SEND },
+	[IB_WR_SEND_WITH_IMM] = { MADSIM_OP_SEND, IB_WC_SEND },
+	[IB_WR_RDMA_READ] = {
+		MADSIM_OP_READ, IB_WC_RDMA_READ, true, madsim_take_rdma },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = {
+		MADSIM_OP_SWAP, IB_WC_COMP_SWAP, true, madsim_take_atomic },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
+		MADSIM_OP_ADD, IB_WC_FETCH_ADD, true, madsim_take_atomic },
+	[IB_WR_SEND_WITH_INV] = { MADSIM_OP_SEND, IB_WC_SEND, true },
+	[IB_WR_LOCAL_INV] = { MADSIM_OP_LOCAL, IB_WC_LOCAL_INV },
+	[IB_WR_REG_MR] = {
+		MADSIM_OP_LOCAL, IB_WC_REG_MR, false, madsim_take_reg },
+};
+
+/* By the code in a response, in units of ten microseconds */
+static const u16 madsim_rnr_times[] = {
+	0 /* 65536 */, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288,
+	16384, 24576, 32768, 49152,
+};
+
+/* The oldest send has failed. UC goes on receiving, until its owner mends that */
+static void madsim_rc_fail(struct madsim_qp *qp, enum ib_wc_status status)
+{
+	madsim_rc_complete(qp, status);
+	madsim_qp_fail(qp, madsim_is_uc(qp) ? IB_QPS_SQE : IB_QPS_ERR);
+}
+
+static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
+{
+	madsim_strict_settle(rc->qp);
+	rc->deadline = jiffies + delay;
+	mod_delayed_work(madsim_send_wq(rc->qp), &rc->timer, delay);
+}
+
+/* The same for one of several packets, of which the first one has armed it */
+static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
+{
+	if (rc->ahead > 1 && delayed_work_pending(&rc->timer))
+		rc->deadline = jiffies + delay;
+	else
+		madsim_rc_arm(rc, delay);
+}
+
+/*
+ * How long a response may take. The specification lets a timer run up to four times as long
+ * as it was told. Where a response is for several packets it may have to wait for them.
+ */
+static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
+{
+	bool late = rc->far || rc->less;
+
+	return nsecs_to_jiffies(4096ULL << (rc->attr.timeout + 2 * late)) + 1;
+}
+
+/*
+ * Packets were lost. Buffers of what carries a wire, such as a socket of UDP, may be too
+ * short for so many at once. Where one is under way at a time, their number is not why.
+ */
+static void madsim_rc_narrow(struct madsim_rc *rc)
+{
+	if (rc->far)
+		rc->less += (MADSIM_WINDOW - rc->less) / 2;
+}
+
+/* Bytes of the packet behind so many bytes of its message */
+static u32 madsim_rc_piece(const struct madsim_rc *rc,
+			   const struct madsim_swqe *wqe, u64 sent)
+{
+	return min_t(u64, wqe->length - sent, rc->mtu);
+}
+
+/* And where in its message these are */
+static u64 madsim_rc_at(const struct madsim_rc *rc,
+			const struct madsim_swqe *wqe, u64 sent)
+{
+	if (!wqe->backwards)
+		return sent;
+	return wqe->length - sent - madsim_rc_piece(rc, wqe, sent);
+}
+
+/* Whether a packet may follow so many that are under way. Strict fabrics reorder them */
+static bool madsim_rc_room(const struct madsim_qp *qp, u32 ahead)
+{
+	const struct madsim_rc *rc = qp->rc;
+
+	return rc->far && !rc->rnr && ahead < MADSIM_WINDOW - rc->less &&
+	       rc->sent + (u64)ahead * rc->mtu < madsim_rc_head(rc)->length &&
+	       !madsim_is_strict(qp) && !madsim_rc_head(rc)->backwards;
+}
+
+static bool madsim_rc_open(const struct madsim_qp *qp)
+{
+	return madsim_rc_room(qp, qp->rc->ahead);
+}
+
+/*
+ * Whether the next packet asks for a response. One that does follows if it does not. Where
+ * fewer may be under way, as a timer has ended before they arrived, more of them ask.
+ */
+static bool madsim_rc_asks(const struct madsim_qp *qp)
+{
+	const struct madsim_rc *rc = qp->rc;
+	u32 each = max(MADSIM_WINDOW - rc->less, MADSIM_ACKS) / MADSIM_ACKS;
+
+	return !((rc->sq_psn + rc->ahead + 1) % each) ||
+	       !madsim_rc_room(qp, rc->ahead + 1);
+}
+
+/* The next packet of a send, which is at most one MTU of it */
+static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
+					 const struct madsim_swqe *wqe,
+					 struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct madsim_bth *bth = &pkt->bth;
+	u64 sent = rc->sent + (u64)rc->ahead * rc->mtu;
+	u32 piece = madsim_rc_piece(rc, wqe, sent);
+	u64 left = wqe->length - sent;
+	bool send, atomic;
+
+	*bth = (struct madsim_bth) {
+		.op = madsim_ops[wqe->opcode].op,
+		.uc = madsim_is_uc(qp),
+		.first = !sent,
+		.last = piece == left,
+		.psn = (rc->sq_psn + rc->ahead) & MADSIM_PSN_MASK,
+		.rkey = wqe->rkey,
+		.va = wqe->va + madsim_rc_at(rc, wqe, sent),
+		.dma_len = left,
+		.compare = wqe->compare,
+		.swap = wqe->swap,
+	};
+	bth->ask = !bth->uc && (!rc->far || madsim_rc_asks(qp));
+	send = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
+	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
+	if (!send && !rc->attr.max_rd_atomic) {
+		madsim_mistake(qp, wqe->wr_id, MADSIM_NO_RD_ATOMIC);
+		return IB_WC_LOC_QP_OP_ERR;
+	}
+	if (bth->op == MADSIM_OP_READ) {
+		bth->ask = true;
+		bth->first = true;
+		bth->dma_len = piece;
+	}
+	if (bth->last && wqe->opcode == IB_WR_SEND_WITH_INV) {
+		bth->with_inv = true;
+		bth->inv_key = wqe->inv_key;
+	}
+	if (atomic && wqe->length != sizeof(u64))
+		return IB_WC_LOC_LEN_ERR;
+
+	pkt->len = send ? piece : 0;
+	pkt->smi = false;
+	pkt->src_qpn = qp->ibqp.qp_num;
+	pkt->dst_qpn = rc->attr.dest_qp_num;
+	pkt->solicited = bth->last && wqe->flags & IB_SEND_SOLICITED;
+	pkt->with_imm = bth->last && (wqe->opcode == IB_WR_SEND_WITH_IMM ||
+				      wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM);
+	pkt->imm = wqe->imm;
+	madsim_packet_path(qp->port, &rc->attr.ah_attr, qp->pkey_index, pkt);
+	if (wqe->flags & IB_SEND_INLINE) {
+		memcpy(pkt->data, (const void *)wqe->sge + sent, pkt->len);
+		return IB_WC_SUCCESS;
+	}
+	return madsim_copy_from(qp->ibqp.pd, wqe->sge, sent, pkt->data,
+				pkt->len);
+}
+
+/* Do a request that needs no packet. Returns -EBUSY if it has to be tried again */
+static int madsim_rc_local(struct madsim_qp *qp, const struct madsim_swqe *wqe)
+{
+	int ret;
+
+	if (wqe->opcode == IB_WR_REG_MR)
+		ret = madsim_mr_enable(qp->ibqp.pd, wqe->mr, wqe->key,
+				       wqe->access) ? 0 : -EINVAL;
+	else
+		ret = madsim_mr_invalidate(qp->ibqp.pd, wqe->inv_key);
+	if (ret == -EBUSY)
+		return ret;
+	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
+}
+
+/* The oldest packets under way have arrived, or, of UC, have left */
+static void madsim_rc_advance(struct madsim_qp *qp, u32 packets)
+{
+	struct madsim_rc *rc = qp->rc;
+	u64 length = madsim_rc_head(rc)->length;
+
+	rc->gap = rc->gap && !packets;
+	rc->ahead -= packets;
+	rc->sq_psn = (rc->sq_psn + packets) & MADSIM_PSN_MASK;
+	rc->sent = min(rc->sent + (u64)packets * rc->mtu, length);
+	if (rc->ahead || rc->sent < length)
+		return;
+	madsim_rc_complete(qp, IB_WC_SUCCESS);
+	madsim_rc_drained(qp);
+}
+
+/* In SQD a queue pair ends what it has begun */
+static bool madsim_rc_may_send(const struct madsim_qp *qp)
+{
+	return qp->state == IB_QPS_RTS ||
+	       (qp->state == IB_QPS_SQD && qp->rc->begun);
+}
+
+/**
+ * madsim_rc_prepare - make the next packet of what was posted
+ * @qp: a connected queue pair
+ * @pkt: the packet
+ * @more: whether there may be another one if there is none now
+ *
+ * A request that needs no packet is done, and one that cannot be sent fails.
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether there is one. Then madsim_rc_sent() is to be called when it was sent.
+ */
+bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
+		       bool *more)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct madsim_swqe *wqe = madsim_rc_head(rc);
+	bool local;
+	int status;
+
+	*more = false;
+	if (!wqe || rc->burst.len || !madsim_rc_may_send(qp) ||
+	    (rc->ahead && !madsim_rc_open(qp)))
+		return false;
+
+	local = madsim_ops[wqe->opcode].op == MADSIM_OP_LOCAL;
+	status = local ? madsim_rc_local(qp, wqe) :
+			 madsim_rc_build(qp, wqe, pkt);
+	if (status == -EBUSY) {
+		mod_delayed_work(madsim_send_wq(qp), &rc->timer, 1);
+		return false;
+	}
+	if (status || local) {
+		spin_lock(&qp->lock);
+		if (status)
+			madsim_rc_fail(qp, status);
+		else
+			madsim_rc_complete(qp, status);
+		spin_unlock(&qp->lock);
+		*more = !status;
+		return false;
+	}
+
+	rc->begun = true;
+	rc->rnr = false;
+	rc->ahead++;
+	rc->sending = true;
+	return true;
+}
+
+/**
+ * madsim_rc_sent - a packet has gone, and its response may have come
+ * @qp: the queue pair that has sent it
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether there may be more to be sent at once.
+ */
+bool madsim_rc_sent(struct madsim_qp *qp)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	rc->sending = false;
+	if (madsim_is_uc(qp)) {
+		/* It may have come back to this one, and failed it */
+		if (madsim_rc_may_send(qp))
+			madsim_rc_advance(qp, 1);
+		return rc->count;
+	}
+	if (rc->ahead && !rc->rnr && rc->attr.timeout)
+		madsim_rc_postpone(rc, madsim_rc_patience(rc));
+	return rc->count && (!rc->ahead || madsim_rc_open(qp));
+}
+
+/**
+ * madsim_rc_expired - no response has come in time, or the responder should be ready
+ * @qp: the queue pair that waits
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_rc_expired(struct madsim_qp *qp)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	madsim_strict_settle(qp);
+	if (rc->ahead && !rc->rnr && !rc->attr.timeout) {
+		/* The timer was for an earlier packet. This one has none */
+	} else if (rc->ahead && time_before(jiffies, rc->deadline)) {
+		/* Likewise, and this one has more time */
+		madsim_rc_arm(rc, rc->deadline - jiffies);
+	} else if (rc->ahead && !rc->rnr && !rc->retries) {
+		spin_lock(&qp->lock);
+		madsim_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
+		spin_unlock(&qp->lock);
+	} else if (rc->ahead) {
+		if (!rc->rnr) {
+			rc->retries--;
+			madsim_rc_narrow(rc);
+		}
+		/* Others follow when one has arrived */
+		rc->far = false;
+		rc->gap = false;
+		rc->ahead = 0;
+	}
+}
+
+static void madsim_rc_not_ready(struct madsim_qp *qp, u8 syndrome)
+{
+	struct madsim_rc *rc = qp->rc;
+	u32 time = madsim_rnr_times[syndrome % ARRAY_SIZE(madsim_rnr_times)];
+
+	madsim_mistake(qp, madsim_rc_head(rc)->wr_id, MADSIM_NO_BUFFER);
+	if (rc->attr.rnr_retry != MADSIM_RNR_FOREVER) {
+		if (!rc->rnr_retries) {
+			madsim_rc_fail(qp, IB_WC_RNR_RETRY_EXC_ERR);
+			return;
+		}
+		rc->rnr_retries--;
+	}
+	rc->rnr = true;
+	madsim_rc_arm(rc, usecs_to_jiffies(10 * (time ?: 65536)));
+}
+
+/**
+ * madsim_rc_refresh - let retries count from the beginning
+ * @rc: of a queue pair
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_rc_refresh(struct madsim_rc *rc)
+{
+	rc->retries = rc->attr.retry_cnt;
+	rc->rnr_retries = rc->attr.rnr_retry;
+}
+
+/* The response to what was done, with what it brings */
+static void madsim_rc_acknowledged(struct madsim_qp *qp,
+				   const struct madsim_packet *pkt, u32 packets)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct madsim_swqe *wqe = madsim_rc_head(rc);
+	enum madsim_op op = madsim_ops[wqe->opcode].op;
+	enum ib_wc_status status;
+	u32 brings = 0, psn = rc->sq_psn;
+
+	madsim_rc_refresh(rc);
+	if (op != MADSIM_OP_SEND && op != MADSIM_OP_WRITE)
+		brings = madsim_rc_piece(rc, wqe, rc->sent);
+	if (pkt->len != brings) {
+		madsim_rc_fail(qp, IB_WC_BAD_RESP_ERR);
+		return;
+	}
+	status = madsim_copy_to(qp->ibqp.pd, wqe->sge, madsim_rc_at(rc, wqe, rc->sent),
+				pkt->data, pkt->len);
+	if (status) {
+		madsim_rc_fail(qp, status);
+		return;
+	}
+	madsim_rc_advance(qp, packets);
+	/* Those behind it have as much time from now on, and room comes back slowly */
+	if (rc->ahead)
+		rc->deadline = jiffies + madsim_rc_patience(rc);
+	if (rc->less && (rc->sq_psn ^ psn) & ~(MADSIM_WIDEN - 1))
+		rc->less--;
+}
+
+/**
+ * madsim_rc_response - take what comes back to a requester
+ * @qp: its queue pair
+ * @pkt: the response
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ */
+void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	u32 before = (pkt->bth.psn - rc->sq_psn) & MADSIM_PSN_MASK;
+	u8 syndrome = pkt->bth.syndrome;
+
+	/* A duplicate, or one that was not waited for any more */
+	if (before >= rc->ahead)
+		return;
+
+	rc->far = !rc->sending;
+	/*
+	 * All before it have arrived, but of a READ a response is missing. Others that
+	 * follow it are under way still.
+	 */
+	if (before && madsim_rc_head(rc)->opcode == IB_WR_RDMA_READ) {
+		if (rc->gap)
+			return;
+		rc->gap = true;
+		syndrome = MADSIM_NAK_SEQUENCE;
+		before = 0;
+	}
+	switch (syndrome) {
+	case 0 ... MADSIM_ACKNOWLEDGED:
+		madsim_rc_acknowledged(qp, pkt, before + 1);
+		break;
+	case MADSIM_RNR ... MADSIM_NAK_SEQUENCE - 1:
+		/* It may come twice */
+		if (rc->rnr)
+			return;
+		madsim_rc_advance(qp, before);
+		madsim_rc_not_ready(qp, syndrome);
+		return;
+	case MADSIM_NAK_SEQUENCE:
+		if (!rc->retries) {
+			madsim_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
+			break;
+		}
+		rc->retries--;
+		madsim_rc_narrow(rc);
+		madsim_rc_advance(qp, before);
+		rc->ahead = 0;
+		break;
+	case MADSIM_NAK_INVALID:
+		madsim_rc_fail(qp, IB_WC_REM_INV_REQ_ERR);
+		break;
+	case MADSIM_NAK_ACCESS:
+		madsim_rc_fail(qp, IB_WC_REM_ACCESS_ERR);
+		break;
+	default:
+		madsim_rc_fail(qp, IB_WC_REM_OP_ERR);
+		break;
+	}
+	if (!rc->sending)
+		queue_work(madsim_send_wq(qp), &rc->work);
+}
+
+/**
+ * madsim_rc_post - queue a send
+ * @qp: a connected queue pair
+ * @wr: what to do
+ * @data: what to send, if it is with @wr itself
+ *
+ * Context: any; fabric->lock is held.
+ * Return: 0; -EOPNOTSUPP: such an operation is not there; -EINVAL: the queue pair
+ * cannot do it, or not now; -ENOMEM: the queue is full.
+ */
+int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		   const void *data)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct madsim_swqe *wqe;
+	u64 length;
+
+	if (wr->opcode >= ARRAY_SIZE(madsim_ops) || !madsim_ops[wr->opcode].op)
+		return -EOPNOTSUPP;
+	if (madsim_is_uc(qp) && madsim_ops[wr->opcode].rc_only)
+		return -EINVAL;
+	if ((u32)wr->num_sge > qp->max_send_sge)
+		return -EINVAL;
+	if (data && madsim_ops[wr->opcode].op != MADSIM_OP_SEND &&
+	    madsim_ops[wr->opcode].op != MADSIM_OP_WRITE)
+		return -EINVAL;
+	length = madsim_sge_length(wr->sg_list, wr->num_sge);
+	if (length > MADSIM_MAX_MESSAGE)
+		return -EINVAL;
+	if (qp->state < IB_QPS_RTS)
+		return -EINVAL;
+	if (madsim_sq_is_full(qp))
+		return madsim_sq_full(qp, wr);
+
+	qp->posted++;
+	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->head, rc->count++, rc->size));
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = wr->opcode;
+	wqe->wc_opcode = madsim_ops[wr->opcode].wc;
+	wqe->flags = wr->send_flags;
+	wqe->imm = wr->ex.imm_data;
+	wqe->inv_key = wr->ex.invalidate_rkey;
+	wqe->length = length;
+	wqe->num_sge = wr->num_sge;
+	if (data)
+		memcpy(wqe->sge, data, length);
+	else
+		memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wqe->sge));
+	wqe->hashed = false;
+	wqe->backwards = false;
+	if (madsim_is_strict(qp))
+		madsim_strict_posted(qp, wqe, madsim_ops[wr->opcode].op);
+	if (madsim_ops[wr->opcode].take)
+		madsim_ops[wr->opcode].take(wqe, wr);
+	if ((qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !rc->failing)
+		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
+	return 0;
+}
+
+/**
+ * madsim_rc_add_sends - have room for sends
+ * @qp: a connected queue pair
+ * @rc: what it has as such
+ *
+ * Context: process context.
+ * Return: 0, or -ENOMEM.
+ */
+int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc)
+{
+	rc->size = qp->max_send_wr;
+	rc->swqe_size = madsim_swqe_size(qp);
+	rc->ring = kvcalloc(rc->size, rc->swqe_size, GFP_KERNEL_ACCOUNT);
+	if (!rc->ring)
+		return -ENOMEM;
+	return 0;
+}
+
+/**
+ * madsim_rc_del_sends - undo madsim_rc_add_sends()
+ * @rc: of a queue pair that has none, and takes none
+ *
+ * Context: process context, sleeps.
+ */
+void madsim_rc_del_sends(struct madsim_rc *rc)
+{
+	/*
+	 * A run that has begun earlier may start @timer, or @work, when it ends. One that @timer
+	 * starts finds nothing to send.
+	 */
+	cancel_work_sync(&rc->work);
+	cancel_delayed_work_sync(&rc->timer);
+	cancel_work_sync(&rc->work);
+	kvfree(rc->ring);
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The responders of connected queue pairs. As a requester waits for each response, a
+ * responder keeps the result of one atomic operation for a request that comes again.
+ */
+
+#include "transport.h"
+
+/* The receiver's completion of a message */
+static void madsim_rc_received(struct madsim_qp *qp,
+			       const struct madsim_packet *pkt,
+			       enum ib_wc_status status)
+{
+	struct ib_wc wc = {
+		.wr_id = qp->taken->wr_id,
+		.qp = madsim_wc_qp(qp),
+		.status = status,
+		.opcode = IB_WC_RECV,
+		.byte_len = qp->rc->offset,
+		.src_qp = qp->rc->attr.dest_qp_num,
+		.slid = pkt->slid,
+		.sl = pkt->sl,
+		.port_num = qp->port->num,
+		.pkey_index = qp->pkey_index,
+	};
+
+	qp->rc->has_buffer = false;
+	if (pkt->bth.op == MADSIM_OP_WRITE)
+		wc.opcode = IB_WC_RECV_RDMA_WITH_IMM;
+	if (pkt->with_imm) {
+		wc.wc_flags |= IB_WC_WITH_IMM;
+		wc.ex.imm_data = pkt->imm;
+	} else if (pkt->bth.with_inv) {
+		wc.wc_flags |= IB_WC_WITH_INVALIDATE;
+		wc.ex.invalidate_rkey = pkt->bth.inv_key;
+	}
+	madsim_complete(qp, &wc, pkt->solicited);
+}
+
+/* Have a buffer in qp->taken. That of a message that was lost will do */
+static bool madsim_rc_has_buffer(struct madsim_qp *qp)
+{
+	if (!qp->rc->has_buffer)
+		qp->rc->has_buffer = madsim_take_recv(qp);
+	return qp->rc->has_buffer;
+}
+
+/* Whether its response is no more than an acknowledgment */
+static bool madsim_rc_is_message(enum madsim_op op)
+{
+	return op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE;
+}
+
+/* If not, a later request asks for one, which is for this one, too */
+static bool madsim_rc_wants_response(const struct madsim_packet *pkt)
+{
+	return pkt->bth.ask || !madsim_rc_is_message(pkt->bth.op);
+}
+
+static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
+{
+	return rc->attr.qp_access_flags & access;
+}
+
+static u8 madsim_rc_take_send(struct madsim_qp *qp,
+			      const struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct ib_pd *pd = madsim_recv_pd(qp);
+	enum ib_wc_status status;
+	const struct ib_sge *sge;
+
+	if (pkt->bth.first) {
+		if (!madsim_rc_has_buffer(qp))
+			return MADSIM_RNR | rc->attr.min_rnr_timer;
+		rc->offset = 0;
+	}
+
+	sge = qp->taken->sge;
+	if (madsim_sge_length(sge, qp->taken->num_sge) < rc->offset + pkt->len)
+		status = IB_WC_LOC_LEN_ERR;
+	else
+		status = madsim_copy_to(pd, sge, rc->offset, pkt->data,
+					pkt->len);
+	if (!status && pkt->bth.with_inv) {
+		int ret = madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key);
+
+		if (ret == -EBUSY) {
+			madsim_fault_postpone(qp->port, pkt);
+			return MADSIM_LATER;
+		}
+		if (ret)
+			return MADSIM_NAK_ACCESS;
+	}
+	rc->offset += pkt->len;
+	if (status || pkt->bth.last)
+		madsim_rc_received(qp, pkt, status);
+	/* An error of its own, of which it has told by that */
+	if (status)
+		madsim_qp_fail(qp, IB_QPS_ERR);
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return MADSIM_ACKNOWLEDGED;
+	case IB_WC_LOC_LEN_ERR:
+		return MADSIM_NAK_INVALID;
+	default:
+		return MADSIM_NAK_OPERATION;
+	}
+}
+
+/* Write a packet of an RDMA WRITE. Returns false if the key does not allow that */
+static bool madsim_rc_write(struct madsim_qp *qp, const struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	if ((rc->late.len || madsim_is_strict(qp)) &&
+	    madsim_strict_keep(qp, pkt))
+		return true;
+	return madsim_mr_write(qp->ibqp.pd, rc->rkey, rc->va + rc->offset,
+			       pkt->data, pkt->len, IB_ACCESS_REMOTE_WRITE);
+}
+
+static u8 madsim_rc_take_write(struct madsim_qp *qp,
+			       const struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	const struct madsim_bth *bth = &pkt->bth;
+	u64 left;
+
+	if (bth->first) {
+		rc->offset = 0;
+		rc->va = bth->va;
+		rc->rkey = bth->rkey;
+		rc->dma_len = bth->dma_len;
+	}
+	left = rc->dma_len - rc->offset;
+	if (bth->last ? pkt->len != left : pkt->len > left)
+		return MADSIM_NAK_INVALID;
+	if (rc->dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
+		return MADSIM_NAK_ACCESS;
+	/* All of several packets before the first byte, and before a buffer is taken */
+	if (bth->first && (!bth->last || pkt->with_imm) && rc->dma_len &&
+	    !madsim_mr_allows(qp->ibqp.pd, rc->rkey, rc->va, rc->dma_len,
+			      IB_ACCESS_REMOTE_WRITE))
+		return MADSIM_NAK_ACCESS;
+	if (pkt->with_imm && !madsim_rc_has_buffer(qp))
+		return MADSIM_RNR | rc->attr.min_rnr_timer;
+	if (!madsim_rc_write(qp, pkt))
+		return MADSIM_NAK_ACCESS;
+	rc->offset += pkt->len;
+	if (pkt->with_imm) {
+		madsim_strict_settle(qp);
+		madsim_rc_received(qp, pkt, IB_WC_SUCCESS);
+	}
+	return MADSIM_ACKNOWLEDGED;
+}
+
+static u8 madsim_rc_take_read(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	const struct madsim_bth *bth = &pkt->bth;
+
+	if (bth->dma_len > qp->rc->mtu)
+		return MADSIM_NAK_INVALID;
+	if (!madsim_rc_allows(qp->rc, IB_ACCESS_REMOTE_READ) ||
+	    !madsim_mr_read(qp->ibqp.pd, bth->rkey, bth->va, pkt->data,
+			    bth->dma_len, IB_ACCESS_REMOTE_READ))
+		return MADSIM_NAK_ACCESS;
+	pkt->len = bth->dma_len;
+	return MADSIM_ACKNOWLEDGED;
+}
+
+/* One at a time in all of the fabric. Other memory accesses do not count */
+static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	const struct madsim_bth *bth = &pkt->bth;
+	struct madsim_rc *rc = qp->rc;
+	u64 old, new;
+
+	if (bth->va % sizeof(u64))
+		return MADSIM_NAK_INVALID;
+	if (!madsim_rc_allows(rc, IB_ACCESS_REMOTE_ATOMIC) ||
+	    !madsim_mr_read(qp->ibqp.pd, bth->rkey, bth->va, &old, sizeof(old),
+			    IB_ACCESS_REMOTE_ATOMIC))
+		return MADSIM_NAK_ACCESS;
+	if (bth->op == MADSIM_OP_ADD)
+		new = old + bth->compare;
+	else
+		new = old == bth->compare ? bth->swap : old;
+	madsim_mr_write(qp->ibqp.pd, bth->rkey, bth->va, &new, sizeof(new),
+			IB_ACCESS_REMOTE_ATOMIC);
+	rc->atomic = old;
+	rc->atomic_psn = bth->psn;
+	rc->has_atomic = true;
+	memcpy(pkt->data, &old, sizeof(old));
+	pkt->len = sizeof(old);
+	return MADSIM_ACKNOWLEDGED;
+}
+
+static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	const struct madsim_bth *bth = &pkt->bth;
+	bool message = madsim_rc_is_message(bth->op);
+	struct madsim_rc *rc = qp->rc;
+	u8 syndrome;
+
+	/* A response that is more than an acknowledgment takes a resource */
+	if (!message && !rc->attr.max_dest_rd_atomic) {
+		madsim_mistake(qp, 0, MADSIM_NO_RD_ATOMIC);
+		return MADSIM_NAK_INVALID;
+	}
+	/* All packets of a message but the last one are as long as the path takes */
+	if (message && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
+		return MADSIM_NAK_INVALID;
+	/* A message ends before another one begins */
+	if (rc->receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
+		return MADSIM_NAK_INVALID;
+
+	switch (bth->op) {
+	case MADSIM_OP_SEND:
+		syndrome = madsim_rc_take_send(qp, pkt);
+		break;
+	case MADSIM_OP_WRITE:
+		syndrome = madsim_rc_take_write(qp, pkt);
+		break;
+	case MADSIM_OP_READ:
+		return madsim_rc_take_read(qp, pkt);
+	default:
+		return madsim_rc_take_atomic(qp, pkt);
+	}
+	if (syndrome == MADSIM_ACKNOWLEDGED)
+		rc->receiving = bth->last ? MADSIM_OP_NONE : bth->op;
+	return syndrome;
+}
+
+/* A request that was done before: its response was lost, or is late */
+static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	switch (pkt->bth.op) {
+	case MADSIM_OP_READ:
+		return madsim_rc_take_read(qp, pkt) == MADSIM_ACKNOWLEDGED;
+	case MADSIM_OP_SWAP:
+	case MADSIM_OP_ADD:
+		if (!rc->has_atomic || rc->atomic_psn != pkt->bth.psn)
+			return false;
+		memcpy(pkt->data, &rc->atomic, sizeof(rc->atomic));
+		pkt->len = sizeof(rc->atomic);
+		return true;
+	default:
+		return true;
+	}
+}
+
+/* Turn a request into its response */
+static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
+			      u8 syndrome)
+{
+	/* The bytes of a READ come with it */
+	if (syndrome != MADSIM_ACKNOWLEDGED || madsim_rc_is_message(pkt->bth.op))
+		pkt->len = 0;
+	pkt->bth.to = pkt->bth.op;
+	pkt->bth.op = MADSIM_OP_ACK;
+	pkt->bth.syndrome = syndrome;
+	pkt->bth.ask = false;
+	pkt->with_imm = false;
+	pkt->solicited = false;
+	pkt->dst_qpn = qp->rc->attr.dest_qp_num;
+	pkt->src_qpn = qp->ibqp.qp_num;
+	madsim_packet_path(qp->port, &qp->rc->attr.ah_attr, qp->pkey_index,
+			   pkt);
+}
+
+/* What an error of the requester does to the responder */
+static void madsim_rc_refused(struct madsim_qp *qp, u8 syndrome)
+{
+	if (qp->state == IB_QPS_ERR)
+		return;
+	switch (syndrome) {
+	case MADSIM_NAK_INVALID:
+		madsim_event(&qp->events, IB_EVENT_QP_REQ_ERR);
+		break;
+	case MADSIM_NAK_ACCESS:
+		madsim_event(&qp->events, IB_EVENT_QP_ACCESS_ERR);
+		break;
+	}
+	madsim_qp_fail(qp, IB_QPS_ERR);
+}
+
+/* A request was done, as it would be in a burst with the next ones */
+static void madsim_rc_taken(struct madsim_qp *qp)
+{
+	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
+
+	way->taker = qp;
+	way->there = way->count;
+}
+
+/* UC: a message of which a packet is missing is lost, without a word */
+static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	bool next = pkt->bth.psn == rc->rq_psn;
+	u8 syndrome;
+
+	rc->rq_psn = (pkt->bth.psn + 1) & MADSIM_PSN_MASK;
+	if (pkt->bth.first || !next)
+		rc->receiving = MADSIM_OP_NONE;
+	if (rc->receiving != (pkt->bth.first ? MADSIM_OP_NONE : pkt->bth.op))
+		return;
+	syndrome = madsim_rc_take(qp, pkt);
+	if (syndrome == MADSIM_ACKNOWLEDGED)
+		madsim_rc_taken(qp);
+	else
+		rc->receiving = MADSIM_OP_NONE;
+}
+
+/* The request that is next. Returns whether it is a response now */
+static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	u8 syndrome = madsim_rc_take(qp, pkt);
+
+	if (syndrome == MADSIM_LATER)
+		return false;
+	rc->refusing = syndrome >= MADSIM_RNR && syndrome < MADSIM_NAK_SEQUENCE;
+	if (syndrome == MADSIM_ACKNOWLEDGED) {
+		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
+		madsim_rc_taken(qp);
+		if (!madsim_rc_wants_response(pkt))
+			return false;
+	}
+	madsim_rc_respond(qp, pkt, syndrome);
+	if (syndrome > MADSIM_NAK_SEQUENCE)
+		madsim_rc_refused(qp, syndrome);
+	return true;
+}
+
+/**
+ * madsim_rc_request - do what a requester asks for
+ * @qp: the queue pair that is asked
+ * @pkt: the request
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ * Return: whether @pkt is a response now.
+ */
+bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	s32 ahead = (s32)((pkt->bth.psn - rc->rq_psn) << 8) >> 8;
+
+	if (!rc->heard) {
+		rc->heard = true;
+		if (qp->state == IB_QPS_RTR)
+			madsim_event(&qp->events, IB_EVENT_COMM_EST);
+	}
+	/* The peer sends none while the bytes of the ones before are copied */
+	if (rc->landing && (!ahead || madsim_is_uc(qp)))
+		return false;
+	if (madsim_is_uc(qp)) {
+		madsim_uc_request(qp, pkt);
+		return false;
+	}
+	if (!ahead)
+		return madsim_rc_next(qp, pkt);
+	if (ahead < 0) {
+		if (!madsim_rc_again(qp, pkt) || !madsim_rc_wants_response(pkt))
+			return false;
+		madsim_rc_respond(qp, pkt, MADSIM_ACKNOWLEDGED);
+		return true;
+	}
+	/* One is missing before it: this is told once, with the number of that one */
+	if (rc->refusing)
+		return false;
+	rc->refusing = true;
+	pkt->bth.psn = rc->rq_psn;
+	madsim_rc_respond(qp, pkt, MADSIM_NAK_SEQUENCE);
+	return true;
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The states of queue pairs, and what comes back to their owners as they change.
+ */
+
+#include <linux/slab.h>
+
+#include "transport.h"
+
+/* Requests that are given back at once, with interrupts off */
+#define MADSIM_FLUSH_TURN	256
+
+/**
+ * madsim_qp_admits - whether the P_Key of a packet lets it into a client's queue pair
+ * @qp: the queue pair
+ * @pkt: the packet
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether it does. If not, that has been counted, and told.
+ */
+bool madsim_qp_admits(const struct madsim_qp *qp,
+		      const struct madsim_packet *pkt)
+{
+	struct madsim_port *port = qp->port;
+
+	if (madsim_pkey_matches(be16_to_cpu(port->pkeys[qp->pkey_index]),
+				pkt->pkey))
+		return true;
+	madsim_count_violation(&port->info.pkey_violations);
+	madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
+	return false;
+}
+
+/**
+ * madsim_sq_full - refuse a send for which there is no place
+ * @qp: the queue pair
+ * @wr: the send
+ *
+ * If no send is under way, and no completion unread, there will never be a place.
+ *
+ * Context: any; fabric->lock is held.
+ * Return: -ENOMEM.
+ */
+int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr)
+{
+	if (qp->posted == qp->ended && !READ_ONCE(qp->unread_sends))
+		madsim_mistake(qp, wr->wr_id, MADSIM_FULL);
+	return -ENOMEM;
+}
+
+/**
+ * madsim_rc_complete - the oldest send of a connected queue pair has ended
+ * @qp: the queue pair
+ * @status: how
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct madsim_swqe *wqe = madsim_rc_head(rc);
+	struct ib_wc wc = {
+		.wr_id = wqe->wr_id,
+		.qp = madsim_wc_qp(qp),
+		.status = status,
+		.opcode = wqe->wc_opcode,
+		.byte_len = wqe->length,
+		.port_num = qp->port->num,
+	};
+
+	if (!status || status == IB_WC_LOC_PROT_ERR)
+		madsim_strict_ended(qp, wqe);
+	rc->head = madsim_ring_at(rc->head, 1, rc->size);
+	rc->count--;
+	qp->ended++;
+	rc->sent = 0;
+	rc->ahead = 0;
+	rc->begun = false;
+	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
+		madsim_complete_send(qp, &wc);
+}
+
+/* Give back some of what was not sent. Returns whether there is more */
+static bool madsim_rc_flush_sends(struct madsim_qp *qp)
+{
+	u32 left = MADSIM_FLUSH_TURN;
+
+	while (qp->rc->count && left--)
+		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
+	return qp->rc->count;
+}
+
+/**
+ * madsim_rc_flush - give back the buffer of a message that a queue pair receives
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ */
+void madsim_rc_flush(struct madsim_qp *qp)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	if (rc->has_buffer) {
+		struct ib_wc wc = {
+			.wr_id = qp->taken->wr_id,
+			.qp = madsim_wc_qp(qp),
+			.status = IB_WC_WR_FLUSH_ERR,
+			.opcode = IB_WC_RECV,
+		};
+
+		madsim_complete(qp, &wc, false);
+	}
+	rc->has_buffer = false;
+	rc->receiving = MADSIM_OP_NONE;
+}
+
+/**
+ * madsim_rc_reset - forget what a queue pair has not done
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ */
+void madsim_rc_reset(struct madsim_qp *qp)
+{
+	struct madsim_rc *rc = qp->rc;
+
+	lockdep_assert_held(&qp->lock);
+
+	madsim_strict_settle(qp);
+	rc->head = 0;
+	rc->count = 0;
+	rc->sent = 0;
+	rc->ahead = 0;
+	rc->begun = false;
+	rc->far = false;
+	rc->less = 0;
+	rc->gap = false;
+	rc->refusing = false;
+	rc->has_buffer = false;
+	rc->receiving = MADSIM_OP_NONE;
+	rc->heard = false;
+	rc->has_atomic = false;
+}
+
+/**
+ * madsim_rc_draining - whether SQD waits for the end of a message
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether it does.
+ */
+bool madsim_rc_draining(const struct madsim_qp *qp)
+{
+	return qp->state == IB_QPS_SQD && qp->rc->begun;
+}
+
+/**
+ * madsim_rc_drained - tell the owner that SQD waits for no message, if that is so
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_rc_drained(struct madsim_qp *qp)
+{
+	if (qp->state == IB_QPS_SQD && !qp->rc->begun && qp->rc->notify)
+		madsim_event(&qp->events, IB_EVENT_SQ_DRAINED);
+}
+
+/**
+ * madsim_flush_recv - give back some buffers of a queue pair that has failed
+ * @qp: the queue pair
+ *
+ * Others come back later. A program that posts to a ring makes no call then, so this looks
+ * there again, the less often the longer that takes.
+ *
+ * Context: any; qp->lock is held.
+ */
+void madsim_flush_recv(struct madsim_qp *qp)
+{
+	struct madsim_rwqe *rwqe;
+	u32 left;
+
+	for (left = MADSIM_FLUSH_TURN; left && (rwqe = madsim_rq_next(&qp->rq)); left--) {
+		struct ib_wc wc = {
+			.wr_id = rwqe->wr_id,
+			.qp = madsim_wc_qp(qp),
+			.status = IB_WC_WR_FLUSH_ERR,
+			.opcode = IB_WC_RECV,
+		};
+
+		madsim_complete(qp, &wc, false);
+	}
+	if (!left)
+		mod_delayed_work(madsim_send_wq(qp), &qp->flush, 0);
+	else if (qp->rq.shared)
+		queue_delayed_work(madsim_send_wq(qp), &qp->flush,
+				   clamp_t(unsigned long, (jiffies - qp->failed) / 8, 1, HZ));
+}
+
+/* Give back some of what was posted */
+static void madsim_flush_turn(struct madsim_qp *qp)
+{
+	if (qp->rc && madsim_rc_flush_sends(qp))
+		mod_delayed_work(madsim_send_wq(qp), &qp->flush, 0);
+	if (qp->state == IB_QPS_ERR)
+		madsim_flush_recv(qp);
+}
+
+/* Has failed, and gives back what was posted */
+static bool madsim_is_flushing(const struct madsim_qp *qp)
+{
+	return (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !madsim_is_failing(qp);
+}
+
+/**
+ * madsim_flush_later - give back what was posted to a queue pair before it had failed, and after
+ * @work: its @flush
+ *
+ * Context: process context.
+ */
+void madsim_flush_later(struct work_struct *work)
+{
+	struct madsim_qp *qp = container_of(to_delayed_work(work),
+					    struct madsim_qp, flush);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+
+	spin_lock_irq(&fabric->lock);
+	spin_lock(&qp->lock);
+	if (madsim_is_flushing(qp))
+		madsim_flush_turn(qp);
+	spin_unlock(&qp->lock);
+	spin_unlock_irq(&fabric->lock);
+}
+
+/**
+ * madsim_qp_drop - send no datagram that was to be sent later
+ * @qp: the queue pair
+ * @told: its owner gets them back
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_qp_drop(struct madsim_qp *qp, bool told)
+{
+	struct madsim_dgram *dgram, *next;
+	struct ib_wc wc = {
+		.qp = madsim_wc_qp(qp),
+		.status = IB_WC_WR_FLUSH_ERR,
+		.opcode = IB_WC_SEND,
+	};
+
+	list_for_each_entry_safe(dgram, next, &qp->dgrams, list) {
+		list_del(&dgram->list);
+		wc.wr_id = dgram->wqe.wr_id;
+		qp->ended++;
+		if (told)
+			madsim_complete_send(qp, &wc);
+		kfree(dgram);
+	}
+}
+
+/* Give back what was posted. @was: the state before */
+static void madsim_qp_flush(struct madsim_qp *qp, enum ib_qp_state was)
+{
+	/* It takes no more from the receive queue that it shares */
+	if (qp->state == IB_QPS_ERR && was != qp->state && qp->ibqp.srq)
+		madsim_event(&qp->events, IB_EVENT_QP_LAST_WQE_REACHED);
+	madsim_qp_drop(qp, true);
+	if (qp->rc && qp->state == IB_QPS_ERR)
+		madsim_rc_flush(qp);
+	madsim_flush_turn(qp);
+}
+
+/**
+ * madsim_qp_fail - stop a queue pair after an error
+ * @qp: the queue pair
+ * @state: %IB_QPS_ERR, or %IB_QPS_SQE for its sends alone
+ *
+ * What was posted comes back when none of it is being copied.
+ *
+ * Context: any; fabric->lock and qp->lock are held.
+ */
+void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
+{
+	enum ib_qp_state was = qp->state;
+
+	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
+
+	qp->state = state;
+	qp->failed = jiffies;
+	if (qp->rc && madsim_rc_is_busy(qp->rc))
+		qp->rc->failing = true;
+	else
+		madsim_qp_flush(qp, was);
+}
+
+/**
+ * madsim_qp_idle - wait until nothing of a queue pair is being copied
+ * @qp: the queue pair
+ *
+ * If it has failed, all of its sends have come back then: in another state they might go.
+ *
+ * Context: process context, sleeps; fabric->lock is held, but not meanwhile.
+ */
+void madsim_qp_idle(struct madsim_qp *qp)
+{
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+	struct madsim_rc *rc = qp->rc;
+
+	if (!rc)
+		return;
+	while (true) {
+		rc->waiters++;
+		wait_event_lock_irq(fabric->copied, !madsim_rc_is_busy(rc), fabric->lock);
+		rc->waiters--;
+		if (!madsim_is_flushing(qp) || !madsim_rc_flush_sends(qp))
+			return;
+		spin_unlock_irq(&fabric->lock);
+		cond_resched();
+		spin_lock_irq(&fabric->lock);
+	}
+}
+
+/**
+ * madsim_qp_copied - a copy has ended
+ * @qp: a queue pair that it was of
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_qp_copied(struct madsim_qp *qp)
+{
+	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
+
+	if (!qp->rc->failing || madsim_rc_is_busy(qp->rc))
+		return;
+	spin_lock(&qp->lock);
+	qp->rc->failing = false;
+	madsim_qp_flush(qp, IB_QPS_RTS);
+	spin_unlock(&qp->lock);
+}
+
+/**
+ * madsim_qp_lost - fail a queue pair of which a completion or a receive was lost
+ * @work: its @lost
+ *
+ * Context: process context.
+ */
+void madsim_qp_lost(struct work_struct *work)
+{
+	struct madsim_qp *qp = container_of(work, struct madsim_qp, lost);
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+
+	spin_lock_irq(&fabric->lock);
+	spin_lock(&qp->lock);
+	if (qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR) {
+		madsim_qp_fail(qp, IB_QPS_ERR);
+		madsim_event(&qp->events, IB_EVENT_QP_FATAL);
+	}
+	spin_unlock(&qp->lock);
+	spin_unlock_irq(&fabric->lock);
+}

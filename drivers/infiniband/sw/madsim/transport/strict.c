@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Stricter than an adapter. Most adapters let most mistakes pass most of the time: a
+ * program works until it meets a faster one. A strict fabric sends later, lets data
+ * land in another order, overwrites buffers before that, completes later, and tells of
+ * mistakes.
+ */
+
+#include <linux/jhash.h>
+#include <linux/minmax.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "transport.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+/* Of a message or buffer: more is too much for one turn under fabric->lock */
+#define MADSIM_STRICT_BYTES	SZ_64K
+#define MADSIM_STRICT_CHUNK	256
+
+/* A byte of a receive buffer where no data has landed */
+#define MADSIM_STRICT_PATTERN	0xa5
+
+/*
+ * A send goes, and completes, after so many milliseconds at most, and kept data lands
+ * after so many
+ */
+#define MADSIM_STRICT_MS	20
+#define MADSIM_STRICT_LATE_MS	100
+
+/* What is late, each with random numbers of its own */
+enum madsim_strict_what {
+	MADSIM_STRICT_SEND,
+	MADSIM_STRICT_NEXT,
+	MADSIM_STRICT_COMPLETION,
+};
+
+static const char * const madsim_strict_names[] = {
+	[MADSIM_STRICT_SEND] = "send",
+	[MADSIM_STRICT_NEXT] = "next",
+	[MADSIM_STRICT_COMPLETION] = "completion",
+};
+
+const char * const madsim_mistake_names[MADSIM_MISTAKES] = {
+	[MADSIM_CHANGED] = "changed",
+	[MADSIM_DEREGISTERED] = "deregistered",
+	[MADSIM_FULL] = "full",
+	[MADSIM_NO_BUFFER] = "no_buffer",
+	[MADSIM_NO_RD_ATOMIC] = "rd_atomic",
+	[MADSIM_SHORT_CQ] = "short_cq",
+	[MADSIM_UNREAD] = "unread",
+};
+
+/**
+ * madsim_mistake - count a mistake of the owner of a queue pair, and tell of it
+ * @qp: the queue pair, each of whose mistakes is told once
+ * @wr_id: of the request that it is about, or 0
+ * @mistake: the mistake
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_mistake(struct madsim_qp *qp, u64 wr_id, enum madsim_mistake mistake)
+{
+	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
+
+	lockdep_assert_held(&fabric->lock);
+
+	if (!fabric->strict || qp->mistakes & BIT(mistake))
+		return;
+	qp->mistakes |= BIT(mistake);
+	fabric->mistakes[mistake]++;
+	trace_madsim_mistake(qp, wr_id, madsim_mistake_names[mistake]);
+}
+
+/* Hash what is to be sent. Returns false if a key does not allow that any more */
+static bool madsim_strict_hash(const struct madsim_qp *qp,
+			       const struct madsim_swqe *wqe, u32 *hash)
+{
+	u32 len = min_t(u64, wqe->length, MADSIM_STRICT_BYTES);
+	u8 chunk[MADSIM_STRICT_CHUNK];
+	u32 at, n;
+
+	*hash = 0;
+	for (at = 0; at < len; at += n) {
+		n = min(len - at, (u32)sizeof(chunk));
+		if (madsim_copy_from(qp->ibqp.pd, wqe->sge, at, chunk, n))
+			return false;
+		*hash = jhash(chunk, n, *hash);
+	}
+	return true;
+}
+
+/**
+ * madsim_strict_posted - remember what is to be sent, or how to read
+ * @qp: the queue pair of a strict fabric
+ * @wqe: the send
+ * @op: what that is
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe,
+			  enum madsim_op op)
+{
+	wqe->backwards = op == MADSIM_OP_READ;
+	if ((op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE) &&
+	    !(wqe->flags & IB_SEND_INLINE))
+		wqe->hashed = madsim_strict_hash(qp, wqe, &wqe->hash);
+}
+
+/**
+ * madsim_strict_ended - see whether the owner has left alone what was to be sent
+ * @qp: the queue pair
+ * @wqe: the send, which has succeeded, or failed because of a key
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe)
+{
+	u32 hash;
+
+	if (!wqe->hashed)
+		return;
+	if (!madsim_strict_hash(qp, wqe, &hash))
+		madsim_mistake(qp, wqe->wr_id, MADSIM_DEREGISTERED);
+	else if (hash != wqe->hash)
+		madsim_mistake(qp, wqe->wr_id, MADSIM_CHANGED);
+}
+
+/**
+ * madsim_strict_fill - overwrite a buffer before data lands there
+ * @qp: a queue pair of a strict fabric, with the buffer in @taken
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_strict_fill(const struct madsim_qp *qp)
+{
+	const struct madsim_rwqe *rwqe = qp->taken;
+	u32 len = min_t(u64, madsim_sge_length(rwqe->sge, rwqe->num_sge),
+			MADSIM_STRICT_BYTES);
+	u8 chunk[MADSIM_STRICT_CHUNK];
+	u32 at, n;
+
+	memset(chunk, MADSIM_STRICT_PATTERN, sizeof(chunk));
+	for (at = 0; at < len; at += n) {
+		n = min(len - at, (u32)sizeof(chunk));
+		/* A wrong key fails the receive itself */
+		if (madsim_copy_to(madsim_recv_pd(qp), rwqe->sge, at, chunk, n))
+			return;
+	}
+}
+
+/**
+ * madsim_strict_keep - keep the first packet of an RDMA WRITE, to land after the others
+ * @qp: the queue pair that receives it
+ * @pkt: a packet of such a message
+ *
+ * A program may depend on the data when a later message has come, or the immediate
+ * data of this one.
+ *
+ * Context: any; fabric->lock is held.
+ * Return: false if @pkt has to land now.
+ */
+bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt)
+{
+	struct madsim_rc *rc = qp->rc;
+	struct madsim_late *late = &rc->late;
+
+	if (!pkt->bth.first) {
+		late->due = pkt->bth.last;
+		if (late->due && late->len)
+			mod_delayed_work(madsim_send_wq(qp), &rc->timer,
+					 msecs_to_jiffies(MADSIM_STRICT_LATE_MS));
+		return false;
+	}
+	late->len = 0;
+	if (pkt->bth.last || !madsim_is_strict(qp))
+		return false;
+	if (!late->data)
+		late->data = kmalloc(MADSIM_MTU, GFP_ATOMIC | __GFP_NOWARN);
+	if (!late->data)
+		return false;
+	memcpy(late->data, pkt->data, pkt->len);
+	late->len = pkt->len;
+	late->va = rc->va;
+	late->rkey = rc->rkey;
+	late->due = false;
+	return true;
+}
+
+/**
+ * madsim_strict_settle - let land what was kept, if that is due
+ * @qp: a connected queue pair
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_strict_settle(struct madsim_qp *qp)
+{
+	struct madsim_late *late = &qp->rc->late;
+
+	if (likely(!late->len || !late->due))
+		return;
+	madsim_mr_write(qp->ibqp.pd, late->rkey, late->va, late->data,
+			late->len, IB_ACCESS_REMOTE_WRITE);
+	late->len = 0;
+}
+
+/*
+ * By the seed and the number of what is late. Other queue pairs change nothing, unless they
+ * have the same completion queue; nor does how fast the machine is.
+ */
+static u32 madsim_strict_random(const struct madsim_qp *qp,
+				enum madsim_strict_what what, u32 number)
+{
+	return jhash_3words(qp->ibqp.qp_num, what, number,
+			    to_madsim_dev(qp->ibqp.device)->node->seed);
+}
+
+static unsigned long madsim_strict_jiffies(const struct madsim_qp *qp,
+					   enum madsim_strict_what what, u32 number)
+{
+	u32 ms = (madsim_strict_random(qp, what, number) >> 8) % MADSIM_STRICT_MS;
+
+	trace_madsim_late(qp, madsim_strict_names[what], number, ms);
+	return 1 + msecs_to_jiffies(ms);
+}
+
+/**
+ * madsim_strict_delay - when a queue pair of a strict fabric sends
+ * @qp: the queue pair
+ * @posted: something was posted just now, and not earlier
+ *
+ * Context: any; fabric->lock is held.
+ * Return: after how many jiffies, as the seed of the device has it.
+ */
+unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted)
+{
+	/* Where it is in what was posted: so many sends, so many bytes */
+	u32 number = qp->ended + (qp->rc ? qp->rc->sent : 0);
+
+	if (posted)
+		return madsim_strict_jiffies(qp, MADSIM_STRICT_SEND, qp->posted);
+	/* Most packets follow the one before at once */
+	if (madsim_strict_random(qp, MADSIM_STRICT_NEXT, number) % 16)
+		return 0;
+	return madsim_strict_jiffies(qp, MADSIM_STRICT_NEXT, number);
+}
+
+/**
+ * madsim_strict_lateness - when the owner of a queue pair gets a completion
+ * @qp: the queue pair of a strict fabric
+ * @number: of the completion in the completion queue
+ *
+ * Context: any.
+ * Return: after how many jiffies, as the seed of the device has it.
+ */
+unsigned long madsim_strict_lateness(const struct madsim_qp *qp, u32 number)
+{
+	return madsim_strict_jiffies(qp, MADSIM_STRICT_COMPLETION, number);
+}
+
+/* In other states a queue pair sends nothing */
+static struct madsim_dgram *madsim_strict_first(struct madsim_qp *qp)
+{
+	if (qp->state != IB_QPS_RTS)
+		return NULL;
+	return list_first_entry_or_null(&qp->dgrams, struct madsim_dgram, list);
+}
+
+/**
+ * madsim_strict_later - have datagrams sent later, if there are any
+ * @qp: the queue pair
+ * @posted: one was posted just now, or may be sent from now on
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_strict_later(struct madsim_qp *qp, bool posted)
+{
+	/* Only a time that counts is told */
+	if (madsim_strict_first(qp) && !delayed_work_pending(&qp->later))
+		queue_delayed_work(madsim_send_wq(qp), &qp->later,
+				   madsim_strict_delay(qp, posted));
+}
+
+/**
+ * madsim_strict_post - keep a datagram, to be sent later
+ * @qp: the queue pair
+ * @wr: what to send
+ * @data: that, if it is with @wr itself
+ *
+ * Context: any; fabric->lock is held.
+ * Return: 0, or -ENOMEM.
+ */
+int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
+		       const void *data)
+{
+	u64 length = madsim_sge_length(wr->sg_list, wr->num_sge);
+	u32 pieces = wr->num_sge;
+	struct madsim_dgram *dgram;
+	struct madsim_swqe *wqe;
+	u32 extra = data ? length : 0;
+
+	if (wr->opcode == IB_WR_LSO) {
+		data = ud_wr(wr)->header;
+		extra = ud_wr(wr)->hlen;
+	}
+	/* What is with the request follows the pieces, and has the room of some */
+	pieces += DIV_ROUND_UP(extra, sizeof(struct ib_sge));
+	dgram = kzalloc_flex(*dgram, wqe.sge, pieces,
+			     GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!dgram)
+		return -ENOMEM;
+	wqe = &dgram->wqe;
+	wqe->wr_id = wr->wr_id;
+	wqe->flags = wr->send_flags;
+	wqe->length = length;
+	wqe->num_sge = wr->num_sge;
+	memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wqe->sge));
+	if (data) {
+		dgram->data = &wqe->sge[wqe->num_sge];
+		memcpy(dgram->data, data, extra);
+	}
+	if (madsim_is_strict(qp))
+		madsim_strict_posted(qp, wqe, MADSIM_OP_SEND);
+	dgram->ud = *ud_wr(wr);
+	dgram->ud.wr.next = NULL;
+	dgram->ud.wr.sg_list = wqe->sge;
+	dgram->ud.header = dgram->data;
+	/* The owner may destroy its own */
+	dgram->ah = *to_madsim_ah(ud_wr(wr)->ah);
+	dgram->ud.ah = &dgram->ah.ibah;
+	list_add_tail(&dgram->list, &qp->dgrams);
+	madsim_strict_later(qp, true);
+	return 0;
+}
+
+/**
+ * madsim_strict_next - the next datagram that is to be sent
+ * @qp: the queue pair
+ *
+ * Context: any; fabric->lock is held.
+ * Return: the datagram, to be freed by the caller, or NULL: there is none, or may be none.
+ */
+struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp)
+{
+	struct madsim_dgram *dgram = madsim_strict_first(qp);
+
+	if (!dgram)
+		return NULL;
+	list_del(&dgram->list);
+	madsim_strict_ended(qp, &dgram->wqe);
+	return dgram;
+}

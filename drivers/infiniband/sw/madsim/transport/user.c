@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The shares of users in what a device has, and in the memory that all devices take.
+ *
+ * Some queue pairs, regions and memberships are the kernel's, so that no program takes those
+ * that IPoIB or NVMe need. The memory of programs' queues, regions and address handles is
+ * limited in all. Of the rest a user may have as much as is left: one user alone gets a half at
+ * most, and the next user half of the remainder.
+ *
+ * A container may have many users of its own. They are one here.
+ */
+
+#include <linux/cred.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+
+#include "transport.h"
+
+/* Of the host's memory, for programs */
+#define MADSIM_MEMORY_SHARE	8
+
+/* All that programs together may have */
+static const u32 madsim_shares[MADSIM_SHARES] = {
+	[MADSIM_SHARE_QP] = MADSIM_MAX_QP - MADSIM_KERNEL_QP,
+	[MADSIM_SHARE_MEMBER] = MADSIM_MAX_MEMBERS - MADSIM_KERNEL_MEMBERS,
+	[MADSIM_SHARE_MR] = MADSIM_MAX_MR - MADSIM_KERNEL_MR,
+};
+
+/**
+ * struct madsim_owner - a user with open contexts of any device; madsim_owners_lock
+ * @list:	on madsim_owners
+ * @uid:	immutable
+ * @users:	of how many devices
+ * @bytes:	memory of the kernel that the user has
+ */
+struct madsim_owner {
+	struct list_head list;
+	kuid_t uid;
+	u32 users;
+	u64 bytes;
+};
+
+static LIST_HEAD(madsim_owners);
+static u64 madsim_owned;	/* what they have together */
+static DEFINE_SPINLOCK(madsim_owners_lock);
+
+/**
+ * struct madsim_user - a user with open contexts of a device; fabric->lock
+ * @list:	on dev->users
+ * @owner:	immutable
+ * @contexts:	how many there are. Each thing that the user has belongs to one
+ * @has:	how much the user has
+ */
+struct madsim_user {
+	struct list_head list;
+	struct madsim_owner *owner;
+	u32 contexts;
+	u32 has[MADSIM_SHARES];
+};
+
+/*
+ * Who the current process is for the host. In a namespace of users that is who has made the
+ * outermost one, or its first user if root has: root makes many.
+ */
+static kuid_t madsim_owner_uid(void)
+{
+	struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_uid();
+
+	for (; ns->parent; ns = ns->parent)
+		uid = uid_eq(ns->owner, GLOBAL_ROOT_UID) ? make_kuid(ns, 0) : ns->owner;
+	return uid;
+}
+
+static struct madsim_owner *madsim_owner_find(kuid_t uid)
+{
+	struct madsim_owner *owner;
+
+	list_for_each_entry(owner, &madsim_owners, list) {
+		if (uid_eq(owner->uid, uid))
+			return owner;
+	}
+	return NULL;
+}
+
+static struct madsim_owner *madsim_owner_get(void)
+{
+	struct madsim_owner *owner, *new;
+
+	new = kzalloc_obj(*new, GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return NULL;
+	new->uid = madsim_owner_uid();
+
+	spin_lock(&madsim_owners_lock);
+	owner = madsim_owner_find(new->uid);
+	if (!owner) {
+		owner = new;
+		new = NULL;
+		list_add(&owner->list, &madsim_owners);
+	}
+	owner->users++;
+	spin_unlock(&madsim_owners_lock);
+	kfree(new);
+	return owner;
+}
+
+static void madsim_owner_put(struct madsim_owner *owner)
+{
+	bool last;
+
+	spin_lock(&madsim_owners_lock);
+	last = !--owner->users;
+	if (last)
+		list_del(&owner->list);
+	spin_unlock(&madsim_owners_lock);
+	if (last)
+		kfree(owner);
+}
+
+static struct madsim_user *madsim_user_find(struct madsim_dev *dev,
+					    const struct madsim_owner *owner)
+{
+	struct madsim_user *user;
+
+	list_for_each_entry(user, &dev->users, list) {
+		if (user->owner == owner)
+			return user;
+	}
+	return NULL;
+}
+
+/**
+ * madsim_user_get - let a user have another context
+ * @dev: of which device
+ *
+ * Context: process context of a program of that user.
+ * Return: the user, or NULL if there is no memory.
+ */
+struct madsim_user *madsim_user_get(struct madsim_dev *dev)
+{
+	struct madsim_fabric *fabric = dev->node->fabric;
+	struct madsim_user *user, *new;
+	struct madsim_owner *owner;
+
+	new = kzalloc_obj(*new, GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return NULL;
+	owner = madsim_owner_get();
+	if (!owner) {
+		kfree(new);
+		return NULL;
+	}
+	new->owner = owner;
+
+	spin_lock_irq(&fabric->lock);
+	user = madsim_user_find(dev, owner);
+	if (!user) {
+		user = new;
+		list_add(&user->list, &dev->users);
+	}
+	user->contexts++;
+	spin_unlock_irq(&fabric->lock);
+	if (user != new) {
+		madsim_owner_put(owner);
+		kfree(new);
+	}
+	return user;
+}
+
+/**
+ * madsim_user_put - undo madsim_user_get()
+ * @dev: the device
+ * @user: the user, whose context has nothing any more
+ *
+ * Context: process context.
+ */
+void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user)
+{
+	struct madsim_fabric *fabric = dev->node->fabric;
+	bool last;
+
+	spin_lock_irq(&fabric->lock);
+	last = !--user->contexts;
+	if (last)
+		list_del(&user->list);
+	spin_unlock_irq(&fabric->lock);
+	if (!last)
+		return;
+	madsim_owner_put(user->owner);
+	kfree(user);
+}
+
+/**
+ * madsim_user_take - count what a user gets, if that is not too much
+ * @dev: of which device
+ * @user: the user, or NULL for the kernel, which has no limit here
+ * @share: of what
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether the user may have it.
+ */
+bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user,
+		      enum madsim_share share)
+{
+	lockdep_assert_held(&dev->node->fabric->lock);
+
+	if (!user)
+		return true;
+	if (user->has[share] + dev->taken[share] >= madsim_shares[share])
+		return false;
+	user->has[share]++;
+	dev->taken[share]++;
+	return true;
+}
+
+/**
+ * madsim_user_give - undo madsim_user_take()
+ * @dev: the device
+ * @user: the user, or NULL for the kernel
+ * @share: of what
+ *
+ * Context: any; fabric->lock is held.
+ */
+void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
+		      enum madsim_share share)
+{
+	lockdep_assert_held(&dev->node->fabric->lock);
+
+	if (!user)
+		return;
+	user->has[share]--;
+	dev->taken[share]--;
+}
+
+/**
+ * madsim_user_charge - count memory that a user is going to get, if that is not too much
+ * @user: the user, or NULL for the kernel, which has no limit here
+ * @bytes: how much
+ *
+ * A cgroup is charged for most of it, too, but not all users have a limit there.
+ *
+ * Context: process context.
+ * Return: whether the user may have it.
+ */
+bool madsim_user_charge(struct madsim_user *user, u64 bytes)
+{
+	u64 all = ((u64)totalram_pages() << PAGE_SHIFT) / MADSIM_MEMORY_SHARE;
+	struct madsim_owner *owner;
+	bool allowed;
+
+	if (!user)
+		return true;
+	owner = user->owner;
+	spin_lock(&madsim_owners_lock);
+	allowed = owner->bytes + madsim_owned + 2 * bytes <= all;
+	if (allowed) {
+		owner->bytes += bytes;
+		madsim_owned += bytes;
+	}
+	spin_unlock(&madsim_owners_lock);
+	return allowed;
+}
+
+/**
+ * madsim_user_uncharge - undo madsim_user_charge()
+ * @user: the user, or NULL for the kernel
+ * @bytes: how much
+ *
+ * Context: process context.
+ */
+void madsim_user_uncharge(struct madsim_user *user, u64 bytes)
+{
+	if (!user)
+		return;
+	spin_lock(&madsim_owners_lock);
+	user->owner->bytes -= bytes;
+	madsim_owned -= bytes;
+	spin_unlock(&madsim_owners_lock);
+}
