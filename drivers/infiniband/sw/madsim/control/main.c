@@ -4,7 +4,6 @@
  */
 
 #include <linux/module.h>
-#include <linux/workqueue.h>
 
 #include "model/model.h"
 
@@ -22,33 +21,6 @@ static bool data;
 module_param(data, bool, 0444);
 MODULE_PARM_DESC(data,
 		 "let that fabric carry data, such as of IPoIB and verbs (default N)");
-
-/* Memory may be reclaimed by way of what the kernel's clients send */
-struct workqueue_struct *madsim_wq;
-struct workqueue_struct *madsim_user_wq;
-struct workqueue_struct *madsim_vector_wq;
-
-static void madsim_workers_exit(void)
-{
-	if (madsim_vector_wq)
-		destroy_workqueue(madsim_vector_wq);
-	if (madsim_user_wq)
-		destroy_workqueue(madsim_user_wq);
-	if (madsim_wq)
-		destroy_workqueue(madsim_wq);
-}
-
-static int __init madsim_workers_init(void)
-{
-	madsim_wq = alloc_workqueue("ib_madsim", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	madsim_user_wq = alloc_workqueue("ib_madsim_user", WQ_UNBOUND, 0);
-	/* Bound to CPUs. In kernels before 6.18 the flag of alloc_workqueue() has no name */
-	madsim_vector_wq = create_workqueue("ib_madsim_vector");
-	if (madsim_wq && madsim_user_wq && madsim_vector_wq)
-		return 0;
-	madsim_workers_exit();
-	return -ENOMEM;
-}
 
 /* The fabric of the module parameters, NULL if there shall be none */
 static struct madsim_fabric * __init madsim_preset(void)

@@ -269,6 +269,13 @@ static inline void madsim_copy_mad(void *to, const void *from, u32 len)
 		memcpy(to, from, len);
 }
 
+/* agents.c: requests and responses */
+bool madsim_respond(struct madsim_port *port, u8 in_port,
+		    struct madsim_packet *pkt);
+
+/* reset.c: power-on */
+void madsim_port_reset(struct madsim_port *port);
+
 /* sma.c: subnet management agent */
 enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 			       struct ib_mad *mad, u32 *len, bool check_mkey);

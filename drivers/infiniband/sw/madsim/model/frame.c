@@ -12,7 +12,6 @@
 #include <rdma/ib_hdrs.h>
 #include <rdma/ib_pack.h>
 
-#include "transport/transport.h"
 #include "wire.h"
 
 #define MADSIM_WIRE_VCRC	2

@@ -674,12 +674,14 @@ static inline u32 madsim_ring_at(u32 head, u32 offset, u32 size)
 }
 
 /*
- * main.c: workers, those for the data of programs, which delay no other work, and those
+ * workers.c: workers, those for the data of programs, which delay no other work, and those
  * that stay on the CPU of a completion vector
  */
 extern struct workqueue_struct *madsim_wq;
 extern struct workqueue_struct *madsim_user_wq;
 extern struct workqueue_struct *madsim_vector_wq;
+int madsim_workers_init(void);
+void madsim_workers_exit(void);
 
 /* fabric.c: nodes and links, and bringing them to life */
 struct madsim_fabric *madsim_fabric_create(const char *name);
@@ -709,7 +711,6 @@ void madsim_link_update(struct madsim_port *port);
 void madsim_link_request(struct madsim_port *port, u8 phys);
 void madsim_link_train(struct madsim_port *far, bool restart, u8 phys);
 bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error);
-void madsim_port_reset(struct madsim_port *port);
 void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state);
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event);
 
@@ -739,13 +740,13 @@ int madsim_sub_allow(struct madsim_dev *parent);
 struct madsim_vpd *madsim_vpd_make(const char *text);
 int madsim_vpd_show(struct device *dev, struct madsim_vpd *vpd);
 
-/* mad.c, ud.c, rc.c: queue pairs behind a port. The rest of that is in verbs.h */
+/* special.c, ud.c, rc.c: queue pairs behind a port */
 void madsim_mad_receive(struct madsim_port *port,
 			const struct madsim_packet *pkt);
 void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt);
 bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);
 
-/* engine.c: what makes packets go */
+/* engine.c: from port to port */
 void madsim_engine_init(struct madsim_fabric *fabric);
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt);

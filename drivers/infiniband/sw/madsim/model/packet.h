@@ -35,6 +35,17 @@ enum madsim_op {
 	MADSIM_OP_LOCAL,		/* no packet */
 };
 
+/* Syndromes of a response */
+enum madsim_syndrome {
+	MADSIM_ACKNOWLEDGED	= 0x1f,	/* with no count of credits; below, with one */
+	MADSIM_RNR		= 0x20,	/* and the time to wait */
+	MADSIM_NAK_SEQUENCE	= 0x60,
+	MADSIM_NAK_INVALID	= 0x61,
+	MADSIM_NAK_ACCESS	= 0x62,
+	MADSIM_NAK_OPERATION	= 0x63,
+	MADSIM_LATER		= 0xff,	/* no response: the request comes again */
+};
+
 /**
  * struct madsim_bth - the transport headers of a connected queue pair
  * @op:		what it is for; the rest is of no meaning if that is none

@@ -512,17 +512,6 @@ struct madsim_ucontext {
 	struct madsim_user *user;
 };
 
-/* Syndromes of a response */
-enum madsim_syndrome {
-	MADSIM_ACKNOWLEDGED	= 0x1f,	/* with no count of credits; below, with one */
-	MADSIM_RNR		= 0x20,	/* and the time to wait */
-	MADSIM_NAK_SEQUENCE	= 0x60,
-	MADSIM_NAK_INVALID	= 0x61,
-	MADSIM_NAK_ACCESS	= 0x62,
-	MADSIM_NAK_OPERATION	= 0x63,
-	MADSIM_LATER		= 0xff,	/* no response: the request comes again */
-};
-
 static inline struct madsim_qp *to_madsim_qp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct madsim_qp, ibqp);
@@ -742,7 +731,7 @@ void madsim_rc_reset(struct madsim_qp *qp);
 bool madsim_rc_draining(const struct madsim_qp *qp);
 void madsim_rc_drained(struct madsim_qp *qp);
 
-/* packet.c: headers */
+/* address.c: headers that say where to */
 void madsim_packet_path(const struct madsim_port *port,
 			const struct rdma_ah_attr *attr, u16 pkey_index,
 			struct madsim_packet *pkt);
@@ -750,12 +739,12 @@ void madsim_packet_address(struct madsim_qp *qp,
 			   const struct ib_send_wr *wr, u16 pkey_index,
 			   struct madsim_packet *pkt);
 
-/* mad.c: QP0 and QP1 */
+/* special.c: QP0 and QP1 */
 int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		     struct madsim_packet *pkt);
 void madsim_mad_drain(struct madsim_port *port, const struct ib_device *ibdev);
 
-/* engine.c: what makes packets go */
+/* run.c: what queue pairs send */
 int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr,
 			 const void *data);
 void madsim_run_init(struct madsim_qp *qp);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Which agent answers a MAD, and how its response is addressed.
+ */
+
+#include "model/model.h"
+
+/**
+ * madsim_respond - show a packet to the agents of a node without MAD layer
+ * @port: the end port that it has come to
+ * @in_port: number of the port that it came in by
+ * @pkt: the packet, a request
+ *
+ * Context: any; fabric->lock is held.
+ * Return: true if they respond. @pkt has become the response, and is addressed to the requester.
+ */
+bool madsim_respond(struct madsim_port *port, u8 in_port,
+		    struct madsim_packet *pkt)
+{
+	enum madsim_verdict verdict = MADSIM_PASS;
+	struct ib_mad *mad = (struct ib_mad *)pkt->mad;
+	struct ib_mad_hdr *hdr = &pkt->hdr;
+
+	if (pkt->smi)
+		verdict = madsim_sma(port, in_port, mad, &pkt->len, true);
+	else if (hdr->mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
+		verdict = madsim_pma(port, mad);
+	else if (hdr->mgmt_class == IB_MGMT_CLASS_CONG_MGMT)
+		verdict = madsim_cc(port, mad);
+
+	if (verdict == MADSIM_CONSUMED)
+		return false;
+	if (verdict == MADSIM_PASS) {
+		/* As the MAD layer does for classes without an agent */
+		if (hdr->method != IB_MGMT_METHOD_GET &&
+		    hdr->method != IB_MGMT_METHOD_SET)
+			return false;
+		madsim_reply(hdr,
+			     IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB);
+	}
+
+	swap(pkt->slid, pkt->dlid);
+	pkt->dst_qpn = pkt->src_qpn;
+	pkt->src_qpn = !pkt->smi;
+	/* Of the entry that let the request in, with our own membership */
+	if (!pkt->smi) {
+		int index = madsim_find_pkey(port, pkt->pkey);
+
+		pkt->pkey = be16_to_cpu(port->pkeys[index]);
+	}
+	if (pkt->grh_valid)
+		swap(pkt->grh.sgid, pkt->grh.dgid);
+	return true;
+}
