@@ -4,6 +4,6 @@
  * drivers for the speed of a port.
  */
 
-#include "transport/transport.h"
+#include "device.h"
 
 const struct ib_device_ops madsim_port_speed_ops = {};

@@ -4,7 +4,7 @@
  * that have another one for QP0.
  */
 
-#include "transport/transport.h"
+#include "device.h"
 
 int madsim_sub_allow(struct madsim_dev *parent)
 {

@@ -3,7 +3,7 @@
  * Which agent answers a MAD, and how its response is addressed.
  */
 
-#include "model/model.h"
+#include "agents.h"
 
 /**
  * madsim_respond - show a packet to the agents of a node without MAD layer

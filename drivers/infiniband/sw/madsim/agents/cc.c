@@ -9,7 +9,7 @@
 
 #include <linux/ktime.h>
 
-#include "model/model.h"
+#include "agents.h"
 
 #define MADSIM_CC_VERSION	2
 

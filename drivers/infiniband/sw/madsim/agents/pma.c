@@ -8,7 +8,7 @@
  * many bits, which can be set, and which stops at its largest value.
  */
 
-#include "model/model.h"
+#include "agents.h"
 
 #define MADSIM_PMA_VERSION	1
 #define MADSIM_ALL_PORTS	0xff

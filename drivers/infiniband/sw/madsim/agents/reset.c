@@ -3,7 +3,7 @@
  * What a port tells of itself before a subnet manager has said anything.
  */
 
-#include "model/model.h"
+#include "agents.h"
 
 #define MADSIM_VL_CAP		4	/* VL0 to VL7 */
 #define MADSIM_SUBNET_TIMEOUT	18	/* 4.096 us * 2^n: about a second */

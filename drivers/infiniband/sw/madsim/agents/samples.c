@@ -5,7 +5,7 @@
  * moments are of real time. Nothing runs while no sample is taken.
  */
 
-#include "model/model.h"
+#include "agents.h"
 
 /* Tick n is the time of 10 * (n + 1) bits: of MADSIM_TICK_NS */
 #define MADSIM_TICK		255

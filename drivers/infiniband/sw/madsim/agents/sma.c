@@ -6,7 +6,7 @@
  * attribute of the request, so that what it leaves there is the response.
  */
 
-#include "model/model.h"
+#include "agents.h"
 
 #define MADSIM_CLASS_VERSION	1
 

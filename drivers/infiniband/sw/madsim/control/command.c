@@ -10,7 +10,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "model/model.h"
+#include "control.h"
+#include "agents/agents.h"
 
 /* In place of the lines of a list that do not fit into the file */
 #define MADSIM_MORE	"...\n"

@@ -13,7 +13,8 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "model/model.h"
+#include "control.h"
+#include "device/device.h"
 
 /* Between two tries of a mkdir, so that it leaves the CPU to others */
 #define MADSIM_RETRY_US		1000

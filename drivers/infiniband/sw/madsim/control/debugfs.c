@@ -8,7 +8,7 @@
 #include <linux/log2.h>
 #include <linux/seq_file.h>
 
-#include "model/model.h"
+#include "control.h"
 
 static struct dentry *madsim_debugfs;
 

@@ -12,7 +12,10 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "model/model.h"
+#include "control.h"
+#include "agents/agents.h"
+#include "device/device.h"
+#include "engine/engine.h"
 
 /*
  * Locally administered EUI-64s: fabric, node, and room for the ports. As a service ID,

@@ -5,7 +5,8 @@
 
 #include <linux/module.h>
 
-#include "model/model.h"
+#include "control.h"
+#include "device/device.h"
 
 static char *topology = "none";
 module_param(topology, charp, 0444);

@@ -3,7 +3,8 @@
  * Preset fabrics. Hosts are H1, H2, ..., switches S1, S2, ...
  */
 
-#include "model/model.h"
+#include "control.h"
+#include "device/device.h"
 
 #define MADSIM_STAR_HOSTS	4
 #define MADSIM_FATTREE_RADIX	4

@@ -15,6 +15,8 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 
+#include "control.h"
+#include "engine/engine.h"
 #include "model/wire.h"
 
 #define MADSIM_WIRES		1024

@@ -8,7 +8,8 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "transport/transport.h"
+#include "device.h"
+#include "agents/agents.h"
 
 static bool hfi1verbs;
 module_param(hfi1verbs, bool, 0644);

@@ -3,7 +3,7 @@
  * The speed of a port as one number. Programs ask kernels since 7.0 for it.
  */
 
-#include "transport/transport.h"
+#include "device.h"
 
 /* In 100 Mb/s, as "rate" in sysfs has it */
 static int madsim_query_port_speed(struct ib_device *ibdev, u32 num, u64 *speed)

@@ -9,7 +9,8 @@
 #include <linux/uaccess.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "transport/transport.h"
+#include "device.h"
+#include "engine/engine.h"
 
 static struct madsim_pd *to_madsim_pd(struct ib_pd *ibpd)
 {

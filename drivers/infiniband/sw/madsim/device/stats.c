@@ -4,7 +4,7 @@
  * detail than the counters of every InfiniBand port.
  */
 
-#include "transport/transport.h"
+#include "device.h"
 
 static const struct rdma_stat_desc madsim_stat_descs[] = {
 	{ .name = "local_physical_errors" },

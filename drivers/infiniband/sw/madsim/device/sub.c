@@ -8,7 +8,7 @@
  * of ours, and so can take the other away while the one goes.
  */
 
-#include "transport/transport.h"
+#include "device.h"
 
 /* The core locks that of a parent around that of its sub device */
 static struct lock_class_key madsim_sub_key;

@@ -13,7 +13,7 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
-#include "model/model.h"
+#include "device.h"
 
 /* Tags of resources */
 #define MADSIM_VPD_NAME		0x82

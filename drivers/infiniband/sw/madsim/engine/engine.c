@@ -7,7 +7,8 @@
  * next packet; they send nothing themselves.
  */
 
-#include "transport/transport.h"
+#include "engine.h"
+#include "agents/agents.h"
 #include "model/wire.h"
 #include "transport/trace.h"
 

@@ -6,7 +6,7 @@
 
 #include <linux/minmax.h>
 
-#include "transport/transport.h"
+#include "engine.h"
 
 /* Packets that a connected queue pair sends in one turn; a few milliseconds */
 #define MADSIM_MAX_RUN		4096

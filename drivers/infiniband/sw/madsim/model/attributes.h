@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The agents of a node: what they keep, and what MADs say of it.
+ * Attributes: what a node keeps for its agents, and what MADs say of that.
  */
 
 #ifndef MADSIM_ATTRIBUTES_H
 #define MADSIM_ATTRIBUTES_H
 
-#include <linux/jiffies.h>
 #include <rdma/ib_mad.h>
-#include <rdma/ib_pma.h>
 #include <rdma/ib_smi.h>
 #include <rdma/ib_verbs.h>
-
-/* The statuses of responses */
-#define MADSIM_OK		IB_MGMT_MAD_STATUS_SUCCESS
-#define MADSIM_UNSUPPORTED	IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB
-#define MADSIM_INVALID		IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE
-
-/* How long any agent takes to respond: about a millisecond, as 4.096 us * 2^n */
-#define MADSIM_RESP_TIME	8
 
 #define MADSIM_PKEYS		32	/* one block */
 #define MADSIM_GUIDS		8	/* one block */
@@ -30,11 +20,6 @@
 #define MADSIM_VLARB_SIZE	16	/* bytes of 8 VL/weight pairs */
 #define MADSIM_SLS		16
 #define MADSIM_CC_TABLE_SIZE	128	/* of CongestionControlTable */
-
-struct madsim_fabric;
-struct madsim_node;
-struct madsim_packet;
-struct madsim_port;
 
 /* SwitchCongestionSetting */
 struct madsim_cc_switch_setting {
@@ -153,13 +138,6 @@ struct madsim_switch_info {
 #define MADSIM_ENFORCE_IN	0x8
 #define MADSIM_ENFORCE_OUT	0x4
 
-/* What an agent did with a MAD that it was shown */
-enum madsim_verdict {
-	MADSIM_PASS,		/* not its business */
-	MADSIM_REPLY,		/* turned it into the response */
-	MADSIM_CONSUMED,	/* done, no response */
-};
-
 #define MADSIM_HIGH(byte)	(2 * offsetof(struct ib_port_info, byte))
 #define MADSIM_LOW(byte)	(2 * offsetof(struct ib_port_info, byte) + 1)
 
@@ -230,33 +208,6 @@ static inline void madsim_count_violation(__be16 *counter)
 		be16_add_cpu(counter, 1);
 }
 
-/* A wrong key was used: the key protects its port for so many seconds from then on */
-static inline void madsim_lease_begin(unsigned long *expires, __be16 period)
-{
-	u16 lease = be16_to_cpu(period);
-
-	if (lease && !*expires)
-		*expires = (jiffies + lease * HZ) ?: 1;
-}
-
-/* Whether a lease has run out. Without a timer, the next MAD finds that */
-static inline bool madsim_lease_ends(unsigned long *expires)
-{
-	if (!*expires || time_before(jiffies, *expires))
-		return false;
-	*expires = 0;
-	return true;
-}
-
-/* Turn a request into its response */
-static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
-{
-	hdr->method = IB_MGMT_METHOD_GET_RESP;
-	hdr->status = cpu_to_be16(status);
-	if (hdr->mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
-		hdr->status |= IB_SMP_DIRECTION;
-}
-
 /*
  * Nearly all MADs have one size. Copying it is most of what a MAD costs here,
  * and a length that the compiler knows makes that cheaper.
@@ -268,45 +219,5 @@ static inline void madsim_copy_mad(void *to, const void *from, u32 len)
 	else
 		memcpy(to, from, len);
 }
-
-/* agents.c: requests and responses */
-bool madsim_respond(struct madsim_port *port, u8 in_port,
-		    struct madsim_packet *pkt);
-
-/* reset.c: power-on */
-void madsim_port_reset(struct madsim_port *port);
-
-/* sma.c: subnet management agent */
-enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
-			       struct ib_mad *mad, u32 *len, bool check_mkey);
-
-/* pma.c: performance management agent */
-enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad);
-
-/* samples.c: what a port counts from one moment to another */
-void madsim_samples_init(struct madsim_fabric *fabric);
-void madsim_samples_reset(struct madsim_port *port);
-u16 madsim_samples_control(struct madsim_port *port, u8 first, u8 last,
-			   struct ib_pma_mad *pma, bool set);
-u16 madsim_samples_result(struct madsim_port *port, struct ib_pma_mad *pma);
-
-/* cc.c: congestion control agent */
-void madsim_cc_reset(struct madsim_port *port);
-enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad);
-
-/* trap.c: notices */
-struct madsim_port *madsim_trap_take(struct madsim_fabric *fabric,
-				     struct list_head *ports,
-				     struct madsim_packet *pkt);
-void madsim_trap_link_state(struct madsim_node *node);
-void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap);
-void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);
-void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp);
-void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
-			 const struct madsim_packet *pkt);
-void madsim_trap_switch_pkey(struct madsim_port *port,
-			     const struct madsim_packet *pkt);
-void madsim_trap_repress(struct madsim_port *port,
-			 const struct ib_mad_notice_attr *notice);
 
 #endif /* MADSIM_ATTRIBUTES_H */

@@ -12,23 +12,23 @@
  * buffer. The only hand-over is the receiver's completion queue, so that an
  * undisturbed fabric needs neither thread nor timer.
  *
- * The files that control a fabric are above those that simulate it:
+ * The module has six floors, a folder each. Calls go down the folders, and what two floors
+ * need belongs to the lower one:
  *
- *	main.c
- *	configfs.c
- *	command.c, debugfs.c, topo.c
- *	fabric.c
- *	sub.c
- *	dev.c
- *	qp.c, wire_file.c
- *	engine.c
- *	sma.c, pma.c, mad.c, rc.c, burst.c, requester.c, responder.c, ud.c
- *	link.c, route.c, state.c, wire.c, frame.c, packet.c
- *	cc.c, trap.c, fault.c, smp.c, samples.c, speed.c, cq.c, rq.c, strict.c, mr.c,
- *	user.c, event.c
+ *	control/	module parameters, configfs, commands; fabrics and nodes come and go
+ *	device/		the RDMA device of a node, and its queue pairs
+ *	engine/		what makes packets go: from port to port, and from queue pairs
+ *	transport/	what sends and receives: QP0 and QP1, datagrams, connections; their
+ *			queues, completions and memory
+ *	agents/		what a node answers to a MAD
+ *	model/		what all of them work on: ports, links, routes, packets, faults, notices
  *
- * No file calls one above it. A packet meets agents and queue pairs, which make a
- * response of it or change a link, of which a notice is raised. engine.c sends both.
+ * The header of a folder has the folder's name. No file includes the header of a folder above,
+ * but for the KUnit tests: these are beside what they test, and control/ makes their fabrics.
+ *
+ * A packet meets agents and queue pairs. They make a response of the packet, or change a link,
+ * which raises a notice. The engine sends responses and notices. A queue pair sends later by
+ * queueing work that the engine has prepared, see madsim_run_init().
  *
  * Locking order: the su_mutex of configfs, fabric->mutex, madsim_wires_mutex, wire->mutex,
  * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. Nothing is locked within
@@ -56,18 +56,8 @@
 #include "attributes.h"
 #include "packet.h"
 
-#define MADSIM_MAX_DEVICES	64	/* ib_devices, over all fabrics */
-#define MADSIM_MAX_CA_PORTS	4	/* of a node with an ib_device */
 #define MADSIM_MAX_PORTS	254	/* of a switch; 255 is "none" in LFTs */
 #define MADSIM_NAME_LEN		64	/* NodeDescription's size, too */
-#define MADSIM_FILE_SIZE	4096	/* of what configfs writes or reads at most */
-
-/* If a node is not told; an OUI with the bit of local administration */
-#define MADSIM_VENDOR_ID	0x065349
-#define MADSIM_DEVICE_ID	0x4d53
-
-#define MADSIM_WIDTH		IB_WIDTH_4X	/* of a link, if not told */
-#define MADSIM_SPEED		IB_SPEED_QDR
 #define MADSIM_WIDTHS		5
 #define MADSIM_SPEEDS		9
 
@@ -267,18 +257,6 @@ struct madsim_switch {
 };
 
 /**
- * struct madsim_vpd - vital product data
- * @len:	of @data
- * @data:	as PCI has it, with its tags and a checksum
- * @text:	as the user wrote it
- */
-struct madsim_vpd {
-	size_t len;
-	u8 data[1024 + 16];
-	char text[1024];
-};
-
-/**
  * struct madsim_node - a channel adapter or a switch
  * @fabric:	immutable
  * @list:	on fabric->nodes; fabric->mutex
@@ -363,8 +341,6 @@ enum madsim_mistake {
 	MADSIM_UNREAD,			/* completions, of what is destroyed */
 	MADSIM_MISTAKES
 };
-
-extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
 
 /* Links on the way of a packet, and of its response, that are remembered */
 #define MADSIM_WAY	16
@@ -666,13 +642,6 @@ static inline void madsim_count(struct madsim_port *port, enum madsim_counter c)
 	port->counters.total[c]++;
 }
 
-static inline u32 madsim_ring_at(u32 head, u32 offset, u32 size)
-{
-	u32 at = head + offset;
-
-	return at < size ? at : at - size;
-}
-
 /*
  * workers.c: workers, those for the data of programs, which delay no other work, and those
  * that stay on the CPU of a completion vector
@@ -682,23 +651,6 @@ extern struct workqueue_struct *madsim_user_wq;
 extern struct workqueue_struct *madsim_vector_wq;
 int madsim_workers_init(void);
 void madsim_workers_exit(void);
-
-/* fabric.c: nodes and links, and bringing them to life */
-struct madsim_fabric *madsim_fabric_create(const char *name);
-void madsim_fabric_destroy(struct madsim_fabric *fabric);
-int madsim_fabric_start(struct madsim_fabric *fabric);
-int madsim_fabric_stop(struct madsim_fabric *fabric);
-struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
-				       const char *name, bool is_switch,
-				       u8 nports);
-void madsim_node_remove(struct madsim_node *node);
-void madsim_node_free(struct madsim_node *node);
-struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
-				     const char *name);
-int madsim_node_set_ports(struct madsim_node *node, u8 nports);
-int madsim_node_set_type(struct madsim_node *node, bool is_switch);
-int madsim_node_plug(struct madsim_node *node);
-int madsim_node_unplug(struct madsim_node *node);
 
 /* link.c: cables, and the state of the ports at their ends */
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
@@ -714,44 +666,6 @@ bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error);
 void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state);
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event);
 
-/* wire_file.c: cables whose other end is a file */
-int madsim_wire_add(struct madsim_node *node, u32 num, u8 width, u16 speed);
-int madsim_cable_remove(struct madsim_node *node, u32 num);
-int madsim_wires_init(void);
-void madsim_wires_exit(void);
-
-/* topo.c: presets */
-int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
-		      unsigned int devices);
-
-/* dev.c: the ib_device of a node */
-int madsim_dev_register(struct madsim_dev *dev);
-void madsim_dev_unregister(struct madsim_dev *dev);
-struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi);
-void madsim_dev_free(struct madsim_dev *dev);
-void madsim_dev_set_registered(struct madsim_dev *dev, bool registered);
-int madsim_dev_init(void);
-void madsim_dev_exit(void);
-
-/* sub.c: one ib_device for QP0, another one for QP1 */
-int madsim_sub_allow(struct madsim_dev *parent);
-
-/* vpd.c: vital product data */
-struct madsim_vpd *madsim_vpd_make(const char *text);
-int madsim_vpd_show(struct device *dev, struct madsim_vpd *vpd);
-
-/* special.c, ud.c, rc.c: queue pairs behind a port */
-void madsim_mad_receive(struct madsim_port *port,
-			const struct madsim_packet *pkt);
-void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt);
-bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);
-
-/* engine.c: from port to port */
-void madsim_engine_init(struct madsim_fabric *fabric);
-void madsim_send(struct madsim_port *port, struct madsim_packet *pkt);
-void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt);
-void madsim_refuse(struct madsim_port *in);
-
 /* speed.c: widths and speeds */
 extern const char * const madsim_width_names[MADSIM_WIDTHS];
 extern const char * const madsim_speed_names[MADSIM_SPEEDS];
@@ -765,6 +679,21 @@ bool madsim_speed_wanted(const struct madsim_port *port,
 			 u16 *speeds);
 bool madsim_speed_fdr10(struct madsim_port *port,
 			struct madsim_ext_port_info *epi, bool set);
+
+/* trap.c: notices */
+struct madsim_port *madsim_trap_take(struct madsim_fabric *fabric,
+				     struct list_head *ports,
+				     struct madsim_packet *pkt);
+void madsim_trap_link_state(struct madsim_node *node);
+void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap);
+void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);
+void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp);
+void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
+			 const struct madsim_packet *pkt);
+void madsim_trap_switch_pkey(struct madsim_port *port,
+			     const struct madsim_packet *pkt);
+void madsim_trap_repress(struct madsim_port *port,
+			 const struct ib_mad_notice_attr *notice);
 
 /* fault.c: fault injection */
 void madsim_fault_init(struct madsim_node *node);
@@ -792,26 +721,5 @@ int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
 			bool refuse);
 bool madsim_fault_refuses(struct madsim_node *node,
 			  const struct ib_mad_hdr *hdr);
-
-/* command.c: what is done at run time */
-int madsim_command(struct madsim_fabric *fabric, const char *page);
-ssize_t madsim_command_list(struct madsim_fabric *fabric, char *page);
-
-/* debugfs.c: what is seen at run time */
-void madsim_debugfs_init(void);
-void madsim_debugfs_exit(void);
-void madsim_debugfs_add(struct madsim_fabric *fabric);
-void madsim_debugfs_del(struct madsim_fabric *fabric);
-
-/* pma.c, samples.c: counters, for a command that sets them */
-extern const char * const madsim_counter_names[MADSIM_COUNTERS];
-void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
-		    u64 value);
-void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which,
-			 u64 by);
-
-/* configfs.c: fabrics that user space builds */
-int madsim_configfs_init(struct madsim_fabric *preset);
-void madsim_configfs_exit(void);
 
 #endif /* MADSIM_MODEL_H */

@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 
 #include "model.h"
+#include "control/control.h"
 
 /*
  * The nodes have power and no cables. The switch has three ports, and the LID 1. Port 3

@@ -8,6 +8,7 @@
 #include <linux/scatterlist.h>
 
 #include "transport.h"
+#include "control/control.h"
 
 /* A queue pair there is its own peer */
 #define MADSIM_MR_LID	1

@@ -566,6 +566,13 @@ static inline bool madsim_is_uc(const struct madsim_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_UC;
 }
 
+static inline u32 madsim_ring_at(u32 head, u32 offset, u32 size)
+{
+	u32 at = head + offset;
+
+	return at < size ? at : at - size;
+}
+
 /* What an object without a queue costs, with what the core has for it */
 #define MADSIM_OBJECT_BYTES	512
 
@@ -663,6 +670,7 @@ struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq);
 bool madsim_take_recv(struct madsim_qp *qp);
 
 /* strict.c: mistakes of users of verbs */
+extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
 void madsim_mistake(struct madsim_qp *qp, u64 wr_id, enum madsim_mistake mistake);
 void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe,
 			  enum madsim_op op);
@@ -676,12 +684,6 @@ void madsim_strict_later(struct madsim_qp *qp, bool posted);
 int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		       const void *data);
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
-
-/* stats.c: hw_counters */
-extern const struct ib_device_ops madsim_stats_ops;
-
-/* port_speed.c */
-extern const struct ib_device_ops madsim_port_speed_ops;
 
 /* user.c: what there is for each user */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
@@ -742,13 +744,9 @@ void madsim_packet_address(struct madsim_qp *qp,
 /* special.c: QP0 and QP1 */
 int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		     struct madsim_packet *pkt);
+void madsim_mad_receive(struct madsim_port *port,
+			const struct madsim_packet *pkt);
 void madsim_mad_drain(struct madsim_port *port, const struct ib_device *ibdev);
-
-/* run.c: what queue pairs send */
-int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr,
-			 const void *data);
-void madsim_run_init(struct madsim_qp *qp);
-void madsim_kick(struct madsim_qp *qp);
 
 /* burst.c: many packets of a message at once */
 u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
@@ -756,11 +754,9 @@ u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
 void madsim_burst_copy(const struct madsim_qp *qp);
 void madsim_burst_end(struct madsim_qp *qp);
 
-/* qp.c: queue pairs, address handles */
-extern const struct ib_device_ops madsim_qp_ops;
-
 /* ud.c: datagrams of clients */
 extern const struct ib_device_ops madsim_ud_ops;
+void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt);
 enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 				  const struct ib_send_wr *wr,
 				  const void *data, u32 at,
@@ -774,6 +770,7 @@ int madsim_offload_check(const struct ib_ud_wr *ud);
 void madsim_offload_header(const struct ib_ud_wr *ud, u32 at, void *data, u32 len);
 
 /* rc.c: connected queue pairs */
+bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);
 int madsim_rc_add(struct madsim_qp *qp);
 void madsim_rc_del(struct madsim_qp *qp);
 int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The agents of a node: they answer MADs.
+ */
+
+#ifndef MADSIM_AGENTS_H
+#define MADSIM_AGENTS_H
+
+#include <linux/jiffies.h>
+#include <rdma/ib_pma.h>
+
+#include "model/model.h"
+
+/* The statuses of responses */
+#define MADSIM_OK		IB_MGMT_MAD_STATUS_SUCCESS
+#define MADSIM_UNSUPPORTED	IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB
+#define MADSIM_INVALID		IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE
+
+/* How long any agent takes to respond: about a millisecond, as 4.096 us * 2^n */
+#define MADSIM_RESP_TIME	8
+
+/* What an agent did with a MAD that it was shown */
+enum madsim_verdict {
+	MADSIM_PASS,		/* not its business */
+	MADSIM_REPLY,		/* turned it into the response */
+	MADSIM_CONSUMED,	/* done, no response */
+};
+
+/* A wrong key was used: the key protects its port for so many seconds from then on */
+static inline void madsim_lease_begin(unsigned long *expires, __be16 period)
+{
+	u16 lease = be16_to_cpu(period);
+
+	if (lease && !*expires)
+		*expires = (jiffies + lease * HZ) ?: 1;
+}
+
+/* Whether a lease has run out. Without a timer, the next MAD finds that */
+static inline bool madsim_lease_ends(unsigned long *expires)
+{
+	if (!*expires || time_before(jiffies, *expires))
+		return false;
+	*expires = 0;
+	return true;
+}
+
+/* Turn a request into its response */
+static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
+{
+	hdr->method = IB_MGMT_METHOD_GET_RESP;
+	hdr->status = cpu_to_be16(status);
+	if (hdr->mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
+		hdr->status |= IB_SMP_DIRECTION;
+}
+
+/* agents.c: requests and responses */
+bool madsim_respond(struct madsim_port *port, u8 in_port,
+		    struct madsim_packet *pkt);
+
+/* reset.c: power-on */
+void madsim_port_reset(struct madsim_port *port);
+
+/* sma.c: subnet management agent */
+enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
+			       struct ib_mad *mad, u32 *len, bool check_mkey);
+
+/* pma.c: performance management agent */
+extern const char * const madsim_counter_names[MADSIM_COUNTERS];
+enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad);
+void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
+		    u64 value);
+
+/* samples.c: what a port counts from one moment to another */
+void madsim_samples_init(struct madsim_fabric *fabric);
+void madsim_samples_reset(struct madsim_port *port);
+u16 madsim_samples_control(struct madsim_port *port, u8 first, u8 last,
+			   struct ib_pma_mad *pma, bool set);
+u16 madsim_samples_result(struct madsim_port *port, struct ib_pma_mad *pma);
+void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which,
+			 u64 by);
+
+/* cc.c: congestion control agent */
+void madsim_cc_reset(struct madsim_port *port);
+enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad);
+
+#endif /* MADSIM_AGENTS_H */
