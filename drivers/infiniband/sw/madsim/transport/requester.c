@@ -10,7 +10,7 @@
  *
  * An RDMA READ goes as one request for each MTU, so that each packet has one response.
  *
- * Here packets are made, and responses taken in. engine.c sends.
+ * Here packets are made, and responses taken in. engine/run.c sends.
  */
 
 #include <linux/minmax.h>
