@@ -26,7 +26,7 @@ enum madsim_verdict {
 	MADSIM_CONSUMED,	/* done, no response */
 };
 
-/* A wrong key was used: the key protects its port for so many seconds from then on */
+/* A wrong key was used: the right one protects its port for @period seconds more */
 static inline void madsim_lease_begin(unsigned long *expires, __be16 period)
 {
 	u16 lease = be16_to_cpu(period);

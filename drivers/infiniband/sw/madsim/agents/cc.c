@@ -275,7 +275,7 @@ static u16 madsim_cc_time(struct madsim_cc_request *req)
  * struct madsim_cc_attribute - an attribute that the agent knows
  * @id:		its number
  * @of:		which nodes have it
- * @settable:	there is a Set of it
+ * @settable:	it has a Set
  * @length:	bytes of the response that are the attribute's, the rest is 0
  * @handle:	answers, and returns the status of the MAD
  */

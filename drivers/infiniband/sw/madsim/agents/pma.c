@@ -27,7 +27,7 @@
  * @counter:	which
  * @offset:	of its first bit
  * @bits:	its width
- * @select:	the bit of CounterSelect that a Set of it has
+ * @select:	the bit of CounterSelect by which a Set selects the field
  */
 struct madsim_pma_field {
 	u8 counter;
@@ -174,7 +174,7 @@ const char * const madsim_counter_names[MADSIM_COUNTERS] = {
  * madsim_pma_set - set a counter, in all attributes that have it
  * @port: of the counter
  * @which: the counter
- * @value: what they show, or as much of it as fits
+ * @value: what the attributes show; a field that is too short shows its largest value
  *
  * Context: process context, no lock held.
  */

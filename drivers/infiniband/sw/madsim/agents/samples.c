@@ -246,7 +246,7 @@ static u16 madsim_samples_set(struct madsim_port *port, u8 first, u8 last,
  * @port: the end port that got it
  * @first: the first port that it is about
  * @last: the last one
- * @pma: the MAD; its attribute becomes that of the response
+ * @pma: the MAD; becomes the response
  * @set: it is a Set
  *
  * Context: any; fabric->lock is held.
@@ -284,7 +284,7 @@ u16 madsim_samples_control(struct madsim_port *port, u8 first, u8 last,
 /**
  * madsim_samples_result - answer Get of PortSamplesResult
  * @port: the end port that got it
- * @pma: the MAD; its attribute becomes that of the response
+ * @pma: the MAD; becomes the response
  *
  * Context: any; fabric->lock is held.
  * Return: the status of the response.

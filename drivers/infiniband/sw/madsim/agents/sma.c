@@ -69,7 +69,7 @@ struct madsim_request {
  * struct madsim_attribute - an attribute that the agent knows
  * @id:		its number
  * @switch_only: channel adapters do not have it
- * @settable:	there is a Set of it
+ * @settable:	it has a Set
  * @length:	bytes of the response that are the attribute's, the rest is 0
  * @handle:	answers, and returns the status of the MAD
  */
@@ -575,7 +575,7 @@ static u16 madsim_opa_answer(struct madsim_request *req, struct opa_smp *smp,
  * @port: the end port that got it
  * @in_port: the port it came in by; 0 is a switch itself
  * @mad: an SMP; becomes the response
- * @len: its length, and that of the response
+ * @len: its length; becomes the length of the response
  * @check_mkey: the M_Key of @mad has to fit
  *
  * Context: any; fabric->lock is held.

@@ -309,9 +309,9 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 };
 
 /*
- * rmdir calls this when it has let go of su_mutex, which is that of all fabrics. The
- * users of the device may be slow to let go of it. The directory of the fabric stays
- * locked meanwhile, so that no new node meets the name of this one.
+ * rmdir calls this when it has let go of su_mutex, which all fabrics share. The users of
+ * the device may be slow to let go of the device. Until they have, the directory of the fabric
+ * stays locked, so that no new node meets the name of this one.
  */
 static void madsim_node_release(struct config_item *item)
 {
@@ -596,7 +596,7 @@ static struct config_group *madsim_fabric_make_node(struct config_group *group,
 
 	/*
 	 * A node of this fabric may be going, which takes long. The system call begins
-	 * again, so that other fabrics get su_mutex meanwhile. The short sleep is with
+	 * again, so that other fabrics get su_mutex in between. The short sleep is with
 	 * su_mutex, too: configfs holds it around each call of this function.
 	 */
 	if (!mutex_trylock(&fabric->mutex)) {

@@ -322,7 +322,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	node->smp_by_lid = true;
 	madsim_fault_init(node);
 
-	/* In a circle: a subnet manager takes no new node for one that is gone */
+	/* In a circle, so that no subnet manager takes a new node for one that is gone */
 	ret = xa_alloc_cyclic(&fabric->numbers, &node->number, node,
 			      MADSIM_NODE_NUMBERS, &fabric->next_number,
 			      GFP_KERNEL);
@@ -429,7 +429,7 @@ static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
  *
  * Context: process context; fabric->mutex is held.
  * Return: 0, or
- *  * -EINVAL: no switch has so many
+ *  * -EINVAL: no switch has @nports ports
  *  * -EBUSY: the node has power, or is linked
  *  * -ENOMEM
  */
@@ -586,8 +586,8 @@ err_reset:
  * madsim_node_unplug - take a node away as if it had lost its power
  * @node: with power
  *
- * Its links go down first, then its ib_device goes. Waits for the users of the
- * device to let go of it.
+ * Its links go down first, then its ib_device goes. Waits until the users
+ * of the device have let go.
  *
  * Context: process context; fabric->mutex is held.
  * Return: 0, -EALREADY if it has no power.

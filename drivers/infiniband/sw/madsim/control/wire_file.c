@@ -2,7 +2,7 @@
 /*
  * The far end of wires: /dev/madsim/<fabric>.<node>.<port>. A read() is a packet that
  * leaves by the port, a write() one that comes in. The cable is in as long as there is a
- * descriptor, and the far end of that tells of itself.
+ * descriptor whose far end tells what it can do.
  *
  * The file of the same name with .stream at its end is for transports that do not keep
  * borders, and for many packets at a time. The length of each is in its header.
@@ -84,7 +84,7 @@ static void madsim_wire_hear(struct madsim_wire *wire, const struct madsim_offer
 	far->speeds_enabled = offer->speeds;
 	madsim_link_train(far, restart, offer->asleep ? IB_PORT_PHYS_STATE_SLEEP :
 							IB_PORT_PHYS_STATE_POLLING);
-	/* It may have opened later than this end, and so not heard of it */
+	/* The other end may have opened later than this one, and so have missed earlier offers */
 	madsim_wire_offer(wire, first);
 }
 
@@ -216,7 +216,7 @@ static void madsim_wire_untake(struct madsim_wire *wire, struct madsim_frame *fr
 	wake_up_interruptible(&wire->wait);
 }
 
-/* One packet, or as many whole ones as there is room for. Returns how many bytes these are */
+/* One packet, or all whole packets that fit. Returns the bytes of these packets */
 static ssize_t madsim_wire_read(struct madsim_wire *wire, struct iov_iter *to)
 {
 	struct madsim_frame *frame;
@@ -274,7 +274,7 @@ static int madsim_wire_open(struct inode *inode, struct file *filp)
 	u8 *part = NULL;
 	int ret = 0;
 
-	/* The mutex may be that of a writer */
+	/* A writer may hold the mutex */
 	if (READ_ONCE(wire->opened))
 		return -EBUSY;
 	if (inode->i_rdev != wire->dev.devt) {

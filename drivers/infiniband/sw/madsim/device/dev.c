@@ -454,7 +454,7 @@ void madsim_dev_free(struct madsim_dev *dev)
 	atomic_dec(&madsim_dev_count);
 }
 
-/* The first of so many consecutive numbers, of 24 bits, from @lowest on */
+/* The first of @count consecutive numbers of 24 bits, which is @lowest at least */
 static u32 madsim_first_number(struct madsim_dev *dev, u32 lowest, u32 count)
 {
 	u32 room = MADSIM_QPN_MULTICAST - lowest - count;

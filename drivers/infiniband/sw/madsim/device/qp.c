@@ -125,7 +125,7 @@ err_taken:
 	return ret;
 }
 
-/* Make QP0 or QP1 that of its port */
+/* Make a queue pair QP0 or QP1 of its port */
 static int madsim_qp_claim(struct madsim_qp *qp, u32 num)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
@@ -418,7 +418,7 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 }
 
 /*
- * Data that is with a request itself: a program posts, so its memory is that of the
+ * Data that is with a request itself: a program posts, so the data is in the memory of the
  * current process.
  */
 static int madsim_get_inline(const struct madsim_qp *qp,

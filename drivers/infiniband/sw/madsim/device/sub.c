@@ -10,7 +10,7 @@
 
 #include "device.h"
 
-/* The core locks that of a parent around that of its sub device */
+/* The core holds subdev_lock of a parent while it takes subdev_lock of its sub device */
 static struct lock_class_key madsim_sub_key;
 
 static int madsim_sub_claim(struct madsim_node *node, struct madsim_dev *dev)

@@ -3,8 +3,8 @@
  * Vital product data, as an adapter on PCI has it in sysfs. Programs look there for what
  * an RDMA device is for.
  *
- * Users write NAME;KK=VALUE;KK=VALUE... Each part has as many bytes as what becomes of
- * it. They are in one line, as shells write line by line.
+ * Users write NAME;KK=VALUE;KK=VALUE... A part and the resource that is made of the part have
+ * the same number of bytes. All parts are in one line, as shells write line by line.
  */
 
 #include <linux/ctype.h>

@@ -3,8 +3,8 @@
  * What makes packets go: out of an end port, over links, through switches, and into
  * an end port. All of it happens in the sender's context under fabric->lock, so a
  * packet meets one state of the fabric only. Queue pairs and agents are called with
- * what has come to them. A response is what they have made of it, and goes on as the
- * next packet; they send nothing themselves.
+ * what has come to them. They turn a request into its response, which goes on as the next
+ * packet; they send nothing themselves.
  */
 
 #include "engine.h"
@@ -33,7 +33,7 @@ static void madsim_count_rcv(struct madsim_port *port,
 			   MADSIM_RCV_MCAST : MADSIM_RCV_UCAST);
 }
 
-/* What a port counts of a packet that is lost: an error, and the detail of it */
+/* What a port counts for a packet that is lost: an error, and its detail */
 static const struct {
 	enum madsim_counter error;
 	enum madsim_counter detail;

@@ -11,7 +11,7 @@
 /* Packets that a connected queue pair sends in one turn; a few milliseconds */
 #define MADSIM_MAX_RUN		4096
 
-/* As many packets as a burst has, of so many words each, have crossed the link of @out */
+/* The @packets of a burst, of @words each, have crossed the link of @out */
 static void madsim_count_burst(struct madsim_port *out, u32 words, u32 packets)
 {
 	struct madsim_port *in = out->peer;
@@ -86,7 +86,7 @@ static enum ib_wc_status madsim_send_segments(struct madsim_qp *qp,
  * @wr: what to send
  * @data: that, if it is with @wr itself
  *
- * Its buffer belongs to its owner again when it completes, so all of it is in packets by
+ * The owner may change the buffer when the send completes, so all data is in packets by
  * then.
  *
  * Context: any; fabric->lock is held.
@@ -206,7 +206,7 @@ static void madsim_defer(struct madsim_qp *qp, bool posted)
 }
 
 /*
- * Send what was posted to a connected queue pair, up to so many packets, and leave the
+ * Send what was posted to a connected queue pair, up to %MADSIM_MAX_RUN packets, and leave the
  * rest to the worker, after others had their turn. The caller keeps the queue pair from
  * being destroyed.
  */
@@ -277,8 +277,8 @@ void madsim_run_init(struct madsim_qp *qp)
  * madsim_kick - have what was posted sent
  * @qp: a connected queue pair
  *
- * A program sends itself, up to a bound, as its device cannot go meanwhile. A client in
- * the kernel may hold locks when it posts, so a worker sends for it.
+ * A program sends itself, up to a bound, as its device cannot go during the call. A client in
+ * the kernel may hold locks when it posts, so a worker sends for the client.
  *
  * Context: any; process context for those of programs.
  */

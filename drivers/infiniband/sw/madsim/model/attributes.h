@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Attributes: what a node keeps for its agents, and what MADs say of that.
+ * Attributes: what a node keeps for its agents, and what MADs say of these.
  */
 
 #ifndef MADSIM_ATTRIBUTES_H
@@ -28,7 +28,7 @@ struct madsim_cc_switch_setting {
 	u8 credit_mask[32];
 	u8 threshold;			/* 4 bits, 4 reserved ones */
 	u8 packet_size;
-	__be16 cs_threshold;		/* likewise, 12 reserved ones */
+	__be16 cs_threshold;		/* 4 bits, 12 reserved ones */
 	__be16 cs_return_delay;
 	__be16 marking_rate;
 };

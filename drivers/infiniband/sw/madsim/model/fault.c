@@ -17,7 +17,7 @@
 /* A reordered packet waits for the next one, but not for ever */
 #define MADSIM_REORDER_PATIENCE	(HZ / 10)
 
-/* Of a fabric: senders of data do not wait for held packets */
+/* Most packets that a fabric holds: senders of data do not wait for held packets */
 #define MADSIM_MAX_HELD		4096
 
 /**
@@ -394,7 +394,7 @@ bool madsim_fault_refuses(struct madsim_node *node,
 	count = xa_load(&node->refused, index);
 	if (!count)
 		return false;
-	/* It may be accepted again meanwhile, and then is not counted */
+	/* A command may have ended the refusal by now: then there is nothing to count */
 	xa_cmpxchg(&node->refused, index, count,
 		   xa_mk_value(xa_to_value(count) + 1), GFP_ATOMIC);
 	return true;
@@ -525,7 +525,7 @@ void madsim_fault_count(struct madsim_port *port)
  * madsim_fault_set_rate - have a counter of a port go on by itself
  * @port: the port
  * @which: the counter
- * @rate: so many a second, 0 for no more
+ * @rate: by how much a second; 0: it stops
  *
  * Context: process context; fabric->mutex is held.
  * Return: 0, or -ENOMEM.

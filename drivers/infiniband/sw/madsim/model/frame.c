@@ -187,7 +187,7 @@ static u8 *madsim_put_extended(u8 *at, const struct madsim_packet *pkt)
  * @pkt: the packet
  *
  * Context: any.
- * Return: as many, %MADSIM_FRAME_MAX at most.
+ * Return: the bytes, %MADSIM_FRAME_MAX at most.
  */
 u32 madsim_frame_len(const struct madsim_packet *pkt)
 {
@@ -343,7 +343,7 @@ static bool madsim_frame_has_length(const struct madsim_packet *pkt)
  * @head: its first %MADSIM_FRAME_HEAD bytes, which may be anything
  *
  * Context: any.
- * Return: as many bytes, also if no frame has as many.
+ * Return: the bytes, also if no frame has this length.
  */
 u32 madsim_frame_told(const u8 *head)
 {

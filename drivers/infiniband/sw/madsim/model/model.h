@@ -34,9 +34,9 @@
  * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. Nothing is locked within
  * madsim_fabrics_mutex and madsim_owners_lock.
  *
- * The bytes of a burst are copied with none of them held, see struct madsim_rc. Until that
- * has ended, counts under fabric->lock keep regions and queue pairs, for which
- * fabric->copied waits.
+ * The bytes of a burst are copied with no lock held, see struct madsim_rc. Until the copy has
+ * ended, counts under fabric->lock keep its regions and queue pairs. Who wants these to go
+ * waits on fabric->copied.
  */
 
 #ifndef MADSIM_MODEL_H
@@ -180,7 +180,7 @@ enum madsim_verb {
  * @pulled:	the cable is out
  * @width:	the widest link it can have, an IB_WIDTH_*; changed under
  *		fabric->mutex as well
- * @speed:	the fastest one, an IB_SPEED_*; likewise
+ * @speed:	the fastest one, an IB_SPEED_*; as @width
  * @speeds:	mask of the ones it supports
  * @speeds_enabled: of those, the ones that a subnet manager allows
  * @speed_active: the one that the link has
@@ -369,7 +369,7 @@ struct madsim_way {
  * @live:	the fabric runs; @mutex
  * @data:	its devices have more than QP0 and QP1; @mutex, constant while the
  *		fabric is live
- * @duplicates:	nodes may have the same GUID; likewise
+ * @duplicates:	nodes may have the same GUID; as @data
  * @nodes:	all nodes; @mutex
  * @by_name:	the same nodes; @mutex
  * @by_guid:	those with power; @mutex
@@ -442,7 +442,7 @@ enum madsim_share {
  * @ibdev:	the device
  * @node:	immutable; outlives the device
  * @smi:	immutable; it is the node's @smi_dev
- * @registered:	the core takes events of it, of which there are none while the node has
+ * @registered:	the core takes events of @ibdev. There are none while the node has
  *		no power; fabric->lock
  * @qps:	queue pairs of clients by number, counted from @first_qpn so that the tree
  *		stays low. One that was found there under fabric->lock is there until that

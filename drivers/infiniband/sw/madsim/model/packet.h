@@ -14,7 +14,7 @@
 #define MADSIM_LID_MULTICAST	0xc000
 #define MADSIM_QPN_MULTICAST	0xffffff
 #define MADSIM_QPN_MASK		0xffffff
-#define MADSIM_QPN_UNTOLD	0xffffff	/* as that of a sender */
+#define MADSIM_QPN_UNTOLD	0xffffff	/* src_qpn, if no header tells it */
 #define MADSIM_PSN_MASK		0xffffff
 
 #define MADSIM_MTU		4096
@@ -143,7 +143,7 @@ struct madsim_packet {
 enum madsim_fate {
 	MADSIM_GOES,			/* on */
 	MADSIM_ENDS,			/* at an end port, which it is for */
-	MADSIM_COPIES,			/* of it go on to the members of a group */
+	MADSIM_COPIES,			/* its copies go on to the members of a group */
 	MADSIM_LOST,			/* which no port counts, as it does these: */
 	MADSIM_LOST_INACTIVE,		/* the link is not up */
 	MADSIM_LOST_MTU,		/* it is too long */

@@ -92,9 +92,9 @@ static void madsim_promise(struct madsim_port *end)
  * @width: its widest link, an IB_WIDTH_*
  * @speed: its fastest one, an IB_SPEED_*
  *
- * It can do less, too, and all of it is enabled. Port 0 of a switch can do what
- * any other port of it could since power-on: a subnet manager asks port 0 what the
- * switch can do.
+ * Narrower and slower links are possible, too, and all of them are enabled. Port 0 of a switch
+ * can do what any other port of the switch could since power-on: a subnet manager asks port 0
+ * what the switch can do.
  *
  * Context: any; fabric->lock is held.
  */

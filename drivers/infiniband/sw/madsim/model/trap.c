@@ -89,7 +89,7 @@ static unsigned long madsim_trap_next(const struct madsim_port *port,
 	const unsigned long *due = port->trap_due;
 	enum madsim_trap trap;
 
-	/* The one that has waited longest: a kind of which there are many is no other */
+	/* The notice that has waited longest, so that a frequent kind keeps no other one back */
 	*next = __ffs(port->trap_pending);
 	for (trap = *next; trap < MADSIM_TRAPS; trap++) {
 		if (port->trap_pending & BIT(trap) &&

@@ -16,7 +16,7 @@
  * @wire: the wire
  *
  * Context: any; fabric->lock is held.
- * Return: whether so many wait.
+ * Return: whether %MADSIM_WIRE_FRAMES frames wait.
  */
 bool madsim_wire_is_full(struct madsim_wire *wire)
 {

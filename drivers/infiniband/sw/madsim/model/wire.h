@@ -50,11 +50,11 @@ struct madsim_offer {
 /**
  * struct madsim_wire - a cable whose other end is a file descriptor
  * @dev:	its character device, whose release frees it
- * @cdev:	likewise. The next minor number is that of its file for streams
+ * @cdev:	its file for packets. The next minor number has its file for streams
  * @mutex:	keeps @fabric while it is held
  * @fabric:	NULL when the cable has been taken away
  * @node:	stands for what is beyond the wire, and is on no list
- * @far:	the port of that, and the peer of the port at the near end;
+ * @far:	the port of @node, and the peer of the port at the near end;
  *		fabric->lock
  * @opened:	there is a descriptor; fabric->lock, but open() looks without
  * @part:	of the descriptor, if it is one for streams: the beginning of a frame of which the
@@ -62,7 +62,7 @@ struct madsim_offer {
  * @part_len:	how long that is; @mutex
  * @heard:	when an offer came last, in jiffies; fabric->lock. @far has no cable until
  *		one has come, or when none has come for long
- * @heard_restarts: of that offer; fabric->lock
+ * @heard_restarts: what that offer had as restarts; fabric->lock
  * @restarts:	of the port at the near end; fabric->lock
  * @told:	the last offer that was sent; fabric->lock
  * @hello:	sends an offer once a second, and looks at @heard

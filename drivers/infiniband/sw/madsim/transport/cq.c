@@ -154,7 +154,7 @@ static void madsim_cq_later(struct work_struct *work)
 	madsim_cq_show_all(container_of(to_delayed_work(work), struct madsim_cq, later));
 }
 
-/* Positions of entries count on for ever: so many places that a mask finds one */
+/* Positions of entries count on for ever: a power of two, so that a mask finds the place */
 static u32 madsim_cq_places(u32 size)
 {
 	return roundup_pow_of_two(size);
@@ -272,7 +272,7 @@ static bool madsim_cq_move(struct madsim_cq *cq)
 	return true;
 }
 
-/* From the newest entry on: the owner takes the oldest ones meanwhile */
+/* From the newest entry on: the owner takes the oldest ones at the same time */
 static void madsim_cq_move_all(struct madsim_cq *cq)
 {
 	bool more;
@@ -303,8 +303,8 @@ static void madsim_cqe_taken(const struct madsim_cqe *cqe)
 }
 
 /*
- * See some of what a program has taken of a ring. If that cannot be, it has taken nothing.
- * Returns whether there is more of it
+ * See some of the entries that a program has taken out of a ring. If the program says what cannot
+ * be, it has taken none. Returns whether there are more to see
  */
 static bool madsim_cq_look(struct madsim_cq *cq)
 {
@@ -331,8 +331,8 @@ static bool madsim_cq_look(struct madsim_cq *cq)
  * madsim_cq_look_all - see what a program has taken of a completion queue
  * @ibcq: the completion queue
  *
- * A program may take as many entries as there are, and then needs them to be seen. That is too
- * much for one turn with a lock held.
+ * A program may take all entries, and then needs them to be seen. All entries are too many for
+ * one turn with a lock held.
  *
  * Context: process context, sleeps.
  */
@@ -582,7 +582,7 @@ static bool madsim_cq_has(const struct madsim_cq *cq,
  * @ibcq: the completion queue
  * @qp: the queue pair, of which there are no more completions to come
  *
- * Looks at the newest entry first: the owner takes the oldest ones meanwhile. From a ring
+ * Looks at the newest entry first: the owner takes the oldest ones at the same time. From a ring
  * nothing is taken back.
  *
  * Context: process context, sleeps.

@@ -29,18 +29,18 @@
  * @ibmr:	the core's part
  * @pd:		immutable; the core sets its own later
  * @user:	immutable; the user whose it is, or NULL if it is the kernel's
- * @umem:	immutable; the pinned memory, if it is that of a program
+ * @umem:	immutable; the pinned memory, if a program has registered it
  * @pages:	where the kernel has each page; NULL: it has all in one piece
  * @page_shift:	size of a page
  * @max_pages:	immutable; of a region that the kernel maps
  * @mapped:	the pages that the kernel has mapped, which @pages has from the time it
  *		is enabled. Until then the old ones may be in use
- * @num_pages:	how many of them there are
+ * @num_pages:	how many pages @mapped has
  * @key:	what it is used with; the lock of the fabric, as all below
  * @valid:	it can be used
- * @users:	how many copies without the lock are under way there. All that they read
- *		here stays as it is meanwhile
- * @leaving:	it was to be invalidated, and waits for the end of these
+ * @users:	how many copies without the lock are under way there. What these read of
+ *		this struct stays as it is until they have ended
+ * @leaving:	it was to be invalidated, and waits for the end of these copies
  * @access:	IB_ACCESS_*
  * @start:	the address of the first byte, as requests have it
  * @length:	in bytes
@@ -285,7 +285,7 @@ static int madsim_set_page(struct ib_mr *ibmr, u64 addr)
 	return 0;
 }
 
-/* The kernel may do this before a key that it has told to go is invalid */
+/* The kernel may map while an earlier key, whose invalidation it has posted, is still valid */
 static int madsim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg,
 			    int sg_nents, unsigned int *sg_offset)
 {
@@ -344,7 +344,7 @@ static struct madsim_mr *madsim_mr_check(struct ib_pd *pd, u32 key, u64 addr,
 	return mr;
 }
 
-/* The first of @len bytes of a region, and in @len how many of them are in one piece */
+/* Where the first of @len bytes of a region is. @len becomes the bytes that follow in one piece */
 static inline void *madsim_mr_piece(const struct madsim_mr *mr, u64 addr, u32 *len)
 {
 	u64 at = addr - mr->start + mr->offset;
@@ -468,8 +468,8 @@ bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
  * @pd: the protection domain of the queue pair that does it
  * @key: its key
  *
- * Its owner may do anything with the memory when it hears of that. So copies have to end
- * before. No other one begins.
+ * The owner may do anything with the memory when it hears that the key is invalid. So copies have
+ * to end before, and no copy begins.
  *
  * Context: any; the lock of the fabric is held.
  * Return: 0; -EINVAL: there is no such region; -EBUSY: try again.
@@ -500,7 +500,7 @@ static bool madsim_is_kernel_sge(const struct ib_pd *pd,
  * @sge: the piece
  *
  * Context: any.
- * Return: its first byte; NULL if it is in a region, by the key of that.
+ * Return: its first byte; NULL if @sge has the key of a region.
  */
 void *madsim_kernel_memory(const struct ib_pd *pd, const struct ib_sge *sge)
 {
@@ -546,9 +546,9 @@ static enum ib_wc_status madsim_copy(struct ib_pd *pd, const struct ib_sge *sge,
  * madsim_copy_from - copy out of the memory of a client
  * @pd: the client's protection domain
  * @sge: the pieces of its memory
- * @at: how many bytes of them come before
+ * @at: how many bytes of the pieces come before
  * @to: in a packet
- * @len: how many bytes; there must be as many
+ * @len: how many bytes, which the pieces have to have
  *
  * The pieces that are not touched need no valid key.
  *
@@ -565,7 +565,7 @@ enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
  * madsim_copy_to - copy into the memory of a client
  * @pd: the client's protection domain
  * @sge: the pieces of its memory
- * @at: how many bytes of them come before
+ * @at: how many bytes of the pieces come before
  * @from: in a packet
  * @len: how many bytes; there must be room for them
  *
@@ -579,14 +579,14 @@ enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 	return madsim_copy(pd, sge, at, (void *)from, len, true);
 }
 
-/* The bytes of the kernel itself have no region. By a remote key it has none such */
+/* The kernel uses its own memory without a region. A remote key always has a region */
 static bool madsim_span_is_kernel(const struct madsim_span *span,
 				  const struct ib_sge *sge)
 {
 	return !span->remote && madsim_is_kernel_sge(span->pd, sge);
 }
 
-/* The piece that has the next of @len bytes, and in @piece how many of them it has */
+/* The piece that has the next of @len bytes. @piece becomes the bytes that it has of these */
 static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len,
 					     u32 *piece)
 {
@@ -602,7 +602,7 @@ static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len,
 /**
  * madsim_span_allows - whether the keys of bytes are good
  * @span: the bytes
- * @len: how many of them; there must be as many
+ * @len: how many, which @span has to have
  *
  * Context: any; the lock of the fabric is held.
  * Return: whether they are.
@@ -626,7 +626,7 @@ bool madsim_span_allows(const struct madsim_span *span, u32 len)
 /**
  * madsim_span_hold - count a copy in the regions of bytes
  * @span: the bytes
- * @len: how many of them, for which the keys are good, or were when the copy began
+ * @len: how many; their keys are good, or were when the copy began
  * @copies: 1 before the copy, -1 after it
  *
  * Context: any; the lock of the fabric is held.
@@ -646,7 +646,7 @@ void madsim_span_hold(const struct madsim_span *span, u32 len, int copies)
 	}
 }
 
-/* The next of @len bytes, and in @len how many of them are in one piece */
+/* Where the next of @len bytes is. @len becomes the bytes that follow in one piece */
 static void *madsim_span_piece(struct madsim_span *span, u32 *len)
 {
 	const struct ib_sge *sge = madsim_span_next(span, *len, len);
@@ -660,12 +660,12 @@ static void *madsim_span_piece(struct madsim_span *span, u32 *len)
 }
 
 /**
- * madsim_span_copy - copy from the memory of one client to that of another
+ * madsim_span_copy - copy from the memory of one client to another one's
  * @to: where to; afterwards, where the next bytes go
- * @from: where from, likewise
+ * @from: where from; afterwards, where the next bytes are
  * @len: how many bytes, which madsim_span_hold() has counted for both
  *
- * What there is then is up to the program if both are the same memory.
+ * If both are the same memory, what it has then is the program's own affair.
  *
  * Context: any.
  */

@@ -34,10 +34,10 @@ static struct iphdr *madsim_ip(void *data, u32 len)
 /**
  * madsim_offload_checksum - set the checksums of IPv4 and of TCP or UDP
  * @data: a datagram
- * @len: of it
+ * @len: its bytes
  *
  * Context: any.
- * Return: whether it has such ones.
+ * Return: whether it has such checksums.
  */
 bool madsim_offload_checksum(void *data, u32 len)
 {
@@ -78,7 +78,7 @@ bool madsim_offload_checksum(void *data, u32 len)
  * other datagrams.
  *
  * Context: any.
- * Return: 0, or -EINVAL: the header is not that of TCP over IPv4 and no more, or there is
+ * Return: 0, or -EINVAL: the header is no header of TCP over IPv4, or is longer, or there is
  * no data, or too much, or no length of a segment.
  */
 int madsim_offload_check(const struct ib_ud_wr *ud)
@@ -103,10 +103,10 @@ int madsim_offload_check(const struct ib_ud_wr *ud)
 
 /**
  * madsim_offload_header - make the header of a segment, but for its checksums
- * @ud: the message that it is of, which madsim_offload_check() has seen
- * @at: how many bytes of that come before
+ * @ud: the message that is cut into segments, which madsim_offload_check() has seen
+ * @at: how many bytes of the message come before the segment
  * @data: the segment
- * @len: of it, with the header
+ * @len: bytes of the segment, with the header
  *
  * Context: any.
  */

@@ -23,9 +23,9 @@
 
 /* Packets under way, where responses come late */
 #define MADSIM_WINDOW		128
-/* One more, after so many have arrived, where some were lost before. A power of two */
+/* Packets that arrive before the window opens by one, after a loss. A power of two */
 #define MADSIM_WIDEN		16
-/* Acknowledgments for so many: a slow transport loses fewer to a timer if it has more */
+/* Acknowledgments in a window: with more of these a slow transport loses fewer to a timer */
 #define MADSIM_ACKS		16
 
 static void madsim_take_rdma(struct madsim_swqe *wqe,
@@ -119,8 +119,8 @@ static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 }
 
 /*
- * Packets were lost. Buffers of what carries a wire, such as a socket of UDP, may be too
- * short for so many at once. Where one is under way at a time, their number is not why.
+ * Packets were lost. What carries a wire, such as a socket of UDP, may have too short a buffer
+ * for a whole window. Where one packet is under way at a time, the window is not the cause.
  */
 static void madsim_rc_narrow(struct madsim_rc *rc)
 {
@@ -128,14 +128,14 @@ static void madsim_rc_narrow(struct madsim_rc *rc)
 		rc->less += (MADSIM_WINDOW - rc->less) / 2;
 }
 
-/* Bytes of the packet behind so many bytes of its message */
+/* Bytes of the packet that comes after @sent bytes of its message */
 static u32 madsim_rc_piece(const struct madsim_rc *rc,
 			   const struct madsim_swqe *wqe, u64 sent)
 {
 	return min_t(u64, wqe->length - sent, rc->mtu);
 }
 
-/* And where in its message these are */
+/* And where in the message this packet begins */
 static u64 madsim_rc_at(const struct madsim_rc *rc,
 			const struct madsim_swqe *wqe, u64 sent)
 {
@@ -144,7 +144,7 @@ static u64 madsim_rc_at(const struct madsim_rc *rc,
 	return wqe->length - sent - madsim_rc_piece(rc, wqe, sent);
 }
 
-/* Whether a packet may follow so many that are under way. Strict fabrics reorder them */
+/* Whether a packet may follow when @ahead are under way. Strict fabrics reorder packets */
 static bool madsim_rc_room(const struct madsim_qp *qp, u32 ahead)
 {
 	const struct madsim_rc *rc = qp->rc;
@@ -160,8 +160,8 @@ static bool madsim_rc_open(const struct madsim_qp *qp)
 }
 
 /*
- * Whether the next packet asks for a response. One that does follows if it does not. Where
- * fewer may be under way, as a timer has ended before they arrived, more of them ask.
+ * Whether the next packet asks for a response. If it does not, a later packet does. In a window
+ * that is narrow, as a timer has ended before packets arrived, more of its packets ask.
  */
 static bool madsim_rc_asks(const struct madsim_qp *qp)
 {
@@ -172,7 +172,7 @@ static bool madsim_rc_asks(const struct madsim_qp *qp)
 	       !madsim_rc_room(qp, rc->ahead + 1);
 }
 
-/* The next packet of a send, which is at most one MTU of it */
+/* The next packet of a send, which has one MTU of data at most */
 static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 					 const struct madsim_swqe *wqe,
 					 struct madsim_packet *pkt)
@@ -332,7 +332,7 @@ bool madsim_rc_sent(struct madsim_qp *qp)
 
 	rc->sending = false;
 	if (madsim_is_uc(qp)) {
-		/* It may have come back to this one, and failed it */
+		/* The packet may have come back to this queue pair, and have made it fail */
 		if (madsim_rc_may_send(qp))
 			madsim_rc_advance(qp, 1);
 		return rc->count;
@@ -354,9 +354,9 @@ void madsim_rc_expired(struct madsim_qp *qp)
 
 	madsim_strict_settle(qp);
 	if (rc->ahead && !rc->rnr && !rc->attr.timeout) {
-		/* The timer was for an earlier packet. This one has none */
+		/* The timer was for an earlier packet. The oldest one now has none */
 	} else if (rc->ahead && time_before(jiffies, rc->deadline)) {
-		/* Likewise, and this one has more time */
+		/* The timer was for an earlier packet. The oldest one now has more time */
 		madsim_rc_arm(rc, rc->deadline - jiffies);
 	} else if (rc->ahead && !rc->rnr && !rc->retries) {
 		spin_lock(&qp->lock);
@@ -403,7 +403,7 @@ void madsim_rc_refresh(struct madsim_rc *rc)
 	rc->rnr_retries = rc->attr.rnr_retry;
 }
 
-/* The response to what was done, with what it brings */
+/* The response to a request that was done, with the data that it brings */
 static void madsim_rc_acknowledged(struct madsim_qp *qp,
 				   const struct madsim_packet *pkt, u32 packets)
 {
@@ -427,7 +427,7 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 		return;
 	}
 	madsim_rc_advance(qp, packets);
-	/* Those behind it have as much time from now on, and room comes back slowly */
+	/* Later packets have a full time to wait from now on, and the window opens slowly */
 	if (rc->ahead)
 		rc->deadline = jiffies + madsim_rc_patience(rc);
 	if (rc->less && (rc->sq_psn ^ psn) & ~(MADSIM_WIDEN - 1))

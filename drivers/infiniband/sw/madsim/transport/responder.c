@@ -51,7 +51,7 @@ static bool madsim_rc_is_message(enum madsim_op op)
 	return op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE;
 }
 
-/* If not, a later request asks for one, which is for this one, too */
+/* If this request asks for no response, a later request does, and its response is for both */
 static bool madsim_rc_wants_response(const struct madsim_packet *pkt)
 {
 	return pkt->bth.ask || !madsim_rc_is_message(pkt->bth.op);
@@ -369,7 +369,7 @@ bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		madsim_rc_respond(qp, pkt, MADSIM_ACKNOWLEDGED);
 		return true;
 	}
-	/* One is missing before it: this is told once, with the number of that one */
+	/* An earlier request is missing. The peer is told once, with the missing number */
 	if (rc->refusing)
 		return false;
 	rc->refusing = true;

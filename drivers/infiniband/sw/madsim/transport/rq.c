@@ -32,7 +32,7 @@ static struct madsim_posted *madsim_rq_slot(const struct madsim_rq *rq, u32 at)
 	return (void *)rq->shared->memory->entries + at * madsim_rq_slot_size(rq);
 }
 
-/* How many buffers there are; more than there is room for if a program says what cannot be */
+/* How many buffers there are; more than the queue has room for if a program's index is bad */
 static u32 madsim_rq_count(struct madsim_rq *rq)
 {
 	u32 head;
@@ -295,7 +295,7 @@ static bool madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to)
 	u32 count = madsim_rq_count(rq), has = madsim_rq_count(to);
 	u32 at = madsim_ring_at(to->head, has, to->shared ? to->size + 1 : to->size);
 
-	/* A program that posts meanwhile, as it must not, may have more than fit */
+	/* A program must not post during the move. If it does, it may have more buffers than fit */
 	if (!count || count > rq->size || has >= to->size)
 		return false;
 	if (!rq->shared) {

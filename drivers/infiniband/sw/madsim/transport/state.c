@@ -275,7 +275,7 @@ static void madsim_qp_flush(struct madsim_qp *qp, enum ib_qp_state was)
  * @qp: the queue pair
  * @state: %IB_QPS_ERR, or %IB_QPS_SQE for its sends alone
  *
- * What was posted comes back when none of it is being copied.
+ * What was posted comes back when no data is being copied.
  *
  * Context: any; fabric->lock and qp->lock are held.
  */
@@ -297,9 +297,9 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
  * madsim_qp_idle - wait until nothing of a queue pair is being copied
  * @qp: the queue pair
  *
- * If it has failed, all of its sends have come back then: in another state they might go.
+ * If the queue pair has failed, all its sends have come back then: in another state they might go.
  *
- * Context: process context, sleeps; fabric->lock is held, but not meanwhile.
+ * Context: process context, sleeps; fabric->lock is held, but not during sleep.
  */
 void madsim_qp_idle(struct madsim_qp *qp)
 {

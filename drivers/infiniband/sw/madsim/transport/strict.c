@@ -24,8 +24,8 @@
 #define MADSIM_STRICT_PATTERN	0xa5
 
 /*
- * A send goes, and completes, after so many milliseconds at most, and kept data lands
- * after so many
+ * How many milliseconds a send waits at most until it goes, and again until it completes; and
+ * after how many kept data lands
  */
 #define MADSIM_STRICT_MS	20
 #define MADSIM_STRICT_LATE_MS	100
@@ -54,7 +54,7 @@ const char * const madsim_mistake_names[MADSIM_MISTAKES] = {
 };
 
 /**
- * madsim_mistake - count a mistake of the owner of a queue pair, and tell of it
+ * madsim_mistake - count a mistake of the owner of a queue pair, and trace it
  * @qp: the queue pair, each of whose mistakes is told once
  * @wr_id: of the request that it is about, or 0
  * @mistake: the mistake
@@ -236,7 +236,7 @@ static unsigned long madsim_strict_jiffies(const struct madsim_qp *qp,
  */
 unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted)
 {
-	/* Where it is in what was posted: so many sends, so many bytes */
+	/* The place of the packet in what was posted: sends before it, and bytes of its own send */
 	u32 number = qp->ended + (qp->rc ? qp->rc->sent : 0);
 
 	if (posted)
@@ -305,7 +305,7 @@ int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		data = ud_wr(wr)->header;
 		extra = ud_wr(wr)->hlen;
 	}
-	/* What is with the request follows the pieces, and has the room of some */
+	/* The header, or the data, of the request is stored as if it were further pieces */
 	pieces += DIV_ROUND_UP(extra, sizeof(struct ib_sge));
 	dgram = kzalloc_flex(*dgram, wqe.sge, pieces,
 			     GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);

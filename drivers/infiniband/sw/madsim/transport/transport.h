@@ -20,7 +20,7 @@
 #define MADSIM_MAX_CQE		BIT(18)
 #define MADSIM_MAX_VECTORS	8U
 #define MADSIM_MAX_QP		4096	/* of clients */
-#define MADSIM_KERNEL_QP	512	/* of them, not for programs */
+#define MADSIM_KERNEL_QP	512	/* of MADSIM_MAX_QP, not for programs */
 #define MADSIM_MAX_RD_ATOMIC	16	/* to ask for; one is under way */
 #define MADSIM_MAX_MEMBERS	1024	/* of them in multicast groups */
 #define MADSIM_KERNEL_MEMBERS	256	/* of those, not for programs */
@@ -32,7 +32,7 @@
 
 /**
  * struct madsim_events - events of an object that its owner is yet to hear of
- * @work:	tells of them
+ * @work:	tells the owner of @pending
  * @pending:	mask of enum ib_event_type; atomic
  * @event:	immutable but for the type, which is @work's
  * @handler:	immutable
@@ -102,10 +102,10 @@ struct madsim_cqe {
 /**
  * struct madsim_cq - a completion queue
  * @ibcq:	the core's part
- * @events:	of it
+ * @events:	its events
  * @notify:	calls its owner's handler, on this CPU
  * @there:	calls it on @cpu
- * @cpu:	immutable; that of its completion vector. -1 if any will do
+ * @cpu:	immutable; the CPU of its completion vector. -1 if any will do
  * @mutex:	one caller at a time moves entries about
  * @lock:	protects the rest
  * @armed:	which completions call the handler, once: a mask of IB_CQ_SOLICITED
@@ -126,14 +126,14 @@ struct madsim_cqe {
  * @mask:	of a position, for its place in @ring
  * @ring:	the entries
  * @old:	the ring before, while a resize moves its entries to @ring, else NULL
- * @old_mask:	of it, as @mask
+ * @old_mask:	of @old, as @mask is of @ring
  * @old_end:	the position behind the entries that are still there
  * @user:	immutable; the user whose it is, or NULL if it is the kernel's
  * @shared:	a copy of those that are shown, where a program takes them; NULL: the
  *		owner polls. There are @size + 1 places, so that it is never full
  * @fill:	place in @shared for the entry at @shown
- * @taken:	and that of the entry at @head. Entries before are those of which
- *		madsim_cq_look() has seen that the program has taken them, some at a time
+ * @taken:	place in @shared for the entry at @head. The program has taken all entries
+ *		before, and madsim_cq_look() has seen this, some at a time
  */
 struct madsim_cq {
 	struct ib_cq ibcq;
@@ -207,7 +207,7 @@ struct madsim_rq {
 /**
  * struct madsim_srq - a receive queue that queue pairs share
  * @ibsrq:	the core's part
- * @events:	of it
+ * @events:	its events
  * @lock:	protects the rest
  * @limit:	its owner is told when fewer buffers are left; 0: not
  * @rq:		the buffers
@@ -291,7 +291,7 @@ struct madsim_dgram {
 /**
  * struct madsim_late - the first packet of an RDMA WRITE, in a strict fabric
  * @data:	its data, NULL until there was one
- * @len:	of that; 0 when it has landed
+ * @len:	bytes of @data; 0 when these have landed
  * @due:	all other packets have landed
  * @va:		where it is to land
  * @rkey:	by which key
@@ -323,7 +323,7 @@ struct madsim_span {
 };
 
 /**
- * struct madsim_burst - bytes that are copied without a lock; constant meanwhile
+ * struct madsim_burst - bytes that are copied without a lock; constant during the copy
  * @len:	how many; 0 if there are none
  * @local:	where the requester has them
  * @remote:	and the responder
@@ -347,7 +347,7 @@ struct madsim_burst {
  * @mtu:	of its path, in bytes
  * @work:	sends
  * @timer:	waits for a response, or for the responder to be ready
- * @deadline:	end of that, in jiffies
+ * @deadline:	when the time that @timer waits for ends, in jiffies
  * @head:	the oldest send
  * @count:	how many there are
  * @size:	immutable
@@ -360,7 +360,7 @@ struct madsim_burst {
  * @begun:	a packet of the oldest send has gone out: SQD waits for the last one
  * @notify:	the owner wants an event when SQD waits no more
  * @far:	the last response came after its packet's sender had gone on
- * @less:	so many packets fewer than %MADSIM_WINDOW may be under way, as some were lost
+ * @less:	by how many packets the window is narrower than %MADSIM_WINDOW, after losses
  * @gap:	the response to the oldest packet was missing, so all went again
  * @sending:	the packet is on its way, and its sender goes on after that
  * @rnr:	the responder has no buffer yet
@@ -381,10 +381,10 @@ struct madsim_burst {
  * @atomic:	and its response
  * @late:	what has not landed yet of an RDMA WRITE that it receives
  * @burst:	what is copied of the oldest send. Only the thread that copies it ends it, and
- *		no packet is made meanwhile
+ *		no packet is made until then
  * @landing:	how many bursts of its peer are copied, which take no packet in between
  * @waiters:	how many wait for the end of all that, so that no other burst begins
- * @failing:	it has failed meanwhile, and gives back what was posted after that
+ * @failing:	it has failed during a copy, and gives back what was posted after the copy
  *
  * While bytes are copied, the requester's send, the responder's buffer, and both queue
  * pairs stay. modify_qp() and destroy_qp() wait.
@@ -443,16 +443,16 @@ struct madsim_rc {
  * @max_inline: immutable; bytes that a program can send with the request itself
  * @lso:	immutable; it sends messages that are to be cut into segments
  * @posted:	how many sends were posted; fabric->lock
- * @ended:	how many of them have ended; fabric->lock
+ * @ended:	how many sends have ended; fabric->lock
  * @reaped:	how many places were made free, as the owner took completions; the lock
  *		of the completion queue, and read without
  * @unread_sends: completions of sends that the owner has not taken; the lock of
  *		their completion queue
- * @unread_recvs: and of receives; likewise
+ * @unread_recvs: completions of receives that the owner has not taken; as @unread_sends
  * @user:	immutable; the user whose it is, or NULL if it is the kernel's
  * @mistakes:	those that were told, a mask of enum madsim_mistake; fabric->lock
  * @lost:	takes it to ERR when a completion was lost, or its ring is broken
- * @alias:	immutable; what the completions of a program's name instead of it
+ * @alias:	immutable; what completions name instead of a program's queue pair
  * @taken:	the buffer of a client's for what it receives; fabric->lock
  * @dgrams:	to be sent later, the oldest first; fabric->lock
  * @later:	sends them
@@ -460,11 +460,11 @@ struct madsim_rc {
  *		program posts to a ring, of which no call tells
  * @failed:	when it came to ERR, in jiffies
  * @rc:		NULL if it is for datagrams
- * @events:	of it
+ * @events:	its events
  * @lock:	protects the rest
  * @state:	QP state; changes take fabric->lock, too
- * @qkey:	likewise
- * @pkey_index:	likewise; QP0 and QP1 do not use it
+ * @qkey:	changes take fabric->lock, too
+ * @pkey_index:	changes take fabric->lock, too; QP0 and QP1 do not use it
  * @sq_psn:	what it was told; datagrams have no use for it
  * @closing:	gets no requests any more; changes take fabric->lock, too
  * @rq:		its buffers, unless it shares a receive queue
@@ -553,7 +553,7 @@ static inline bool madsim_is_late(const struct madsim_qp *qp)
 
 /*
  * What a completion says of its queue pair. The core reads the number behind it after it
- * has polled. A user may destroy a queue pair meanwhile in another thread, so a
+ * has polled. A user may destroy the queue pair in another thread before that, so a
  * program's has an alias, which has the same number and lives as long as the device.
  */
 static inline struct ib_qp *madsim_wc_qp(struct madsim_qp *qp)
@@ -589,7 +589,7 @@ static inline struct madsim_user *madsim_user_of(struct ib_udata *udata)
 						 ibucontext)->user : NULL;
 }
 
-/* Bytes of a send in the queue. Inline data has the room of as many pieces */
+/* Bytes of a send in the queue. Inline data takes the room of pieces */
 static inline u32 madsim_swqe_size(const struct madsim_qp *qp)
 {
 	return struct_size_t(struct madsim_swqe, sge,

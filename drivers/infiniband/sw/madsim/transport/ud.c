@@ -32,7 +32,7 @@ struct madsim_member {
  * struct madsim_segment - a part of a message that TCP has handed over at once
  * @qp:		the queue pair that sends it
  * @ud:		the message
- * @at:		how many bytes of that come before
+ * @at:		how many bytes of the message come before
  */
 struct madsim_segment {
 	const struct madsim_qp *qp;
@@ -60,8 +60,8 @@ static enum ib_wc_status madsim_ud_cut(const struct madsim_segment *segment,
  * madsim_ud_build - make a packet of what a client wants to send
  * @qp: its queue pair
  * @wr: what it wants to send
- * @data: that, if it is with @wr itself
- * @at: how many bytes of it are in packets before this one
+ * @data: the data, if it is with @wr itself
+ * @at: how many bytes of the data are in packets before this one
  * @pkt: the packet
  *
  * Context: any; fabric->lock is held.
@@ -224,7 +224,7 @@ static bool madsim_is_member(const struct madsim_member *member,
 
 /**
  * madsim_ud_receive - give a packet to the queue pairs that it is for
- * @port: the end port where it is, which may be that of its sender
+ * @port: the end port where it is, which may be the sender's own
  * @pkt: the packet
  *
  * Context: any; fabric->lock is held.
@@ -260,12 +260,12 @@ void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
  * madsim_ud_burst - send all segments but the last one at once
  * @qp: the queue pair that sends them
  * @ud: the message, which madsim_offload_check() has seen
- * @at: how many bytes of it have been sent
+ * @at: how many bytes of the message have been sent
  * @taker: the queue pair that has taken the segment before them just now
- * @pkt: that segment, whose headers each of them has
+ * @pkt: the segment before, whose headers the others have, too
  *
  * Context: any; fabric->lock is held since @taker has taken the segment.
- * Return: how many these are. They have arrived.
+ * Return: how many segments were sent. All have arrived.
  */
 u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 at,
 		    struct madsim_qp *taker, struct madsim_packet *pkt)

@@ -240,7 +240,7 @@ void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
  * @user: the user, or NULL for the kernel, which has no limit here
  * @bytes: how much
  *
- * A cgroup is charged for most of it, too, but not all users have a limit there.
+ * A cgroup is charged for most of this memory, too, but not every user has a limit there.
  *
  * Context: process context.
  * Return: whether the user may have it.
