@@ -81,13 +81,7 @@ struct madsim_cc_request {
 	void *data;
 };
 
-/**
- * madsim_cc_reset - bring an end port's congestion control into the state after
- * power-on
- * @port: the port
- *
- * Context: any; fabric->lock is held.
- */
+/* Bring an end port's congestion control into the state after power-on. fabric->lock is held */
 void madsim_cc_reset(struct madsim_port *port)
 {
 	memset(port->cc, 0, sizeof(*port->cc));

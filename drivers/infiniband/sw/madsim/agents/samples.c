@@ -146,12 +146,7 @@ void madsim_samples_init(struct madsim_fabric *fabric)
 	INIT_DELAYED_WORK(&fabric->samples_work, madsim_samples_work);
 }
 
-/**
- * madsim_samples_reset - forget what an end port samples
- * @port: the port
- *
- * Context: any; fabric->lock is held.
- */
+/* Forget what an end port samples. fabric->lock is held */
 void madsim_samples_reset(struct madsim_port *port)
 {
 	lockdep_assert_held(&port->node->fabric->lock);
@@ -162,14 +157,7 @@ void madsim_samples_reset(struct madsim_port *port)
 	port->samples = NULL;
 }
 
-/**
- * madsim_samples_skip - have no sample count what a counter is set to
- * @port: of the counter
- * @which: the counter
- * @by: what is added to it
- *
- * Context: any; fabric->lock is held.
- */
+/* No sample counts what setting a counter adds to it, which is @by. fabric->lock is held */
 void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which,
 			 u64 by)
 {
@@ -241,17 +229,7 @@ static u16 madsim_samples_set(struct madsim_port *port, u8 first, u8 last,
 	return MADSIM_OK;
 }
 
-/**
- * madsim_samples_control - answer Get and Set of PortSamplesControl
- * @port: the end port that got it
- * @first: the first port that it is about
- * @last: the last one
- * @pma: the MAD; becomes the response
- * @set: it is a Set
- *
- * Context: any; fabric->lock is held.
- * Return: the status of the response.
- */
+/* Answer Get and Set of PortSamplesControl for some ports. Returns the status of the response */
 u16 madsim_samples_control(struct madsim_port *port, u8 first, u8 last,
 			   struct ib_pma_mad *pma, bool set)
 {
@@ -281,14 +259,7 @@ u16 madsim_samples_control(struct madsim_port *port, u8 first, u8 last,
 	return MADSIM_OK;
 }
 
-/**
- * madsim_samples_result - answer Get of PortSamplesResult
- * @port: the end port that got it
- * @pma: the MAD; becomes the response
- *
- * Context: any; fabric->lock is held.
- * Return: the status of the response.
- */
+/* Answer Get of PortSamplesResult. Returns the status of the response */
 u16 madsim_samples_result(struct madsim_port *port, struct ib_pma_mad *pma)
 {
 	struct ib_pma_portsamplesresult *result = (void *)pma->data;

@@ -89,12 +89,7 @@ static const struct seq_operations madsim_topology_sops = {
 
 DEFINE_SEQ_ATTRIBUTE(madsim_topology);
 
-/**
- * madsim_debugfs_add - make the directory of a fabric
- * @fabric: has none yet
- *
- * Context: process context, no lock held.
- */
+/* Make the directory of a fabric, which has none yet. No lock is held */
 void madsim_debugfs_add(struct madsim_fabric *fabric)
 {
 	fabric->debugfs = debugfs_create_dir(fabric->name, madsim_debugfs);
@@ -115,21 +110,13 @@ void madsim_debugfs_del(struct madsim_fabric *fabric)
 	debugfs_remove(fabric->debugfs);
 }
 
-/**
- * madsim_debugfs_init - make the directory of the module
- *
- * Context: before there is a fabric.
- */
+/* Make the directory of the module, before there is a fabric */
 void madsim_debugfs_init(void)
 {
 	madsim_debugfs = debugfs_create_dir("madsim", NULL);
 }
 
-/**
- * madsim_debugfs_exit - remove the directory of the module
- *
- * Context: all fabrics are gone.
- */
+/* Remove the directory of the module, when all fabrics are gone */
 void madsim_debugfs_exit(void)
 {
 	debugfs_remove(madsim_debugfs);

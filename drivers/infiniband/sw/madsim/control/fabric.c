@@ -116,12 +116,7 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/**
- * madsim_fabric_destroy - free a fabric and the nodes that are left in it
- * @fabric: has no other user
- *
- * Context: process context, no lock held.
- */
+/* Free a fabric that has no other user, and the nodes that are left in it. No lock is held */
 void madsim_fabric_destroy(struct madsim_fabric *fabric)
 {
 	struct madsim_node *node, *next;
@@ -346,12 +341,7 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/**
- * madsim_node_remove - take a node with its links out of a fabric
- * @node: loses its power, if it has any
- *
- * Context: process context; fabric->mutex is held.
- */
+/* Take a node with its links out of a fabric, and its power first. fabric->mutex is held */
 void madsim_node_remove(struct madsim_node *node)
 {
 	unsigned int i;
@@ -369,12 +359,7 @@ void madsim_node_remove(struct madsim_node *node)
 	xa_erase(&node->fabric->numbers, node->number);
 }
 
-/**
- * madsim_node_free - free a node
- * @node: removed by madsim_node_remove()
- *
- * Context: process context.
- */
+/* Free a node that madsim_node_remove() has taken out */
 void madsim_node_free(struct madsim_node *node)
 {
 	madsim_ports_free(node->ports, node->nports);
@@ -385,14 +370,7 @@ void madsim_node_free(struct madsim_node *node)
 	kfree(node);
 }
 
-/**
- * madsim_node_find - look a node up by its name
- * @fabric: where
- * @name: which
- *
- * Context: process context; fabric->mutex is held.
- * Return: the node or NULL.
- */
+/* The node of this name, or NULL. fabric->mutex is held */
 struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
 				     const char *name)
 {
@@ -649,13 +627,7 @@ err_stop:
 	return ret;
 }
 
-/**
- * madsim_fabric_stop - end a fabric's life
- * @fabric: the fabric
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or -EALREADY if it is not live.
- */
+/* End a fabric's life. Returns 0, or -EALREADY if it is not live. fabric->mutex is held */
 int madsim_fabric_stop(struct madsim_fabric *fabric)
 {
 	struct madsim_node *node;

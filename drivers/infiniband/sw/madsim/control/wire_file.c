@@ -518,11 +518,7 @@ int madsim_wires_init(void)
 	return ret;
 }
 
-/**
- * madsim_wires_exit - undo madsim_wires_init()
- *
- * Context: all fabrics are gone.
- */
+/* Undo madsim_wires_init(), when all fabrics are gone */
 void madsim_wires_exit(void)
 {
 	class_unregister(&madsim_wire_class);

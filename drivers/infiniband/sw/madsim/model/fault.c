@@ -94,12 +94,7 @@ struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
 	return out;
 }
 
-/**
- * madsim_fault_forget - forget the packets that are held on a link
- * @out: the port that they have left by
- *
- * Context: any; fabric->lock is held.
- */
+/* Forget the packets that are held on the link of @out. fabric->lock is held */
 void madsim_fault_forget(struct madsim_port *out)
 {
 	struct madsim_fabric *fabric = out->node->fabric;

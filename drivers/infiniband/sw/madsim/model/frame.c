@@ -427,13 +427,7 @@ bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt)
 	return true;
 }
 
-/**
- * madsim_offer_encode - make bytes of an offer
- * @offer: the offer
- * @frame: has room for %MADSIM_OFFER_LEN bytes
- *
- * Context: any.
- */
+/* Make the %MADSIM_OFFER_LEN bytes of an offer */
 void madsim_offer_encode(const struct madsim_offer *offer, u8 *frame)
 {
 	u8 *at = frame;

@@ -189,12 +189,7 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 	return notice;
 }
 
-/**
- * madsim_trap_link_state - send trap 128: a port of a switch went up or down
- * @node: the switch
- *
- * Context: any; fabric->lock is held.
- */
+/* Send trap 128: a port of this switch went up or down. fabric->lock is held */
 void madsim_trap_link_state(struct madsim_node *node)
 {
 	struct madsim_port *port0 = &node->ports[0];
@@ -207,13 +202,7 @@ void madsim_trap_link_state(struct madsim_node *node)
 	notice->details.ntc_129_131.reserved = port0->info.lid;
 }
 
-/**
- * madsim_trap_link_error - send trap 129, 130 or 131: too many errors of a link
- * @port: the port that noticed them
- * @trap: which
- *
- * Context: any; fabric->lock is held.
- */
+/* Send trap 129, 130 or 131: a port saw too many errors. fabric->lock is held */
 void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap)
 {
 	struct madsim_port *end_port = madsim_end_port(port);

@@ -680,12 +680,7 @@ static bool madsim_cq_is_done(struct madsim_cq *cq, u32 last)
 	return done;
 }
 
-/**
- * madsim_cq_drain - wait until all completions so far are dealt with
- * @ibcq: a completion queue that its owner goes on polling
- *
- * Context: process context, sleeps.
- */
+/* Wait until all completions so far are dealt with. The owner goes on polling */
 void madsim_cq_drain(struct ib_cq *ibcq)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);

@@ -375,17 +375,7 @@ static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data,
 	}
 }
 
-/**
- * madsim_mr_allows - whether a remote key is good for all of a message
- * @pd: the protection domain of the queue pair that was asked
- * @rkey: the key
- * @addr: the address
- * @len: how many bytes
- * @access: what the region has to allow
- *
- * Context: any; the lock of the fabric is held.
- * Return: whether it is.
- */
+/* Whether a remote key is good for all of a message. The lock of the fabric is held */
 bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access)
 {
 	return madsim_mr_check(pd, rkey, addr, len, access);
@@ -494,14 +484,7 @@ static bool madsim_is_kernel_sge(const struct ib_pd *pd,
 	       sge->lkey == pd->local_dma_lkey;
 }
 
-/**
- * madsim_kernel_memory - where a piece of memory is
- * @pd: the protection domain of the client that has it
- * @sge: the piece
- *
- * Context: any.
- * Return: its first byte; NULL if @sge has the key of a region.
- */
+/* Where a client's piece of memory begins; NULL if @sge has the key of a region */
 void *madsim_kernel_memory(const struct ib_pd *pd, const struct ib_sge *sge)
 {
 	return madsim_is_kernel_sge(pd, sge) ? ib_virt_dma_to_ptr(sge->addr) : NULL;
@@ -599,14 +582,7 @@ static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len,
 	return span->sge;
 }
 
-/**
- * madsim_span_allows - whether the keys of bytes are good
- * @span: the bytes
- * @len: how many, which @span has to have
- *
- * Context: any; the lock of the fabric is held.
- * Return: whether they are.
- */
+/* Whether the keys of the first @len bytes are good. The lock of the fabric is held */
 bool madsim_span_allows(const struct madsim_span *span, u32 len)
 {
 	struct madsim_span next = *span;

@@ -391,12 +391,7 @@ static void madsim_rc_not_ready(struct madsim_qp *qp, u8 syndrome)
 	madsim_rc_arm(rc, usecs_to_jiffies(10 * (time ?: 65536)));
 }
 
-/**
- * madsim_rc_refresh - let retries count from the beginning
- * @rc: of a queue pair
- *
- * Context: any; fabric->lock is held.
- */
+/* Let retries count from the beginning. fabric->lock is held */
 void madsim_rc_refresh(struct madsim_rc *rc)
 {
 	rc->retries = rc->attr.retry_cnt;
@@ -434,13 +429,7 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 		rc->less--;
 }
 
-/**
- * madsim_rc_response - take what comes back to a requester
- * @qp: its queue pair
- * @pkt: the response
- *
- * Context: any; fabric->lock and qp->lock are held.
- */
+/* Take what comes back to a requester. fabric->lock and qp->lock are held */
 void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -557,14 +546,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	return 0;
 }
 
-/**
- * madsim_rc_add_sends - have room for sends
- * @qp: a connected queue pair
- * @rc: what it has as such
- *
- * Context: process context.
- * Return: 0, or -ENOMEM.
- */
+/* Have room for the sends of a connected queue pair. Returns 0 or -ENOMEM */
 int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc)
 {
 	rc->size = qp->max_send_wr;
@@ -575,12 +557,7 @@ int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc)
 	return 0;
 }
 
-/**
- * madsim_rc_del_sends - undo madsim_rc_add_sends()
- * @rc: of a queue pair that has none, and takes none
- *
- * Context: process context, sleeps.
- */
+/* Undo madsim_rc_add_sends(). The queue pair has no sends, and takes none */
 void madsim_rc_del_sends(struct madsim_rc *rc)
 {
 	/*

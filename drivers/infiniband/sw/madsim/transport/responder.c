@@ -336,14 +336,7 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	return true;
 }
 
-/**
- * madsim_rc_request - do what a requester asks for
- * @qp: the queue pair that is asked
- * @pkt: the request
- *
- * Context: any; fabric->lock and qp->lock are held.
- * Return: whether @pkt is a response now.
- */
+/* Obey a request. Returns whether it is a response now. fabric->lock and qp->lock are held */
 bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;

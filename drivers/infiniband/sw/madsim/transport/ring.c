@@ -73,12 +73,7 @@ struct madsim_ring *madsim_ring_create(struct ib_udata *udata, size_t size)
 	return ring;
 }
 
-/**
- * madsim_ring_destroy - undo madsim_ring_create()
- * @ring: the ring, or NULL. A program that has it mapped keeps the memory
- *
- * Context: process context.
- */
+/* Undo madsim_ring_create(); @ring may be NULL. A program that has it mapped keeps the memory */
 void madsim_ring_destroy(struct madsim_ring *ring)
 {
 	if (ring)

@@ -235,13 +235,7 @@ static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
 	return rwqe;
 }
 
-/**
- * madsim_take_recv - take the buffer for what a client's queue pair receives
- * @qp: the queue pair, which has it in @taken then
- *
- * Context: any; fabric->lock and qp->lock are held.
- * Return: false if there is none.
- */
+/* Take a buffer to qp->taken. False: there is none. fabric->lock and qp->lock are held */
 bool madsim_take_recv(struct madsim_qp *qp)
 {
 	struct madsim_rwqe *rwqe;

@@ -48,13 +48,7 @@ int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr)
 	return -ENOMEM;
 }
 
-/**
- * madsim_rc_complete - the oldest send of a connected queue pair has ended
- * @qp: the queue pair
- * @status: how
- *
- * Context: any; fabric->lock is held.
- */
+/* The oldest send of a connected queue pair has ended. fabric->lock is held */
 void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -90,12 +84,7 @@ static bool madsim_rc_flush_sends(struct madsim_qp *qp)
 	return qp->rc->count;
 }
 
-/**
- * madsim_rc_flush - give back the buffer of a message that a queue pair receives
- * @qp: a connected queue pair
- *
- * Context: any; fabric->lock and qp->lock are held.
- */
+/* Give back the buffer of the message that is being received. fabric->lock and qp->lock are held */
 void madsim_rc_flush(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -142,13 +131,7 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->has_atomic = false;
 }
 
-/**
- * madsim_rc_draining - whether SQD waits for the end of a message
- * @qp: a connected queue pair
- *
- * Context: any; fabric->lock is held.
- * Return: whether it does.
- */
+/* Whether SQD waits for the end of a message. fabric->lock is held */
 bool madsim_rc_draining(const struct madsim_qp *qp)
 {
 	return qp->state == IB_QPS_SQD && qp->rc->begun;
@@ -320,12 +303,7 @@ void madsim_qp_idle(struct madsim_qp *qp)
 	}
 }
 
-/**
- * madsim_qp_copied - a copy has ended
- * @qp: a queue pair that it was of
- *
- * Context: any; fabric->lock is held.
- */
+/* A copy has ended that this queue pair took part in. fabric->lock is held */
 void madsim_qp_copied(struct madsim_qp *qp)
 {
 	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);

@@ -92,14 +92,7 @@ static bool madsim_strict_hash(const struct madsim_qp *qp,
 	return true;
 }
 
-/**
- * madsim_strict_posted - remember what is to be sent, or how to read
- * @qp: the queue pair of a strict fabric
- * @wqe: the send
- * @op: what that is
- *
- * Context: any; fabric->lock is held.
- */
+/* Remember the data of a send, or how to read. The fabric is strict; fabric->lock is held */
 void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe,
 			  enum madsim_op op)
 {
@@ -109,13 +102,7 @@ void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe,
 		wqe->hashed = madsim_strict_hash(qp, wqe, &wqe->hash);
 }
 
-/**
- * madsim_strict_ended - see whether the owner has left alone what was to be sent
- * @qp: the queue pair
- * @wqe: the send, which has succeeded, or failed because of a key
- *
- * Context: any; fabric->lock is held.
- */
+/* See whether the owner has left the data of a send alone. fabric->lock is held */
 void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe)
 {
 	u32 hash;
@@ -128,12 +115,7 @@ void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe)
 		madsim_mistake(qp, wqe->wr_id, MADSIM_CHANGED);
 }
 
-/**
- * madsim_strict_fill - overwrite a buffer before data lands there
- * @qp: a queue pair of a strict fabric, with the buffer in @taken
- *
- * Context: any; fabric->lock is held.
- */
+/* Overwrite the buffer in @taken before data lands there. fabric->lock is held */
 void madsim_strict_fill(const struct madsim_qp *qp)
 {
 	const struct madsim_rwqe *rwqe = qp->taken;
@@ -189,12 +171,7 @@ bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt)
 	return true;
 }
 
-/**
- * madsim_strict_settle - let land what was kept, if that is due
- * @qp: a connected queue pair
- *
- * Context: any; fabric->lock is held.
- */
+/* Let land what was kept, if its time has come. fabric->lock is held */
 void madsim_strict_settle(struct madsim_qp *qp)
 {
 	struct madsim_late *late = &qp->rc->late;
