@@ -105,7 +105,7 @@ static struct madsim_port *madsim_take(struct madsim_port *out,
 	return NULL;
 }
 
-/* Do to @pkt what the faults of @out ask for. Returns whether it goes on now */
+/* Let the faults of @out act on @pkt. Returns whether @pkt goes on now */
 static bool madsim_strike(struct madsim_port *out, struct madsim_packet *pkt)
 {
 	unsigned long errors = madsim_fault_errors(out);
@@ -117,7 +117,7 @@ static bool madsim_strike(struct madsim_port *out, struct madsim_packet *pkt)
 	return !lost && madsim_fault_inject(out, pkt);
 }
 
-/* A burst may go the same way, if nothing there acts on packets, or captures them */
+/* A burst may go by the same ports, if none of these injects faults or traces packets */
 static void madsim_remember(struct madsim_port *out)
 {
 	struct madsim_way *way = &out->node->fabric->way;

@@ -150,15 +150,15 @@ static void madsim_later_work(struct work_struct *work)
 }
 
 /*
- * Send what can follow the packet of @qp at once. Returns how many packets these are, whose
- * bytes are to be copied then
+ * Send the packets that can follow the last one of @qp at once. Returns how many. Their bytes are
+ * to be copied after that
  */
 static u32 madsim_run_burst(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	struct madsim_packet *pkt = &fabric->tx;
 	struct madsim_way *way = &fabric->way;
-	/* If there was a response, @pkt is that now */
+	/* If there was a response, @pkt has become the response */
 	u32 there, back = pkt->words;
 	u32 i, packets;
 
@@ -172,7 +172,7 @@ static u32 madsim_run_burst(struct madsim_qp *qp)
 	return packets;
 }
 
-/* Returns whether there may be more to be sent at once. In @burst, how many are to be copied */
+/* Returns whether more may be sent at once. @burst becomes the number of packets to be copied */
 static bool madsim_run_step(struct madsim_qp *qp, u32 *burst)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
@@ -187,13 +187,13 @@ static bool madsim_run_step(struct madsim_qp *qp, u32 *burst)
 	fabric->way.taker = NULL;
 	madsim_send(qp->port, pkt);
 	more = madsim_rc_sent(qp);
-	/* If the send has failed, the oldest one is another one now */
+	/* If the send has failed, the oldest send is another one now */
 	if (qp->rc->begun && !last && !qp->rc->ahead)
 		*burst = madsim_run_burst(qp);
 	return more;
 }
 
-/* Have the timer send: if a response is waited for, it sees that there is time left */
+/* Have the timer send. If a response is awaited, madsim_rc_expired() sees that time is left */
 static void madsim_defer(struct madsim_qp *qp, bool posted)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);

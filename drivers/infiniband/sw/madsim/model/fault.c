@@ -171,7 +171,7 @@ void madsim_fault_postpone(struct madsim_port *port, const struct madsim_packet 
 		held->arrived = true;
 }
 
-/* The port waits until then, as for credits. Packets that wait together count once */
+/* The port waits until @end, as for credits. Packets that wait together count once */
 static void madsim_count_wait(struct madsim_port *out, unsigned long end)
 {
 	struct madsim_fault *fault = out->fault;

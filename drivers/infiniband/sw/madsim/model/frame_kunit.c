@@ -143,7 +143,7 @@ static void madsim_frame_round_trip(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(frame, begin, 128));
 }
 
-/* However it is cut; and with one byte that is another one it becomes no longer one */
+/* A frame that is cut anywhere is refused. One with a wrong byte makes no longer packet */
 static void madsim_frame_refused(struct kunit *test)
 {
 	const struct madsim_frame_case *c = test->param_value;

@@ -538,7 +538,7 @@ void madsim_cq_reap(struct madsim_qp *qp)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-/* A program may be reading an entry just now, and will still find it if @qp is gone */
+/* A program may be reading the entry just now. The entry stays, and names no queue pair */
 static void madsim_cq_disown(struct madsim_cq *cq, struct madsim_cqe *cqe,
 			     const struct madsim_qp *qp)
 {
@@ -548,8 +548,8 @@ static void madsim_cq_disown(struct madsim_cq *cq, struct madsim_cqe *cqe,
 }
 
 /*
- * Take the entries of a queue pair out of some, and close the gap between the others.
- * Returns whether there are more.
+ * Look at some entries, take those of a queue pair out, and close the gap between the others.
+ * Returns whether there are more to look at.
  */
 static bool madsim_cq_sift(struct madsim_cq *cq, const struct madsim_qp *qp)
 {

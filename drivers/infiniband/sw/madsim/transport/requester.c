@@ -436,7 +436,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 	u32 before = (pkt->bth.psn - rc->sq_psn) & MADSIM_PSN_MASK;
 	u8 syndrome = pkt->bth.syndrome;
 
-	/* A duplicate, or one that was not waited for any more */
+	/* A duplicate, or a response that the requester does not wait for any more */
 	if (before >= rc->ahead)
 		return;
 

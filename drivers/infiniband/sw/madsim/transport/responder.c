@@ -45,7 +45,7 @@ static bool madsim_rc_has_buffer(struct madsim_qp *qp)
 	return qp->rc->has_buffer;
 }
 
-/* Whether its response is no more than an acknowledgment */
+/* Whether the response to a request is an acknowledgment and no more */
 static bool madsim_rc_is_message(enum madsim_op op)
 {
 	return op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE;
