@@ -29,7 +29,8 @@ RC_WRITE_FIRST, RC_WRITE_ONLY, RC_WRITE_ONLY_IMM = 0x06, 0x0a, 0x0b
 NO_CREDITS, NAK_SEQUENCE = 0x1f, 0x60
 # Longer than any pause of the cable. Behind a wire a timer takes four times as long
 PATIENT = 21
-SECOND = 18
+# Seconds from one late packet to the next: six of them are longer than that timer
+LATENESS = 8
 WAIT_41_MS = 24
 # Seconds without a packet: nobody sends any more. A wire without offers is gone after ten
 PAUSE = 5
@@ -76,10 +77,10 @@ def longer(frame):
 
 class Cable:
     """Carries frames in a process of its own. rule() has each packet of RC, and returns what
-    becomes of it: it goes, is lost, is kept until none has come for a while, or becomes what
-    change() makes of it"""
+    becomes of it: it goes, is lost, is kept until none has come for a while, becomes what
+    change() makes of it, or is late, while others overtake it"""
 
-    GOES, LOST, KEPT, CHANGED = range(4)
+    GOES, LOST, KEPT, CHANGED, LATE = range(5)
 
     def __init__(self, rule, change=None):
         self.rule, self.change = rule, change
@@ -96,13 +97,15 @@ class Cable:
 
     def carry(self, log):
         ends = [os.open(path, os.O_RDWR) for path in sys.argv[3:5]]
-        kept, last = [], 0
+        kept, late, last = [], [], 0
         while True:
-            ready = select.select(ends, [], [], PAUSE)[0]
+            ready = select.select(ends, [], [], 0.1 if late else PAUSE)[0]
             go = []
+            while late and late[0][0] <= time.monotonic():
+                go.append(late.pop(0)[1])
             # There are MADs, and offers of the links, all the time
             if time.monotonic() > last + PAUSE:
-                go, kept = kept, []
+                go, kept = go + kept, []
             for end in ready:
                 frame = os.read(end, 8192)
                 packet = decode(frame)
@@ -115,6 +118,9 @@ class Cable:
                 carried = (ends[end == ends[0]], frame, packet)
                 if fate == self.LOST:
                     os.write(log, b"%d %d %d\n" % packet)
+                elif fate == self.LATE:
+                    before = late[-1][0] if late else last
+                    late.append((before + LATENESS, carried))
                 else:
                     (kept if fate == self.KEPT else go).append(carried)
             for to, frame, packet in go:
@@ -307,8 +313,8 @@ def foreign_bytes():
 
 def slow():
     """a timer is for the next response, not for all"""
-    cable = Cable(lambda packet: time.sleep(packet.response and 1) or Cable.GOES)
-    a, b = sides(timeout=SECOND)
+    cable = Cable(lambda packet: Cable.LATE if packet.response else Cable.GOES)
+    a, b = sides()
     write(a, b, 6 * MTU)
     ends(a)
     assert numbers(cable.seen()) == list(range(6))
