@@ -38,7 +38,8 @@ modules: check-kdir check-ofa
 	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/drivers $(CURDIR)/include $(src)/
 	@find $(src) -xtype l -delete
 	+@$(kbuild) M=$(dir $(has)) modules >$(OUT)/log 2>&1 || { cat $(OUT)/log; \
-		echo 'the headers of $(KDIR) cannot be asked for what they offer'; exit 1; } >&2
+		why=$$(grep -m 1 'error: \| is wrong$$\|\*\*\*' $(OUT)/log); \
+		echo "the headers of $(KDIR) cannot be asked for what they offer: $$why"; exit 1; } >&2
 	@[ ! -d $(src)/drivers/infiniband/sw/madsim ] || for stand_in in $(stand_ins); do \
 		name=$${stand_in%:*}; \
 		grep -q "HAS_$${stand_in#*:} " $(has) || \

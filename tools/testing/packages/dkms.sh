@@ -209,26 +209,31 @@ no_headers()
 	host apt-get -q -y purge mlnx-ofed-kernel-modules && host depmod "$release" && own_is_back
 }
 
-# A kernel that ours cannot be built for
-break_header()
+# broken COMMAND ...: while ours cannot be built for the kernel
+broken()
 {
+	local header status=0
+
 	header=$(ls "$root"/usr/src/linux-headers-*-common/include/rdma/ib_mad.h | sort -V | tail -n 1)
 	cp "$header" "$tmp/ib_mad.h"
 	echo '#error no such thing' >>"$header"
+	"$@" || status=$?
+	cp "$tmp/ib_mad.h" "$header"
+	return $status
 }
 
 # apt goes on, and the kernel's own stays
 fails()
 {
-	break_header
-	umad_install >"$tmp/said"
-	status=$?
+	goes_on umad_install && goes_on apt_install --reinstall "linux-headers-$release"
+}
+
+goes_on()
+{
+	local status=0
+
+	"$@" >"$tmp/said" || status=$?
 	cat "$tmp/said"
-	[ $status = 0 ] && one_line && own_is_back || return 1
-	apt_install --reinstall "linux-headers-$release" >"$tmp/said"
-	status=$?
-	cat "$tmp/said"
-	cp "$tmp/ib_mad.h" "$header"
 	[ $status = 0 ] && one_line && own_is_back
 }
 
@@ -309,12 +314,7 @@ rpm_removed()
 
 rpm_fails()
 {
-	break_header
-	host rpm -i --nodeps /root/umad.rpm >"$tmp/said"
-	status=$?
-	cat "$tmp/said"
-	cp "$tmp/ib_mad.h" "$header"
-	[ $status = 0 ] && one_line && own_is_back && host rpm -e user-mad-dkms && own_is_back
+	goes_on host rpm -i --nodeps /root/umad.rpm && host rpm -e user-mad-dkms && own_is_back
 }
 
 cp "$debs/user-mad-dkms_${version}_all.deb" "$root/root/"
@@ -332,12 +332,12 @@ ktap "both go" both_gone
 ktap "OFED that DKMS has not built is left alone" refused
 ktap "make OFA=, make install, make uninstall" by_hand
 ktap "make without OFED's headers" no_headers
-ktap "a build that fails" fails
+ktap "a build that fails" broken fails
 ktap "a build that fails no more" headers_come
 ktap "a kernel without InfiniBand" cloud
 ktap "an initramfs with ib_umad" renewed_initramfs
 ktap "RHEL, and its initramfs" as_rhel
 ktap "the RPM" rpm_installed
 ktap "the RPM is removed" rpm_removed
-ktap "an RPM whose build fails" rpm_fails
+ktap "an RPM whose build fails" broken rpm_fails
 ktap_end
