@@ -32,8 +32,8 @@ in_root()
 
 # headers_make KERNEL FOLDER OUT FILE ... -- MAKE-ARGUMENT ...: make in FOLDER,
 # with KDIR set, for a folder of stock or testkernel. The modules are in OUT there
-# afterwards. The tools in the headers of Debian unstable want
-# its C library, so this happens in a root of it for those, with copies of the
+# afterwards. The headers of Debian unstable and of backports want a C library and a sparse
+# of today, so for those this happens in a root of unstable, with copies of the
 # headers and of FILEs, all that make needs. They keep their times, so that only
 # what changed is built.
 headers_make()

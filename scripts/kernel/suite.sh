@@ -69,7 +69,7 @@ suite_having()
 {
 	local suite
 
-	for suite in $(suite_own) bookworm bullseye trixie; do
+	for suite in $(suite_own) bookworm bullseye trixie trixie-backports; do
 		if (suite_update "$suite") && [ "$(suite_ask "$suite" pkgnames "$1")" ]; then
 			echo "$suite"
 			return
@@ -120,7 +120,7 @@ suite_configure()
 	# What is released gets its new kernels there; mirrors of that lag behind
 	# for other architectures
 	case $1 in
-	unstable|sid|*/*)	;;
+	unstable|sid|*-backports|*/*)	;;
 	*)		suite_source Debian-Security "$name-security" >>"$folder/sources.list" ;;
 	esac
 	cat >"$folder/apt.conf" <<-END
