@@ -410,6 +410,12 @@ def flushed_many():
         assert [wc.status for wc in sends] == [first, *[FLUSHED] * 998, last]
         assert [wc.wr_id for wc in done if wc.wr_id < 2000] == [*range(count - 1000)]
         a.silent()
+    # No send has the receive queue looked at again
+    a, _ = pair(RC, depth=1000, cqe=1000)
+    for number in range(1000):
+        a.receive(a.sge(8), wr_id=number)
+    a.turn(e.IBV_QPS_ERR)
+    assert [wc.wr_id for wc in a.completions(1000)] == [*range(1000)]
 
 
 def told():
