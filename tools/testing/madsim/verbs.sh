@@ -68,6 +68,15 @@ received()
 	cat "/sys/class/infiniband/$1/ports/1/counters/port_rcv_packets"
 }
 
+# No port sends for longer than a notice waits to be repeated
+still()
+{
+	local before
+	before=$(cat /sys/class/infiniband/*/ports/*/counters/port_xmit_packets)
+	sleep 3
+	[ "$(cat /sys/class/infiniband/*/ports/*/counters/port_xmit_packets)" = "$before" ]
+}
+
 # receives DEVICE COUNT: so many packets have come
 receives()
 {
@@ -167,9 +176,9 @@ check "a subnet manager" until_true 30 active 4
 cases_of "$here/verbs.py" madsim0 madsim1 - madsim2
 while read -r name what; do
 	case_wanted "$name" "$what" || continue
-	# Counters are compared there, and the subnet manager's packets count, too. Nobody answers
-	# the last notices, so ports repeat them ten times, once a second
-	[ "$name" != burst ] || { kill -STOP "$(cat "$tmp/first.pid")"; sleep 12; }
+	# Counters are compared there, and packets of the subnet manager count, too. While it stands
+	# still, a port repeats each of its notices ten times, and sends one in a second
+	[ "$name" != burst ] || { kill -STOP "$(cat "$tmp/first.pid")"; until_true 60 still; }
 	check "$what" ask "$name"
 	kill -CONT "$(cat "$tmp/first.pid")"
 	last "$name"
