@@ -445,8 +445,13 @@ static void madsim_trap_work(struct work_struct *work)
 
 	spin_lock_irq(&fabric->lock);
 	list_splice_init(&fabric->traps, &ports);
-	while ((port = madsim_trap_take(fabric, &ports, pkt)))
+	while ((port = madsim_trap_take(fabric, &ports, pkt))) {
 		madsim_send(port, pkt);
+		/* All switches of a fabric may have a notice at a time */
+		spin_unlock_irq(&fabric->lock);
+		cond_resched();
+		spin_lock_irq(&fabric->lock);
+	}
 	spin_unlock_irq(&fabric->lock);
 }
 
