@@ -16,11 +16,12 @@
 /* Returns the agent of the lowest free id, until umad_agent_release(), or NULL */
 static struct umad_agent *umad_agent_reserve(struct umad_file *file)
 {
-	unsigned long id;
+	unsigned long ids, id;
 
 	/* Other tasks reserve and release ids at the same time */
 	do {
-		id = find_first_zero_bit(&file->ids, UMAD_MAX_AGENTS);
+		ids = READ_ONCE(file->ids);
+		id = find_first_zero_bit(&ids, UMAD_MAX_AGENTS);
 		if (id == UMAD_MAX_AGENTS)
 			return NULL;
 	} while (test_and_set_bit(id, &file->ids));
@@ -147,7 +148,6 @@ static int umad_enable_pkey(struct umad_file *file)
 	else
 		WRITE_ONCE(file->hdr_len, sizeof(struct ib_user_mad_hdr));
 	mutex_unlock(&file->port->lock);
-
 	return ret;
 }
 
