@@ -523,8 +523,11 @@ static void bench_rmpp(void)
 			lower(&least_read, now() - read_start);
 			if (memcmp((uint8_t *)in + head, (uint8_t *)out + head, lengths[i]))
 				errx(1, "a message came out different");
-			/* The last acknowledgment is on its way back */
-			settle(10);
+			/*
+			 * The last acknowledgment is on its way back. The MAD layer keeps what
+			 * it has of a message for ten seconds, and searches it for each segment
+			 */
+			settle(10100);
 		}
 		tell("rmpp", lengths[i], least);
 		tell("rmpp.read", lengths[i], least_read);
