@@ -20,7 +20,6 @@ static int umad_file_join(struct umad_file *file)
 	if (!ret)
 		list_add_tail(&file->port_list, &port->files);
 	mutex_unlock(&port->lock);
-
 	return ret;
 }
 

@@ -77,10 +77,11 @@ int umad_message_pin(struct umad_message *m, const struct umad_port *port)
 
 void umad_message_exit(struct umad_message *m)
 {
+	if (!m->pages)
+		return;
 	unpin_user_pages(m->pages, m->pinned);
 	kvfree(m->pages);
 	m->pages = NULL;
-	m->pinned = 0;
 }
 
 /* A message is copied from its beginning to its end */
