@@ -9,6 +9,7 @@ instead of CASE it reads cases, as verbs.py does.
 """
 
 import os
+import subprocess
 import sys
 import time
 
@@ -314,7 +315,10 @@ def purged(_):
 def many(_):
     """more completions at once than are handed out in one go, with events for a program that
     waits, and comes at once"""
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    # Nor does what wakes it wait for the worker that hands them out
+    first = 0, *map(int, subprocess.check_output(["pgrep", "ksoftirqd"]).split())
+    for pid in first:
+        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
     a = Side(sys.argv[1], RC, depth=3000, cqe=6000, events=True)
     a.qp.to_init(a.attr)
     for number in range(3000):
@@ -327,6 +331,8 @@ def many(_):
         assert now or a.told(10), f"no event, {len(done)} of 3000 completions"
         done += now
     assert done == list(range(3000))
+    for pid in first:
+        os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
 
 
 def given_back(_):

@@ -729,10 +729,14 @@ def memory():
         one.close()
     have = queues(ctx)
     sizes = [one.cqe for one in have]
+    # Room for some of each kind
+    spare = next(one for one in reversed(have) if one.cqe >= 64)
+    have.remove(spare)
+    spare.close()
     for kind in (lambda: AH(pd, attr=attr), lambda: PD(ctx), lambda: MR(pd, 64, ALL),
                  lambda: SRQ(pd, SrqInitAttr(SrqAttr(max_wr=1, max_sge=1))),
                  lambda: QP(pd, small(cq))):
-        assert len(made := until_refused(kind)) < 4
+        assert 0 < len(made := until_refused(kind)) < 1000
         for one in made:
             one.close()
     refused(errno.ENOMEM, cq.resize, 1 << 17)
