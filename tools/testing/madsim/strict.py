@@ -315,7 +315,7 @@ def purged(_):
 def many(_):
     """more completions at once than are handed out in one go, with events for a program that
     waits, and comes at once"""
-    # Nor does what wakes it wait for the worker that hands them out
+    # ksoftirqd, which brings the event, does not wait for the worker that hands them out either
     first = 0, *map(int, subprocess.check_output(["pgrep", "ksoftirqd"]).split())
     for pid in first:
         os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))

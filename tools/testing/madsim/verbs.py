@@ -722,6 +722,12 @@ def memory():
         return [cq for bits in range(18, -1, -1)
                 for cq in until_refused(lambda: CQ(ctx, 1 << bits, None, None, 0))]
 
+    def count(kind):
+        made = until_refused(kind)
+        for one in made:
+            one.close()
+        return len(made)
+
     ctx = Context(name=sys.argv[1])
     pd, cq = PD(ctx), CQ(ctx, 1, None, None, 0)
     attr = AHAttr(dlid=1, port_num=1, is_global=0)
@@ -729,16 +735,16 @@ def memory():
         one.close()
     have = queues(ctx)
     sizes = [one.cqe for one in have]
-    # Room for some of each kind
+    kinds = (lambda: AH(pd, attr=attr), lambda: PD(ctx), lambda: MR(pd, 64, ALL),
+             lambda: SRQ(pd, SrqInitAttr(SrqAttr(max_wr=1, max_sge=1))),
+             lambda: QP(pd, small(cq)))
+    assert max(map(count, kinds)) < 4
+    # There is room for some objects of each kind again, and not for all
     spare = next(one for one in reversed(have) if one.cqe >= 64)
     have.remove(spare)
     spare.close()
-    for kind in (lambda: AH(pd, attr=attr), lambda: PD(ctx), lambda: MR(pd, 64, ALL),
-                 lambda: SRQ(pd, SrqInitAttr(SrqAttr(max_wr=1, max_sge=1))),
-                 lambda: QP(pd, small(cq))):
-        assert 0 < len(made := until_refused(kind)) < 1000
-        for one in made:
-            one.close()
+    counts = [*map(count, kinds)]
+    assert 0 < min(counts) and max(counts) < 1000, counts
     refused(errno.ENOMEM, cq.resize, 1 << 17)
     child = os.fork()
     if not child:

@@ -315,7 +315,7 @@ def slow():
     """a timer is for the next response, not for all"""
     cable = Cable(lambda packet: Cable.LATE if packet.response else Cable.GOES)
     a, b = sides()
-    # Of which each packet has a response of its own
+    # Each packet of a READ has a response of its own
     a.send(a.sge(6 * MTU), to=b, opcode=READ)
     ends(a)
     assert numbers(cable.seen()) == list(range(6))
@@ -362,7 +362,7 @@ def stream_file():
 
 def always_refused():
     """a peer that waits for another packet is not asked for ever"""
-    # There is no timer that ends it, and who asks more often finds it arrived
+    # No timer ends the message. A requester that asks a hundred times finds it arrived
     left = [Cable.CHANGED] * 100
     cable = Cable(lambda packet: left.pop() if packet.response and left else Cable.GOES, refusal)
     a, b = sides(timeout=0)
