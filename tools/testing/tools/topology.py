@@ -7,7 +7,6 @@ with damage. Prints TAP, for this machine's awk and that of busybox. UMAD_FUZZ_S
 damage done. What the driver makes of a plan is asked by topology.sh of tools/testing/madsim.
 """
 
-import functools
 import os
 import random
 import re
@@ -381,6 +380,6 @@ def in_folder(awk, test, *args):
         test(*args, Loader(root, AWKS[awk]))
 
 
-sys.exit(fabric.tap([(name, unittest.FunctionTestCase(functools.partial(in_folder, *test)))
+sys.exit(fabric.tap([(name, unittest.FunctionTestCase(lambda test=test: in_folder(*test)))
                      for name, test in tests() if not sys.argv[1:] or any(
                          word in name for word in sys.argv[1:])]))

@@ -6,7 +6,6 @@ Every value, with either module, files that vanish and files that may not be rea
 Prints TAP. See umadstat.sh of tools/testing/madsim for the same with real modules.
 """
 
-import functools
 import glob
 import json
 import os
@@ -416,5 +415,5 @@ def in_folder(test, *args):
 if os.getuid() != 0:
     print("Bail out! this needs root, to be somebody else for some tests")
     sys.exit(1)
-sys.exit(fabric.tap([(name, unittest.FunctionTestCase(functools.partial(in_folder, *test)))
+sys.exit(fabric.tap([(name, unittest.FunctionTestCase(lambda test=test: in_folder(*test)))
                      for name, test in TESTS.items()]))
