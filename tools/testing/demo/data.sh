@@ -73,7 +73,7 @@ allreduce()
 	list=$(tr ' ' , <<<"$computers")
 	show "$ssh" h1 mpirun.openmpi --mca plm_rsh_agent "$ssh" \
 		--mca mpi_yield_when_idle 1 --mca pml ucx -x UCX_LOG_LEVEL=info --host "$list" /tmp/allreduce |
-		tee /tmp/sums | grep --line-buffered -v 'UCX  INFO'
+		tee /tmp/sums | grep -a --line-buffered -v 'UCX  INFO'
 	grep -q '^   8 processes, 0 wrong sums$' /tmp/sums || fail "that is not right"
 }
 

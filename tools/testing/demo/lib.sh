@@ -31,7 +31,7 @@ fail()
 # because FILE: the end of what a command said, to follow what failed
 because()
 {
-	grep -v '^[[:space:]]*$' "$1" | tail -n 3 | paste -sd ';' | sed 's/;/; /g; s/^./: &/'
+	grep -av '^[[:space:]]*$' "$1" | tail -n 3 | paste -sd ';' | sed 's/;/; /g; s/^./: &/'
 }
 
 # show COMMAND ...: run it, indented under its name; fails with it
