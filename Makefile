@@ -115,17 +115,17 @@ install: check-kdir
 	echo 'override ib_umad * updates' >$(override)
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man4 man/*.4
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(addprefix $(tools)/,madsim-load/madsim-load.8 \
-		madsim-load/madsim-host.8 \
+		madsim-load/madsim-host.8 madsim-load/madsim-ufm.8 \
 		madsim-record/madsim-record.8 madsim-vm/madsim-vm.8 madsim-wire/madsim-wire.8 \
 		madsim-wire/umaddump.8 umadstat/umadstat.8)
 	install -D -m 644 -t $(madsim) $(wildcard $(tools)/madsim-load/*.awk) $(tools)/madsim-load/hosts.sh \
 		$(addprefix $(tools)/madsim-vm/,vm.sh qemu.sh workflow.yml) \
 		$(tools)/madsim-wire/tracepcap.py
-	install -D -t $(madsim) $(addprefix $(tools)/madsim-load/,madsim-load madsim-host) \
+	install -D -t $(madsim) $(addprefix $(tools)/madsim-load/,madsim-load madsim-host madsim-ufm) \
 		$(addprefix $(tools)/madsim-vm/,madsim-vm fabric init session) \
 		$(addprefix $(tools)/madsim-wire/,madsim-wire umaddump)
 	install -D -t $(DESTDIR)$(prefix)/sbin $(tools)/umadstat/umadstat $(tools)/madsim-record/madsim-record
-	ln -sf $(addprefix ../share/madsim/,madsim-load madsim-host madsim-vm madsim-wire umaddump) \
+	ln -sf $(addprefix ../share/madsim/,madsim-load madsim-host madsim-ufm madsim-vm madsim-wire umaddump) \
 		$(DESTDIR)$(prefix)/sbin/
 	$(if $(wildcard build/umad-check/umad-check),$(umad_check) install)
 	$(if $(DESTDIR),,depmod $(KREL))
@@ -134,10 +134,10 @@ install: check-kdir
 uninstall: check-kdir
 	rm -f $(updates)/ib_umad.ko $(updates)/ib_madsim.ko $(override)
 	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man4/,$(notdir $(wildcard man/*.4)))
-	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,madsim-load.8 madsim-host.8 madsim-record.8 madsim-vm.8 \
-		madsim-wire.8 umaddump.8 umadstat.8)
+	rm -f $(addprefix $(DESTDIR)$(prefix)/share/man/man8/,madsim-load.8 madsim-host.8 madsim-record.8 \
+		madsim-ufm.8 madsim-vm.8 madsim-wire.8 umaddump.8 umadstat.8)
 	rm -rf $(madsim) $(addprefix $(DESTDIR)$(prefix)/sbin/,madsim-load madsim-host madsim-record \
-		madsim-vm madsim-wire umaddump umadstat)
+		madsim-ufm madsim-vm madsim-wire umaddump umadstat)
 	$(umad_check) uninstall
 	-rmdir --ignore-fail-on-non-empty $(updates)
 	$(if $(DESTDIR),,depmod $(KREL))
