@@ -29,7 +29,7 @@ check "a new node is a host with one port" eval '
 check "make one a switch" eval '
 	takes $fabric/sw/type switch
 	takes $fabric/sw/ports 4'
-check "no such type: EINVAL" refuses "Invalid argument" put $fabric/sw/type router
+check "no such type: EINVAL" refuses "Invalid argument" put $fabric/sw/type bridge
 check "no port at all: EINVAL" refuses "Invalid argument" put $fabric/sw/ports 0
 check "255 ports: EINVAL" refuses "Invalid argument" put $fabric/sw/ports 255
 check "256 ports: ERANGE" refuses "out of range" put $fabric/sw/ports 256

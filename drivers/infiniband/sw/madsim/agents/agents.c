@@ -48,7 +48,10 @@ bool madsim_respond(struct madsim_port *port, u8 in_port,
 
 		pkt->pkey = be16_to_cpu(port->pkeys[index]);
 	}
-	if (pkt->grh_valid)
+	if (pkt->grh_valid) {
 		swap(pkt->grh.sgid, pkt->grh.dgid);
+		/* The MAD layer gives a response the highest one, too */
+		pkt->grh.hop_limit = U8_MAX;
+	}
 	return true;
 }

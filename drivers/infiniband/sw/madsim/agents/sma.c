@@ -81,11 +81,6 @@ struct madsim_attribute {
 	u16 (*handle)(struct madsim_request *req);
 };
 
-static u8 madsim_node_type(const struct madsim_node *node)
-{
-	return node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
-}
-
 static void madsim_put_vendor(const struct madsim_node *node, u8 to[3])
 {
 	to[0] = node->vendor_id >> 16;
@@ -108,7 +103,7 @@ static u16 madsim_node_info(struct madsim_request *req)
 
 	ni->base_version = IB_MGMT_BASE_VERSION;
 	ni->class_version = MADSIM_CLASS_VERSION;
-	ni->node_type = madsim_node_type(node);
+	ni->node_type = node->type;
 	ni->num_ports = node->nports;
 	ni->sys_guid = cpu_to_be64(madsim_sys_guid(node));
 	ni->node_guid = cpu_to_be64(node->guid);
@@ -491,7 +486,7 @@ static u16 madsim_opa_node_info(struct madsim_request *req)
 	memset(ni, 0, sizeof(*ni));
 	ni->base_version = OPA_MGMT_BASE_VERSION;
 	ni->class_version = OPA_SM_CLASS_VERSION;
-	ni->node_type = madsim_node_type(node);
+	ni->node_type = node->type;
 	ni->num_ports = node->nports;
 	ni->system_image_guid = cpu_to_be64(madsim_sys_guid(node));
 	ni->node_guid = cpu_to_be64(node->guid);

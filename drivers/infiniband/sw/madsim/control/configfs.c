@@ -55,22 +55,25 @@ static ssize_t madsim_node_##_name##_store(struct config_item *item,	\
 	return _write ?: count;						\
 }
 
+/* From RDMA_NODE_IB_CA on */
+static const char * const madsim_type_names[] = { "ca", "switch", "router" };
+
 static int madsim_node_write_type(struct madsim_node *node, const char *page)
 {
-	bool is_switch = sysfs_streq(page, "switch");
+	int type = sysfs_match_string(madsim_type_names, page);
 	int ret;
 
-	if (!is_switch && !sysfs_streq(page, "ca"))
-		return -EINVAL;
+	if (type < 0)
+		return type;
 
 	mutex_lock(&node->fabric->mutex);
-	ret = madsim_node_set_type(node, is_switch);
+	ret = madsim_node_set_type(node, RDMA_NODE_IB_CA + type);
 	mutex_unlock(&node->fabric->mutex);
 	return ret;
 }
 
 MADSIM_NODE_FILE(type, madsim_node_write_type(node, page),
-		 "%s\n", node->sw ? "switch" : "ca")
+		 "%s\n", madsim_type_names[node->type - RDMA_NODE_IB_CA])
 
 static int madsim_node_write_ports(struct madsim_node *node, const char *page)
 {

@@ -63,11 +63,12 @@ static void madsim_topology_stop(struct seq_file *m, void *v)
 
 static int madsim_topology_show(struct seq_file *m, void *v)
 {
+	static const char * const types[] = { "Hca", "Switch", "Rt" };
 	struct madsim_node *node = list_entry(v, struct madsim_node, list);
 	unsigned int i;
 
 	seq_printf(m, "%s\t%u \"%s\"\t# guid 0x%016llx",
-		   node->sw ? "Switch" : "Hca", node->nports, node->name,
+		   types[node->type - RDMA_NODE_IB_CA], node->nports, node->name,
 		   node->guid);
 	if (node->dev)
 		seq_printf(m, " device %s", dev_name(&node->dev->ibdev.dev));

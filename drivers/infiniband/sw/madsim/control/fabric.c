@@ -232,9 +232,9 @@ static int madsim_ends(const struct madsim_node *node)
 	return node->sw ? 1 : node->nports;
 }
 
-static int madsim_node_alloc(struct madsim_node *node, bool is_switch,
-			     u8 nports)
+static int madsim_node_alloc(struct madsim_node *node, u8 type, u8 nports)
 {
+	bool is_switch = type == RDMA_NODE_IB_SWITCH;
 	struct madsim_switch *sw = NULL;
 	struct madsim_port *ports;
 	u8 *sl2vl;
@@ -253,6 +253,7 @@ static int madsim_node_alloc(struct madsim_node *node, bool is_switch,
 	node->ports = ports;
 	node->nports = nports;
 	node->sw = sw;
+	node->type = type;
 	madsim_count_ends(node->fabric, madsim_ends(node));
 	node->sl2vl = sl2vl;
 	return 0;
@@ -327,10 +328,13 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	}
 	node->guid = MADSIM_GUID(fabric->index, node->number);
 
-	ret = madsim_node_alloc(node, is_switch, nports);
+	ret = madsim_node_alloc(node, is_switch ? RDMA_NODE_IB_SWITCH :
+				RDMA_NODE_IB_CA, nports);
 	if (ret)
 		goto err_number;
+	spin_lock_irq(&fabric->lock);
 	list_add_tail(&node->list, &fabric->nodes);
+	spin_unlock_irq(&fabric->lock);
 	rb_add(&node->by_name, &fabric->by_name, madsim_name_less);
 	return node;
 
@@ -353,7 +357,9 @@ void madsim_node_remove(struct madsim_node *node)
 		if (node->ports[i].peer)
 			madsim_cable_remove(node, i);
 	}
+	spin_lock_irq(&node->fabric->lock);
 	list_del(&node->list);
+	spin_unlock_irq(&node->fabric->lock);
 	madsim_count_ends(node->fabric, -madsim_ends(node));
 	rb_erase(&node->by_name, &node->fabric->by_name);
 	xa_erase(&node->fabric->numbers, node->number);
@@ -382,8 +388,7 @@ struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
 	return rb ? rb_entry(rb, struct madsim_node, by_name) : NULL;
 }
 
-static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
-			       u8 nports)
+static int madsim_node_rebuild(struct madsim_node *node, u8 type, u8 nports)
 {
 	unsigned int i;
 
@@ -391,13 +396,13 @@ static int madsim_node_rebuild(struct madsim_node *node, bool is_switch,
 
 	if (node->powered)
 		return -EBUSY;
-	if (is_switch == !!node->sw && nports == node->nports)
+	if (type == node->type && nports == node->nports)
 		return 0;
 	for (i = 1; i <= node->nports; i++) {
 		if (node->ports[i].peer)
 			return -EBUSY;
 	}
-	return madsim_node_alloc(node, is_switch, nports);
+	return madsim_node_alloc(node, type, nports);
 }
 
 /**
@@ -415,22 +420,22 @@ int madsim_node_set_ports(struct madsim_node *node, u8 nports)
 {
 	if (!nports || nports > MADSIM_MAX_PORTS)
 		return -EINVAL;
-	return madsim_node_rebuild(node, node->sw, nports);
+	return madsim_node_rebuild(node, node->type, nports);
 }
 
 /**
- * madsim_node_set_type - make a node a switch or a channel adapter
+ * madsim_node_set_type - make a node a channel adapter, a switch or a router
  * @node: the node
- * @is_switch: the type
+ * @type: one of RDMA_NODE_IB_*
  *
  * Context: process context; fabric->mutex is held.
  * Return: 0, or
  *  * -EBUSY: the node has power, or is linked
  *  * -ENOMEM
  */
-int madsim_node_set_type(struct madsim_node *node, bool is_switch)
+int madsim_node_set_type(struct madsim_node *node, u8 type)
 {
-	return madsim_node_rebuild(node, is_switch, node->nports);
+	return madsim_node_rebuild(node, type, node->nports);
 }
 
 static void madsim_switch_reset(struct madsim_switch *sw, bool enhanced)
@@ -482,6 +487,8 @@ static void madsim_node_set_power(struct madsim_node *node, bool on)
 
 	spin_lock_irq(&fabric->lock);
 	node->powered = on;
+	if (!on)
+		memset(fabric->found, 0, sizeof(fabric->found));
 	for (i = 1; i <= node->nports; i++)
 		madsim_link_update(&node->ports[i]);
 	spin_unlock_irq(&fabric->lock);

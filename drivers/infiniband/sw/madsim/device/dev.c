@@ -478,7 +478,7 @@ static void madsim_dev_seed(struct madsim_dev *dev)
  * Context: process context.
  * Return: the device, or an ERR_PTR():
  *  * -EINVAL: a channel adapter has too many ports, or planes without a device for
- *    QP0; or a switch has planes
+ *    QP0; or a switch has planes; or it is a router
  *  * -ENOSPC: there are %MADSIM_MAX_DEVICES
  *  * -ENOMEM
  */
@@ -489,6 +489,8 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	if (node->planes && (node->sw || !node->split))
 		return ERR_PTR(-EINVAL);
 	if (!node->sw && node->nports > MADSIM_MAX_CA_PORTS)
+		return ERR_PTR(-EINVAL);
+	if (node->type == RDMA_NODE_IB_ROUTER)
 		return ERR_PTR(-EINVAL);
 	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
 		return ERR_PTR(-ENOSPC);
@@ -506,7 +508,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	INIT_LIST_HEAD(&dev->members);
 	INIT_LIST_HEAD(&dev->users);
 	madsim_dev_seed(dev);
-	dev->ibdev.node_type = node->sw ? RDMA_NODE_IB_SWITCH : RDMA_NODE_IB_CA;
+	dev->ibdev.node_type = node->type;
 	dev->ibdev.is_switch = !!node->sw;
 	dev->ibdev.phys_port_cnt = node->planes && !smi ? 1 : node->nports;
 	dev->ibdev.num_comp_vectors = min(num_online_cpus(), MADSIM_MAX_VECTORS);

@@ -257,16 +257,17 @@ struct madsim_switch {
 };
 
 /**
- * struct madsim_node - a channel adapter or a switch
+ * struct madsim_node - a channel adapter, a switch or a router
  * @fabric:	immutable
- * @list:	on fabric->nodes; fabric->mutex
+ * @list:	on fabric->nodes; fabric->mutex, and fabric->lock for changes
  * @by_name:	in fabric->by_name; fabric->mutex
  * @by_guid:	in fabric->by_guid while it has power; fabric->mutex
  * @group:	its directory in configfs, if made there
  * @name:	immutable; how users and topologies call it
  * @number:	in fabric->numbers; immutable
- * @sw:		NULL if it is a channel adapter; fabric->mutex, constant while
- *		the node has power, as are the others up to @opa
+ * @sw:		NULL if it is no switch; fabric->mutex, constant while the node
+ *		has power, as are the others up to @opa
+ * @type:	what it is, one of RDMA_NODE_IB_*
  * @nports:	number of ports without a switch's port 0
  * @guid:	node GUID
  * @sys_guid:	system image GUID, 0 if it is @guid
@@ -305,6 +306,7 @@ struct madsim_node {
 	char name[MADSIM_NAME_LEN];
 	u32 number;
 	struct madsim_switch *sw;
+	u8 type;
 	u8 nports;
 	u64 guid;
 	u64 sys_guid;
@@ -345,6 +347,9 @@ enum madsim_mistake {
 /* Links on the way of a packet, and of its response, that are remembered */
 #define MADSIM_WAY	16
 
+/* Destinations that the routers of a fabric remember */
+#define MADSIM_FOUND_BITS	8
+
 /**
  * struct madsim_way - the way of a packet that others may follow; fabric->lock
  * @out:	the ports by which it, and then its response, has left
@@ -360,7 +365,7 @@ struct madsim_way {
 };
 
 /**
- * struct madsim_fabric - a subnet
+ * struct madsim_fabric - a subnet, or several that routers join
  * @list:	on the list of all fabrics
  * @group:	its directory in configfs
  * @name:	immutable
@@ -370,7 +375,7 @@ struct madsim_way {
  * @data:	its devices have more than QP0 and QP1; @mutex, constant while the
  *		fabric is live
  * @duplicates:	nodes may have the same GUID; as @data
- * @nodes:	all nodes; @mutex
+ * @nodes:	all nodes; @mutex, and @lock for changes
  * @by_name:	the same nodes; @mutex
  * @by_guid:	those with power; @mutex
  * @numbers:	all nodes by what makes their GUIDs unique; @mutex
@@ -378,6 +383,7 @@ struct madsim_way {
  * @debugfs:	its directory
  * @lock:	protects everything that a MAD can meet on its way
  * @end_ports:	how many there are; changed under @mutex and @lock
+ * @found:	where routers have found GIDs, by a hash: ports of nodes with power; @lock
  * @tx:		the packet that travels, and comes back as its response; @lock
  * @way:	of the last packet that a connected queue pair has sent; @lock
  * @copied:	waits for the end of copies, which @lock counts but does not cover
@@ -412,6 +418,7 @@ struct madsim_fabric {
 
 	spinlock_t lock;	/* the model, taken with interrupts off */
 	u32 end_ports;
+	struct madsim_port *found[BIT(MADSIM_FOUND_BITS)];
 	struct madsim_packet tx;
 	struct madsim_way way;
 	wait_queue_head_t copied;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Where a packet goes: what a link takes, and which port of a node is next. This
- * changes nothing but the hop pointer of a directed route. The caller deals with a
- * packet that goes nowhere.
+ * changes nothing but the hop pointer of a directed route, and what a router makes anew. The
+ * caller deals with a packet that goes nowhere.
  */
+
+#include <linux/hash.h>
 
 #include "model.h"
 
@@ -180,6 +182,77 @@ static enum madsim_fate madsim_route_switch(struct madsim_port *in,
 	return MADSIM_ENDS;
 }
 
+/* The end port that a GID is of; NULL if there is none, or it has no power */
+static struct madsim_port *madsim_find_gid(struct madsim_fabric *fabric,
+					   const union ib_gid *gid)
+{
+	u64 id = be64_to_cpu(gid->global.interface_id);
+	struct madsim_port **found = &fabric->found[hash_64(id, MADSIM_FOUND_BITS)];
+	struct madsim_node *node;
+	unsigned int i;
+
+	if (*found && madsim_gid_is_mine(*found, gid))
+		return *found;
+	list_for_each_entry(node, &fabric->nodes, list) {
+		if (!node->powered)
+			continue;
+		for (i = !node->sw; i <= (node->sw ? 0 : node->nports); i++) {
+			if (!madsim_gid_is_mine(&node->ports[i], gid))
+				continue;
+			*found = &node->ports[i];
+			return *found;
+		}
+	}
+	return NULL;
+}
+
+/* The port of a router in the subnet of a GID; NULL if there is none, or it is down */
+static struct madsim_port *madsim_router_port(struct madsim_node *router,
+					      const union ib_gid *gid)
+{
+	unsigned int i;
+
+	for (i = 1; i <= router->nports; i++) {
+		struct madsim_port *port = &router->ports[i];
+
+		if (port->info.gid_prefix == gid->global.subnet_prefix &&
+		    madsim_state(port) == IB_PORT_ACTIVE)
+			return port;
+	}
+	return NULL;
+}
+
+/*
+ * Where a router sends a packet with the GID of another port. It finds the LID there as if
+ * it were asked of the subnet's manager. The SL stays, and so does what ICRC covers.
+ */
+static enum madsim_fate madsim_route_router(struct madsim_port *in,
+					    struct madsim_packet *pkt,
+					    struct madsim_port **at)
+{
+	const union ib_gid *dgid = &pkt->grh.dgid;
+	struct madsim_port *out, *to;
+
+	if (in->info.gid_prefix == dgid->global.subnet_prefix)
+		return MADSIM_LOST_LOOPING;
+	/* Link-local ones, fe80::/10, are of one subnet only */
+	if (be64_to_cpu(dgid->global.subnet_prefix) >> 54 == 0xfe80 >> 6)
+		return MADSIM_LOST_DLID;
+	out = madsim_router_port(in->node, dgid);
+	to = madsim_find_gid(in->node->fabric, dgid);
+	if (!out || !to)
+		return MADSIM_LOST_DLID;
+	if (!madsim_has_vl(out, out, pkt))
+		return MADSIM_LOST_VL;
+	*at = out;
+	if (pkt->grh.hop_limit < 2)
+		return MADSIM_LOST_OLD;
+	pkt->grh.hop_limit--;
+	pkt->slid = madsim_lid(out);
+	pkt->dlid = madsim_lid(to);
+	return MADSIM_GOES;
+}
+
 /**
  * madsim_route_next - what a node does with a packet
  * @in: the port it came in by, port 0 if it comes from a switch itself
@@ -196,8 +269,13 @@ enum madsim_fate madsim_route_next(struct madsim_port *in,
 	*at = in;
 	if (in->node->sw)
 		return madsim_route_switch(in, pkt, at);
+	if (madsim_lid_is_mine(in, pkt->dlid)) {
+		if (in->node->type != RDMA_NODE_IB_ROUTER || pkt->smi ||
+		    madsim_grh_fits(in, pkt))
+			return MADSIM_ENDS;
+		return madsim_route_router(in, pkt, at);
+	}
 	if (pkt->dlid == MADSIM_LID_PERMISSIVE ||
-	    madsim_lid_is_mine(in, pkt->dlid) ||
 	    madsim_lid_is_multicast(pkt->dlid))
 		return MADSIM_ENDS;
 	return MADSIM_LOST;

@@ -10,13 +10,40 @@
 
 /*
  * The nodes have power and no cables. The switch has three ports, and the LID 1. Port 3
- * lets in and out what is of partition 1. The host has the LID 7.
+ * lets in and out what is of partition 1. The host has the LID 7. The router has ports 1 to
+ * 3 in subnets 1 to 3, with the LIDs 11 to 13, and its port 3 is down. The far host is in
+ * subnets 2 and 3, with the LIDs 7 and 8.
  */
 struct madsim_route_test {
 	struct madsim_fabric *fabric;
 	struct madsim_node *sw;
 	struct madsim_node *host;
+	struct madsim_node *router;
+	struct madsim_node *far;
 };
+
+#define MADSIM_TEST_PREFIX	0xfec0000000000000ULL
+
+static void madsim_route_port(struct madsim_port *port, u8 subnet, u16 lid)
+{
+	port->info.gid_prefix = cpu_to_be64(MADSIM_TEST_PREFIX | subnet);
+	port->info.lid = cpu_to_be16(lid);
+	madsim_pi_set(&port->info, MADSIM_PI_STATE,
+		      subnet == 3 ? IB_PORT_DOWN : IB_PORT_ACTIVE);
+}
+
+static void madsim_route_subnets(struct madsim_route_test *t)
+{
+	madsim_route_port(&t->router->ports[1], 1, 11);
+	madsim_route_port(&t->router->ports[2], 2, 12);
+	madsim_route_port(&t->router->ports[3], 3, 13);
+	/* SL 15 has no lane */
+	madsim_sl2vl(t->router, 0, 2)[7] = 0x0f;
+	madsim_route_port(&t->far->ports[1], 2, 7);
+	madsim_route_port(&t->far->ports[2], 3, 8);
+	/* An alias, as that of a virtual function */
+	t->far->ports[1].guids[3] = cpu_to_be64(0xa11a5);
+}
 
 static void madsim_route_tables(struct madsim_node *sw)
 {
@@ -48,8 +75,13 @@ static int madsim_route_init(struct kunit *test)
 	mutex_lock(&fabric->mutex);
 	t->sw = madsim_node_create(fabric, "switch", true, 3);
 	t->host = madsim_node_create(fabric, "host", false, 1);
-	if (!IS_ERR(t->sw) && !IS_ERR(t->host) && !madsim_fabric_start(fabric)) {
+	t->router = madsim_node_create(fabric, "router", false, 3);
+	t->far = madsim_node_create(fabric, "far", false, 2);
+	if (!IS_ERR(t->sw) && !IS_ERR(t->host) && !IS_ERR(t->router) && !IS_ERR(t->far) &&
+	    !madsim_node_set_type(t->router, RDMA_NODE_IB_ROUTER) &&
+	    !madsim_fabric_start(fabric)) {
 		madsim_route_tables(t->sw);
+		madsim_route_subnets(t);
 		t->host->ports[1].info.lid = cpu_to_be16(7);
 	}
 	mutex_unlock(&fabric->mutex);
@@ -127,6 +159,144 @@ static const struct madsim_route_case madsim_route_cases[] = {
 };
 
 KUNIT_ARRAY_PARAM_DESC(madsim_route, madsim_route_cases, desc);
+
+/**
+ * struct madsim_router_case - a packet that has come to port 1 of the router, by its LID
+ * @desc: name of the row
+ * @host: or to port 2 of the far host
+ * @smi: it is of subnet management
+ * @local: it has no GRH
+ * @prefix: of its DGID
+ * @id: and the interface ID there; 0: port 1 or 2 of the far host, or 1 of the router
+ * @hops: its hop limit
+ * @sl: its service level
+ * @fate: what becomes of it
+ * @at: at which port
+ * @dlid: and where it goes to then
+ */
+struct madsim_router_case {
+	const char *desc;
+	bool host;
+	bool smi;
+	bool local;
+	u64 prefix;
+	u64 id;
+	u8 hops;
+	u8 sl;
+	enum madsim_fate fate;
+	u8 at;
+	u16 dlid;
+};
+
+static const struct madsim_router_case madsim_router_cases[] = {
+	{ "to another subnet", .prefix = MADSIM_TEST_PREFIX | 2, .hops = 2,
+	  .fate = MADSIM_GOES, .at = 2, .dlid = 7 },
+	{ "to an alias", .prefix = MADSIM_TEST_PREFIX | 2, .id = 0xa11a5, .hops = 255,
+	  .fate = MADSIM_GOES, .at = 2, .dlid = 7 },
+	{ "the last hop", .prefix = MADSIM_TEST_PREFIX | 2, .hops = 1,
+	  .fate = MADSIM_LOST_OLD, .at = 2 },
+	{ "no hop", .prefix = MADSIM_TEST_PREFIX | 2, .fate = MADSIM_LOST_OLD, .at = 2 },
+	{ "without a GRH", .local = true, .fate = MADSIM_ENDS, .at = 1 },
+	{ "for the router", .prefix = MADSIM_TEST_PREFIX | 1, .hops = 2,
+	  .fate = MADSIM_ENDS, .at = 1 },
+	{ "for another port of a host", .host = true, .prefix = MADSIM_TEST_PREFIX | 2,
+	  .hops = 2, .fate = MADSIM_ENDS, .at = 2 },
+	{ "an SMP", .smi = true, .prefix = MADSIM_TEST_PREFIX | 2, .hops = 2,
+	  .fate = MADSIM_ENDS, .at = 1 },
+	{ "to the subnet it is from", .prefix = MADSIM_TEST_PREFIX | 1, .id = 1, .hops = 2,
+	  .fate = MADSIM_LOST_LOOPING, .at = 1 },
+	{ "to a subnet that is not there", .prefix = MADSIM_TEST_PREFIX | 4, .hops = 2,
+	  .fate = MADSIM_LOST_DLID, .at = 1 },
+	{ "to a subnet whose link is down", .prefix = MADSIM_TEST_PREFIX | 3, .hops = 2,
+	  .fate = MADSIM_LOST_DLID, .at = 1 },
+	{ "to nobody", .prefix = MADSIM_TEST_PREFIX | 2, .id = 1, .hops = 2,
+	  .fate = MADSIM_LOST_DLID, .at = 1 },
+	{ "link-local", .prefix = 0xfe80000000000000ULL, .hops = 2,
+	  .fate = MADSIM_LOST_DLID, .at = 1 },
+	{ "an SL without a lane", .prefix = MADSIM_TEST_PREFIX | 2, .sl = 15, .hops = 2,
+	  .fate = MADSIM_LOST_VL, .at = 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(madsim_router, madsim_router_cases, desc);
+
+static __be64 madsim_router_id(const struct madsim_route_test *t,
+			       const struct madsim_router_case *row)
+{
+	if (row->id)
+		return cpu_to_be64(row->id);
+	if (row->prefix == (MADSIM_TEST_PREFIX | 1))
+		return t->router->ports[1].guids[0];
+	return t->far->ports[row->prefix == (MADSIM_TEST_PREFIX | 3) ? 2 : 1].guids[0];
+}
+
+static void madsim_route_test_router(struct kunit *test)
+{
+	const struct madsim_router_case *row = test->param_value;
+	struct madsim_route_test *t = test->priv;
+	struct madsim_port *in = row->host ? &t->far->ports[2] : &t->router->ports[1];
+	struct madsim_packet *pkt = &t->fabric->tx;
+	enum madsim_fate fate;
+	struct madsim_port *at;
+
+	spin_lock_irq(&t->fabric->lock);
+	if (row->prefix == 0xfe80000000000000ULL) {
+		t->router->ports[2].info.gid_prefix = cpu_to_be64(row->prefix);
+		t->far->ports[1].info.gid_prefix = cpu_to_be64(row->prefix);
+	}
+	pkt->slid = 5;
+	pkt->dlid = madsim_lid(in);
+	pkt->sl = row->sl;
+	pkt->smi = row->smi;
+	pkt->grh_valid = !row->local;
+	pkt->grh.hop_limit = row->hops;
+	pkt->grh.dgid.global.subnet_prefix = cpu_to_be64(row->prefix);
+	pkt->grh.dgid.global.interface_id = madsim_router_id(t, row);
+	fate = madsim_route_next(in, pkt, &at);
+	spin_unlock_irq(&t->fabric->lock);
+
+	KUNIT_EXPECT_EQ(test, fate, row->fate);
+	KUNIT_EXPECT_PTR_EQ(test, at, &in->node->ports[row->at]);
+	KUNIT_EXPECT_EQ(test, pkt->slid, row->dlid ? 12 : 5);
+	KUNIT_EXPECT_EQ(test, pkt->dlid, row->dlid ?: madsim_lid(in));
+	KUNIT_EXPECT_EQ(test, pkt->grh.hop_limit, row->hops - !!row->dlid);
+}
+
+/* A GID is found where it is, not where it was, nor at a node without power */
+static void madsim_route_test_found(struct kunit *test)
+{
+	static const u16 dlids[] = { 7, 11, 9 };
+	struct madsim_route_test *t = test->priv;
+	struct madsim_fabric *fabric = t->fabric;
+	struct madsim_packet *pkt = &fabric->tx;
+	struct madsim_port *at, *host = &t->host->ports[1];
+	enum madsim_fate fate;
+	__be64 id = t->far->ports[1].guids[0];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(dlids); i++) {
+		spin_lock_irq(&fabric->lock);
+		pkt->dlid = 11;
+		pkt->sl = 0;
+		pkt->grh_valid = true;
+		pkt->grh.hop_limit = 2;
+		pkt->grh.dgid.global.subnet_prefix = cpu_to_be64(MADSIM_TEST_PREFIX | 2);
+		pkt->grh.dgid.global.interface_id = id;
+		fate = madsim_route_next(&t->router->ports[1], pkt, &at);
+		spin_unlock_irq(&fabric->lock);
+		KUNIT_EXPECT_EQ(test, fate, i == 1 ? MADSIM_LOST_DLID : MADSIM_GOES);
+		KUNIT_EXPECT_EQ(test, pkt->dlid, dlids[i]);
+
+		mutex_lock(&fabric->mutex);
+		if (!i) {
+			madsim_node_unplug(t->far);
+			madsim_route_port(&t->far->ports[1], 2, 7);
+		} else {
+			host->guids[1] = id;
+			madsim_route_port(host, 2, 9);
+		}
+		mutex_unlock(&fabric->mutex);
+	}
+}
 
 static void madsim_route_test_next(struct kunit *test)
 {
@@ -215,6 +385,8 @@ static struct kunit_case madsim_route_tests[] = {
 	KUNIT_CASE_PARAM(madsim_route_test_next, madsim_route_gen_params),
 	KUNIT_CASE_PARAM(madsim_route_test_link, madsim_link_gen_params),
 	KUNIT_CASE(madsim_route_test_pkey),
+	KUNIT_CASE_PARAM(madsim_route_test_router, madsim_router_gen_params),
+	KUNIT_CASE(madsim_route_test_found),
 	{}
 };
 

@@ -173,8 +173,7 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
 
 	memset(notice, 0, sizeof(*notice));
 	notice->generic_type = madsim_notices[trap].type;
-	notice->prod_type_lsb = port->node->sw ? IB_NOTICE_PROD_SWITCH :
-						 IB_NOTICE_PROD_CA;
+	notice->prod_type_lsb = cpu_to_be16(port->node->type);
 	notice->trap_num = madsim_notices[trap].num;
 
 	port->trap_left[trap] = MADSIM_TRAP_SENDS;
