@@ -42,7 +42,8 @@ function dot_link(i,	label, low, low_port, high, high_port)
 function dot_node(node)
 {
 	return dot_quoted(node) " [label=" dot_quoted(desc[node]) ", shape=" \
-		(type[node] == "switch" ? "box, style=filled, fillcolor=lightblue" : "ellipse") "]"
+		(type[node] == "switch" ? "box, style=filled, fillcolor=lightblue" : \
+		 type[node] == "router" ? "diamond" : "ellipse") "]"
 }
 
 function print_node(node)
@@ -106,6 +107,8 @@ function choose_devices(	wanted, number, i, n, node, word)
 		node = canonical(word[i])
 		if (!(node in ports) || node in gone)
 			fail(at, "there is no node " word[i])
+		if (type[node] == "router")
+			fail(node_line[node], node " is a router, which cannot be an RDMA device")
 		if (type[node] == "ca" && ports[node] > 4)
 			fail(node_line[node], node " has " ports[node] " ports, an RDMA device has 1 to 4")
 		is_device[node] = 1

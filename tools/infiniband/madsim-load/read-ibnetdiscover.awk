@@ -147,16 +147,16 @@ line ~ /^include[ \t]*"[^"]*"$/ {
 }
 
 # The log of a terminal may have lost the tabs
-line ~ /^(Switch|Hca|Ca)[ \t]*[0-9]+[ \t]*"[^"]+"$/ {
+line ~ /^(Switch|Hca|Ca|Rt|Router)[ \t]*[0-9]+[ \t]*"[^"]+"$/ {
 	name = full_name(quoted(line))
-	kind = line ~ /^Switch/ ? "switch" : "ca"
+	kind = line ~ /^S/ ? "switch" : line ~ /^R/ ? "router" : "ca"
 	sub(/^[^0-9]*/, "", line)
 	sub(/[^0-9].*/, "", line)
 	node = add_node(name, kind, line, comment ~ /"/ ? quoted(comment) : name)
 	skipping = node == ""
 	if (node != "") {
 		# ibnetdiscover makes names of GUIDs
-		if (!("guid" in said) && name ~ /^[SH]-[0-9a-f]+$/ && length(name) == 18 &&
+		if (!("guid" in said) && name ~ /^[SHR]-[0-9a-f]+$/ && length(name) == 18 &&
 		    whole_guid(substr(name, 3)) != "")
 			said["guid"] = whole_guid(substr(name, 3))
 		ids[node] = was_said("vendid") " " was_said("devid") " " was_said("sysimgguid")
@@ -167,14 +167,6 @@ line ~ /^(Switch|Hca|Ca)[ \t]*[0-9]+[ \t]*"[^"]+"$/ {
 	}
 	split("", said)
 	port_guid = ""
-	next
-}
-
-line ~ /^(Rt|Router)[ \t0-9]/ {
-	leave_router(full_name(quoted(line)))
-	node = ""
-	skipping = 1
-	split("", said)
 	next
 }
 
@@ -200,7 +192,7 @@ line ~ /^\[[0-9]+\](\[ext [0-9]+\])?([ \t]*\([^()]*\))*[ \t]*"[^"]+"([ \t]*\[[0-
 	peer_guids[links] = guid_behind(rest)
 	sub(/[ \t]*"[^"]*".*/, "", line)
 	value = first_port_guid(guid_behind(line), from)
-	if (type[node] == "ca" && !(node in port_guids) && value != "")
+	if (type[node] != "switch" && !(node in port_guids) && value != "")
 		port_guids[node] = value
 	next
 }

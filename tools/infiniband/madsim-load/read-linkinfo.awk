@@ -73,8 +73,6 @@ function finish_linkinfo(	i, node, peer)
 		head = substr(head, RLENGTH + 1)
 		sub(/ +$/, "", head_guid)
 	}
-	if (head_kind == "router")
-		leave_router(head)
 	next
 }
 
@@ -109,9 +107,7 @@ function finish_linkinfo(	i, node, peer)
 			end_lid "\001" w "\001" s
 		next
 	}
-	if (head_kind == "router")
-		next
-	if (head_kind == "ca")
+	if (head_kind ~ /^(ca|router)$/)
 		head_guid = first_port_guid(guid, from)
 	if (head_kind == "" || whole_guid(head_guid) == "") {
 		nonsense()

@@ -46,7 +46,7 @@ function lst_end(text,	kind, guid, word, node, whole, description)
 	ids[node] = whole_id("0x" lst_word(text, "VenID"), 16777215) " " \
 		whole_id("0x" lst_word(text, "DevID"), 65535) " " (whole == "" ? "-" : whole)
 	guid = lst_word(text, "PortGUID")
-	guid = kind == "ca" ? first_port_guid(guid, lst_port) : whole_guid(guid)
+	guid = kind == "switch" ? whole_guid(guid) : first_port_guid(guid, lst_port)
 	if (guid != "")
 		port_guids[node] = guid
 	return node

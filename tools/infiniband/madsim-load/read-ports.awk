@@ -8,7 +8,7 @@ function port_node(kind, guid, number, description)
 {
 	gsub(/^[ \t]*'|'[ \t]*$/, "", description)
 	kind = kind == "SW" ? "switch" : kind == "CA" ? "ca" : "router"
-	if (kind == "ca")
+	if (kind != "switch")
 		guid = first_port_guid(guid, number)
 	return known(kind, guid, number, description)
 }

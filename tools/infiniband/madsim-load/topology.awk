@@ -181,9 +181,12 @@ function speed_of(gbps)
 }
 
 # A node, and its name here: other nodes may have the same one, as names are made of
-# GUIDs. Or "" if there can be no such node.
+# GUIDs. Or "" if there can be no such node. Each subnet's file has a router that joins them,
+# with the link of its own port: of files one behind the other, it is one node.
 function add_node(name, kind, count_ports, description,	node, i)
 {
+	if (kind == "router" && type[name] == kind && ports[name] == count_ports + 0)
+		return name
 	node = name
 	if (node in ports) {
 		for (i = last_same[name] < 2 ? 2 : last_same[name] + 1; (name "." i) in ports; i++)
@@ -215,15 +218,6 @@ function add_node(name, kind, count_ports, description,	node, i)
 	return ""
 }
 
-# A router has ports of several subnets
-function leave_router(name)
-{
-	if (!(name in left_out))
-		complain(at, "routers are not simulated", "left out, with its links")
-	left_out[name] = 1
-	return ""
-}
-
 # The node of which a line tells by its GUID, with so many ports at least. All lines tell of
 # one node, so a name is never there twice. Or "".
 function known(kind, guid, count_ports, description,	name)
@@ -234,8 +228,6 @@ function known(kind, guid, count_ports, description,	name)
 		return ""
 	}
 	name = (kind == "switch" ? "S-" : kind == "ca" ? "H-" : "R-") substr(guid, 3)
-	if (kind == "router")
-		return leave_router(name)
 	if (name in left_out)
 		return ""
 	if (!(name in ports)) {

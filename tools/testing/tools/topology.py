@@ -258,7 +258,7 @@ def real_life(text, wanted, said, options, loader):
 
 
 ROWS = {
-    "node": r"(\S+) (ca|switch) (\d+) (0x[0-9a-f]{1,6}|-) (0x[0-9a-f]{1,4}|-) (0x[0-9a-f]{16}|-) "
+    "node": r"(\S+) (ca|switch|router) (\d+) (0x[0-9a-f]{1,6}|-) (0x[0-9a-f]{1,4}|-) (0x[0-9a-f]{16}|-) "
             r"(0x[0-9a-f]{16}|-) (0x[0-9a-f]{16}|-) (.*)",
     "link": r"(\S+) (\d+) (\S+) (\d+) (1|2|4|8|12)x ([sdqfehnx]dr|fdr10)",
     "wire": r"(\S+) (\d+) (1|2|4|8|12)x ([sdqfehnx]dr|fdr10)",

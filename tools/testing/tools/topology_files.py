@@ -56,13 +56,14 @@ CA     1  1 0x0002c903000000a1 4x HDR - SW     8  1 0x0002c90300000001 ( 'old - 
 SW     8  7 0x0002c90300000001 4x FDR10 - CA     5  1 0x0002c903000000b1 ( 'leaf' - 'two' )
 SW     8  3 0x0002c90300000001 4x ???                                    'leaf'
 SW     9  3 0x0002c90300000002 4x ???                                    spine
-SW     9  4 0x0002c90300000002 4x EDR - RT     7  1 0x0002c903000000c1 ( 'spine' - 'router' )
+SW     9  4 0x0002c90300000002 4x EDR - RT     7  2 0x0002c903000000c1 ( 'spine' - 'router' )
 """, ["link H-0002c903000000a1 1 S-0002c90300000001 1 4x hdr",
       "link H-0002c903000000a1 2 S-0002c90300000002 80 2x hdr",
       "link S-0002c90300000001 7 H-0002c903000000b1 1 4x fdr10",
       "node H-0002c903000000a1 ca 2 - - - 0x0002c903000000a1 0x0002c903000000a1 old - one",
-      "node S-0002c90300000002 switch 80 - - - 0x0002c90300000002 0x0002c90300000002 spine"],
-     ["7: routers are not simulated: left out, with its links"]),
+      "link S-0002c90300000002 4 R-0002c903000000c0 2 4x edr",
+      "node R-0002c903000000c0 router 2 - - - 0x0002c903000000c0 0x0002c903000000c0 router",
+      "node S-0002c90300000002 switch 80 - - - 0x0002c90300000002 0x0002c90300000002 spine"], []),
     "GUIDs that somebody has made illegible, and 129 ports": ("""vendid=0x2c9
 devid=0xd2f2
 Switch 129 "S-0002c90300xxxxxx"	# "left" base port 0 lid 1 lmc 0
@@ -120,7 +121,36 @@ Ca 1 "B"
     "3: a link has no speed ???: taken for qdr",
     "2: the ends of the link differ: 4x, 1x: the lesser counts",
     "2: the ends of the link differ: qdr, sdr: the lesser counts"]),
-    "routers, and what leads nowhere": ("""Switch 4 "S"
+    "two subnets one behind the other, with their router": ("""Switch 4 "S-0002c90300000001"	# "a" base port 0 lid 1 lmc 0
+[1] "H-0002c90300000101"[1](2c90300000101) # "one" lid 2 4xNDR
+[3] "R-0002c90300000900"[1](2c90300000901) # "rt" lid 3 4xNDR
+Ca 1 "H-0002c90300000101" # "one"
+[1](2c90300000101) "S-0002c90300000001"[1] # lid 2 lmc 0 "a" lid 1 4xNDR
+
+vendid=0x2c9
+devid=0xd2f2
+sysimgguid=0x2c90300000900
+rtguid=0x2c90300000900
+Rt 2 "R-0002c90300000900" # "rt"
+[1](2c90300000901) "S-0002c90300000001"[3] # lid 3 lmc 0 "a" lid 1 4xNDR
+Switch 4 "S-0002c90300000002"	# "b" base port 0 lid 1 lmc 0
+[4] "R-0002c90300000900"[2](2c90300000902) # "rt" lid 2 4xXDR
+
+vendid=0x2c9
+devid=0xd2f2
+sysimgguid=0x2c90300000900
+rtguid=0x2c90300000900
+Rt 2 "R-0002c90300000900" # "rt"
+[2](2c90300000902) "S-0002c90300000002"[4] # lid 2 lmc 0 "b" lid 1 4xXDR
+""", ["link S-0002c90300000001 1 H-0002c90300000101 1 4x ndr",
+      "link S-0002c90300000001 3 R-0002c90300000900 1 4x ndr",
+      "link S-0002c90300000002 4 R-0002c90300000900 2 4x xdr",
+      "node R-0002c90300000900 router 2 0x2c9 0xd2f2 0x0002c90300000900 0x0002c90300000900 "
+      "0x0002c90300000901 rt"], []),
+    "a router that shall be an RDMA device": (
+        'Rt 1 "R"\n[1] "A"[1]\nCa 1 "A"\n', [],
+        ["1: R is a router, which cannot be an RDMA device"], "-N", "R"),
+    "a router, and what leads nowhere": ("""Switch 4 "S"
 [1] "A"[1]
 [2] "B"[1]
 [3] "R"[1]
@@ -134,9 +164,8 @@ Ca 0 "Z"
 Ca 2 "A"
 [1] to A
 [1] "S"[1]
-""", ["link S 1 A 1 4x qdr"], [
+""", ["link S 1 A 1 4x qdr", "link S 3 R 1 4x qdr"], [
     '5: "S" has no port 9: the link is left out',
-    "8: routers are not simulated: left out, with its links",
     "10: 0 ports, a node has 1 to 254: the node is left out",
     "13: cannot make sense of: [1] to A: left out",
     '3: there is no node "B": the link is left out',
@@ -340,8 +369,9 @@ Switch: 0x5349000000000200 spine:
            2    1[  ] ==( 4X   14.0625 Gbps Active/  LinkUp)==>       7    1[  ] "rt" ( )
 Router: rt:
       0x5349000000000021      7    1[  ] ==( 4X   14.0625 Gbps Active/  LinkUp)==>       2    1[  ] "leaf" ( )
-""", ["node H-5349000000000011 ca 1 - - - 0x5349000000000011 0x5349000000000011 h1 mlx5_0"], [
-    "6: routers are not simulated: left out, with its links",
+""", ["link S-5349000000000100 1 R-5349000000000021 1 4x fdr",
+      "node R-5349000000000021 router 1 - - - 0x5349000000000021 0x5349000000000021 rt",
+      "node H-5349000000000011 ca 1 - - - 0x5349000000000011 0x5349000000000011 h1 mlx5_0"], [
     '2: no node has LID 9 and the description "spine": the link is left out']),
     "iblinkinfo -l": ("""
 0x5349000000000011 "                 node-01 HCA-1"      1    1[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>  0x5349000000000100      2    1[  ] "leaf-a" ( )
@@ -365,8 +395,10 @@ Router: rt:
       "0x0002c90300165e61 h1 HCA-1",
       "node S-0002c90300688830 switch 36 0x2c9 0xc738 0x0002c90300688830 0x0002c90300688830 "
       "0x0002c90300688831 leaf {1} ",
-      "link H-0002c90300165e60 2 S-0002c90300688830 20 4x fdr10"],
-     ["4: routers are not simulated: left out, with its links"]),
+      "node R-0002c90300165e70 router 2 0x2c9 0x1003 0x0002c90300165e73 0x0002c90300165e70 "
+      "0x0002c90300165e71 rt",
+      "link H-0002c90300165e60 2 S-0002c90300688830 20 4x fdr10",
+      "link S-0002c90300688830 21 R-0002c90300165e70 2 4x hdr"], []),
     "ibdiagnet2.lst, a rate that nobody knows": ("""
 { CA Ports:01 SystemGUID:0002c90300165e63 NodeGUID:0002c90300165e60 PortGUID:0002c90300165e60 VenID:000002c9 DevID:1003 Rev:00000000  LID:0005 PN:01 } { SW Ports:24 SystemGUID:0002c90300688830 NodeGUID:0002c90300688830 PortGUID:0002c90300688830 VenID:000002c9 DevID:c738 Rev:000000a1  LID:0002 PN:14 } PHY=?? LOG=ACT SPD=EDR20
 """, ["link H-0002c90300165e60 1 S-0002c90300688830 20 4x qdr"], [
@@ -396,8 +428,10 @@ END_PORTS
 """, ["node H-0002c90300000101 ca 2 - 0x101b - 0x0002c90300000101 0x0002c90300000101 h1, mlx5_0",
       "node S-0002c90300000001 switch 40 0x2c9 0xd2f0 0x0002c90300000001 0x0002c90300000001 "
       "0x0002c90300000001 leaf",
-      "link H-0002c90300000101 2 S-0002c90300000001 40 2x ndr"], [
-          "6: routers are not simulated: left out, with its links",
+      "node R-0002c90300000009 router 2 0x2c9 0xd2f0 0x0002c90300000001 0x0002c90300000009 "
+      "0x0002c90300000009 rt",
+      "link H-0002c90300000101 2 S-0002c90300000001 40 2x ndr",
+      "link S-0002c90300000001 7 R-0002c90300000009 1 4x qdr"], [
           "16: a link of a node that the file does not have: left out"]),
     "ibdiagnet2.db_csv, without a column": (
         "START_NODES\nNodeDesc,NumPorts\n\"a\",1\nEND_NODES\n" + PAIR, [PAIR_LINK],
