@@ -6,7 +6,8 @@ verbs.py DEVICE DEVICE CASE [DEVICE], for verbs.sh. Without CASE, the names of a
 cases need the third device, which gives its queue pairs the numbers that the first one
 gives. With - instead of CASE it reads the names of cases, has a process for each, and
 prints "ends STATUS" behind what that says: pyverbs takes longer to load than a case to
-run.
+run. ROUTERS="DEVICE=LID ..." in the environment has the router by which each device reaches
+the others.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ import time
 from types import SimpleNamespace
 
 from fabric import Faults, never_comes
-from pyverbs.addr import AH, AHAttr, GlobalRoute
+from pyverbs.addr import AH, AHAttr, GID, GlobalRoute
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
 from pyverbs.mr import MR
@@ -56,6 +57,7 @@ READ, ADD, SWAP = e.IBV_WR_RDMA_READ, e.IBV_WR_ATOMIC_FETCH_AND_ADD, e.IBV_WR_AT
 FLUSHED = e.IBV_WC_WR_FLUSH_ERR
 QKEY = 0x1234
 GRH = 40
+ROUTERS = dict(word.split("=") for word in os.environ.get("ROUTERS", "").split())
 ALL = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE |
        e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -70,7 +72,8 @@ class Side:
         self.ctx = share.ctx if share else Context(name=device)
         self.lid = self.ctx.query_port(1).lid
         self.gid = self.ctx.query_gid(1, 0)
-        self.grh = grh
+        self.router = int(ROUTERS.get(device, 0))
+        self.grh = grh or self.router
         self.pd = share.pd if share else PD(self.ctx)
         self.channel = None
         if events:
@@ -110,8 +113,9 @@ class Side:
     def path(self, other):
         if not self.grh:
             return AHAttr(dlid=other.lid, port_num=1, is_global=0)
-        return AHAttr(dlid=other.lid, port_num=1, is_global=1,
-                      gr=GlobalRoute(dgid=other.gid, sgid_index=0))
+        return AHAttr(dlid=self.router or other.lid, port_num=1, is_global=1,
+                      gr=GlobalRoute(dgid=other.gid, sgid_index=0,
+                                     hop_limit=2 if self.router else 1))
 
     def sge(self, length, at=0, lkey=None):
         return SGE(self.mr.buf + at, length, self.mr.lkey if lkey is None else lkey)
@@ -1122,6 +1126,36 @@ def ud_grh():
         assert paylen == 12 + 8 + imm + -(-length // 4) * 4 + 4, paylen
 
 
+def routed():
+    """A message of many packets to another subnet"""
+    a, b = pair(RC, size=1 << 20)
+    text = random.Random(1).randbytes(1 << 20)
+    a.mr.write(text, 1 << 20)
+    a.sends(a.sge(1 << 20), opcode=WRITE, to=b)
+    assert b.mr.read(1 << 20, 0) == text
+
+
+def unrouted():
+    """What a router does not send on: without a GRH, or another hop, to nobody, to a subnet
+    that is not there, and back"""
+    a, b = pair(UD)
+    here, there = (int(side.gid.gid.replace(":", ""), 16) for side in (a, b))
+    for is_global, hops, to in (
+            (1, 2, there), (0, 2, there), (1, 1, there), (1, 0, there), (1, 2, there ^ 0xff00),
+            (1, 2, there + (7 << 64)), (1, 2, here ^ 0xff00)):
+        gid = GID(":".join(re.findall("....", f"{to:032x}")))
+        path = AHAttr(dlid=a.router, port_num=1, is_global=is_global,
+                      gr=GlobalRoute(dgid=gid, sgid_index=0, hop_limit=hops))
+        a.path = lambda other, path=path: path
+        b.receive(b.sge(1024))
+        a.sends(a.sge(64), to=b)
+        if (is_global, hops, to) == (1, 2, there):
+            b.completes(0)
+            assert b.mr.read(1, 7) == b"\1"
+        else:
+            b.silent()
+
+
 def uc_send_error():
     """UC: after an error of a send it still receives, and sends again when told so"""
     a, b = pair(UC)
@@ -1737,7 +1771,7 @@ def port_speed():
 
 
 # Each needs something that a script sees to, which runs it by its name
-BY_NAME = kernel_forged, fail_nth, stalled, port_speed
+BY_NAME = kernel_forged, fail_nth, stalled, port_speed, routed, unrouted
 CASES = [case for case in list(vars().values())
          if inspect.isfunction(case) and case.__module__ == __name__ and case.__doc__ and
          not inspect.signature(case).parameters and case not in BY_NAME]
