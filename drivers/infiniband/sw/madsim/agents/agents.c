@@ -27,6 +27,8 @@ bool madsim_respond(struct madsim_port *port, u8 in_port,
 		verdict = madsim_pma(port, mad);
 	else if (hdr->mgmt_class == IB_MGMT_CLASS_CONG_MGMT)
 		verdict = madsim_cc(port, mad);
+	else if (hdr->mgmt_class == MADSIM_CLASS_VENDOR)
+		verdict = madsim_vendor(port, mad);
 
 	if (verdict == MADSIM_CONSUMED)
 		return false;

@@ -79,6 +79,19 @@ u16 madsim_samples_result(struct madsim_port *port, struct ib_pma_mad *pma);
 void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which,
 			 u64 by);
 
+/* vendor.c: vendor's agent */
+#define MADSIM_CLASS_VENDOR		0x0a
+#define MADSIM_ATTR_ACCESS_REGISTER	cpu_to_be16(0xff52)
+
+int madsim_register_set(struct madsim_node *node, u32 id, const char *key,
+			const char *value);
+void madsim_registers_free(struct madsim_node *node);
+u16 madsim_access_register(const struct madsim_node *node, u8 *tlv,
+			   size_t room);
+u16 madsim_config_space(const struct madsim_node *node, u32 mod, u8 *data,
+			size_t room);
+enum madsim_verdict madsim_vendor(struct madsim_port *port, struct ib_mad *mad);
+
 /* cc.c: congestion control agent */
 void madsim_cc_reset(struct madsim_port *port);
 enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad);

@@ -13,6 +13,8 @@
 /* ExtendedPortInfo: for requesters that know the device IDs of Mellanox's */
 #define MADSIM_ATTR_EXT_PORT_INFO	cpu_to_be16(0xff90)
 
+#define MADSIM_ATTR_CONFIG_SPACE	cpu_to_be16(0xff50)
+
 /* Bit of PortInfo's modifier: the requester knows extended speeds */
 #define MADSIM_MOD_EXTENDED_SPEEDS	BIT(31)
 
@@ -344,6 +346,20 @@ static u16 madsim_ext_port_info(struct madsim_request *req)
 	return MADSIM_OK;
 }
 
+static u16 madsim_smp_config_space(struct madsim_request *req)
+{
+	/* Behind a place for the M_Key */
+	return madsim_config_space(req->port->node, req->mod, req->data + 8,
+				   IB_SMP_DATA_SIZE - 8);
+}
+
+static u16 madsim_smp_register(struct madsim_request *req)
+{
+	return req->set ? madsim_access_register(req->port->node, req->data,
+						 IB_SMP_DATA_SIZE) :
+			  MADSIM_UNSUPPORTED;
+}
+
 static u16 madsim_pkey_table(struct madsim_request *req)
 {
 	struct madsim_port *port = req->port;
@@ -476,6 +492,10 @@ static const struct madsim_attribute madsim_attributes[] = {
 	  MADSIM_MFT_BLOCK * sizeof(__be16), madsim_mcast_fwd },
 	{ MADSIM_ATTR_EXT_PORT_INFO, false, true,
 	  sizeof(struct madsim_ext_port_info), madsim_ext_port_info },
+	{ MADSIM_ATTR_CONFIG_SPACE, false, true, IB_SMP_DATA_SIZE,
+	  madsim_smp_config_space },
+	{ MADSIM_ATTR_ACCESS_REGISTER, false, true, IB_SMP_DATA_SIZE,
+	  madsim_smp_register },
 };
 
 static u16 madsim_opa_node_info(struct madsim_request *req)

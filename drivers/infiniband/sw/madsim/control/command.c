@@ -35,12 +35,12 @@ static const char * const madsim_verb_names[MADSIM_VERBS] = {
 };
 
 static const char * const madsim_agent_names[] = {
-	"subnet", "performance", "congestion"
+	"subnet", "performance", "congestion", "vendor"
 };
 
 static const u8 madsim_agent_classes[] = {
 	IB_MGMT_CLASS_SUBN_LID_ROUTED, IB_MGMT_CLASS_PERF_MGMT,
-	IB_MGMT_CLASS_CONG_MGMT
+	IB_MGMT_CLASS_CONG_MGMT, MADSIM_CLASS_VENDOR
 };
 
 /* "KIND nth N", "KIND permille P", "KIND off" */
@@ -146,6 +146,18 @@ static int madsim_command_refuse(struct madsim_node *node, const char *name,
 				   !*off);
 }
 
+/* "register ID KEY VALUE", "register ID KEY off" */
+static int madsim_command_register(struct madsim_node *node, const char *name,
+				   const char *key, const char *value)
+{
+	u32 id;
+
+	if (kstrtou32(name, 0, &id) || !*value)
+		return -EINVAL;
+	return madsim_register_set(node, id, key,
+				   strcmp(value, "off") ? value : NULL);
+}
+
 static char *madsim_command_word(char **line)
 {
 	char *word;
@@ -186,6 +198,8 @@ static int madsim_command_line(struct madsim_fabric *fabric, char *line)
 		ret = madsim_command_fail(node, word[2], word[3]);
 	else if (!strcmp(word[1], "refuse"))
 		ret = madsim_command_refuse(node, word[2], word[3], word[4]);
+	else if (!strcmp(word[1], "register"))
+		ret = madsim_command_register(node, word[2], word[3], word[4]);
 	else if (kstrtou32(word[1], 10, &num) || !num || num > node->nports)
 		ret = -EINVAL;
 	else

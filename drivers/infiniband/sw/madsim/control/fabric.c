@@ -316,6 +316,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	node->device_id = MADSIM_DEVICE_ID;
 	node->seed = get_random_u32();
 	node->smp_by_lid = true;
+	INIT_LIST_HEAD(&node->registers);
 	madsim_fault_init(node);
 
 	/* In a circle, so that no subnet manager takes a new node for one that is gone */
@@ -372,6 +373,7 @@ void madsim_node_free(struct madsim_node *node)
 	madsim_switch_free(node->sw);
 	kvfree(node->sl2vl);
 	xa_destroy(&node->refused);
+	madsim_registers_free(node);
 	kfree(node->vpd);
 	kfree(node);
 }

@@ -281,6 +281,7 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	case IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE:
 	case IB_MGMT_CLASS_PERF_MGMT:
 	case IB_MGMT_CLASS_CONG_MGMT:
+	case MADSIM_CLASS_VENDOR:
 		break;
 	default:
 		return IB_MAD_RESULT_SUCCESS;
@@ -297,6 +298,8 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 		verdict = madsim_pma(port, out);
 	else if (in->mad_hdr.mgmt_class == IB_MGMT_CLASS_CONG_MGMT)
 		verdict = madsim_cc(port, out);
+	else if (in->mad_hdr.mgmt_class == MADSIM_CLASS_VENDOR)
+		verdict = madsim_vendor(port, out);
 	else
 		verdict = madsim_sma(port, port->num, out, &len,
 				     !(mad_flags & IB_MAD_IGNORE_MKEY));

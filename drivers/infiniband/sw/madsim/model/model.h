@@ -296,6 +296,7 @@ struct madsim_switch {
  * @fail:	errno with which the next call of a verb fails, 0 for none
  * @failed:	how often one did
  * @refused:	attributes that its agents refuse, by class and number: how often they did
+ * @registers:	of the vendor's agent
  */
 struct madsim_node {
 	struct madsim_fabric *fabric;
@@ -330,6 +331,7 @@ struct madsim_node {
 	int fail[MADSIM_VERBS];
 	atomic_t failed[MADSIM_VERBS];
 	struct xarray refused;
+	struct list_head registers;
 };
 
 /* Mistakes that an adapter forgives, and a strict fabric does not */
