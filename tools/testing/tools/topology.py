@@ -360,6 +360,43 @@ def ten_thousand(program, loader):
         print(f"# {program.__name__}, 10,000 lines{what}: {time.monotonic() - start:.2f} s")
 
 
+REGISTERS = {
+    "leaf MFSM tacho=3 rpm=8640": ["0x9003 .3 03000000000021c0"],
+    "leaf MTMP rpm=0 sensor_index=0x40": "1: MTMP has no field rpm",
+    'leaf MTMP sensor_index=0x40 temperature=0x191 slot_index=1\r\n\n # words\n'
+    'leaf MSCI  index=0\tversion=4294967295 ': [
+        "0x900a .....040 0001004000000191" + 48 * "0", "0x902a .......0 00000000ffffffff00000000"],
+    "leaf MSGI revision=A4 product_name=\"a b\" part_number[1]=0x31": [
+        "0x9021 . " + 72 * "0" + "00000031" + 32 * "0" + "4134" + 12 * "0"
+        + "612062" + 122 * "0"],
+    "leaf PDDR local_port=5 page_select=3 vendor_name=M": [
+        "0x5031 ..05..........03 0005000000000003" + 40 * "0" + "4d" + 454 * "0"],
+    "leaf 0x1234 .1. 00ff": ["0x1234 .1. 00ff"],
+    "leaf 0x1234 00": "1: cannot make sense of",
+    "leaf": "1: no register",
+    "\nleaf MTTT temperature=3": "2: no register MTTT",
+    "leaf MFSM rpm=65536": "1: rpm has 16 bits",
+    "leaf MFSM rpm=0x10000": "1: rpm has 16 bits",
+    "leaf MFSM rpm=three": "1: rpm has 16 bits",
+    "leaf MFSM rpm=": "1: cannot make sense of: rpm=",
+    "leaf MFSM rpm[1]=3": "1: rpm has 1 elements",
+    "leaf MSPS psu0=3": "1: psu0 has 20 elements",
+    "leaf MSPS psu0[20]=3": "1: psu0 has 20 elements",
+    "leaf MSGI product_name=\"a b": "1: cannot make sense of",
+    "leaf MSGI revision=AAAAA": "1: revision has 32 bits",
+}
+
+
+def registers(text, wanted, loader):
+    """Commands, or what is said of a file without sense, of which nothing is made"""
+    status, plan, said = loader.run(text.encode(), "--registers", "--plan")
+    if isinstance(wanted, list):
+        expect((status, plan, said), (0, [f"leaf register {row}" for row in wanted], []))
+    else:
+        expect((status, plan), (1, []))
+        assert wanted in said[0], said
+
+
 ROUNDS = int(os.environ.get("UMAD_FUZZ_ROUNDS", 15))
 
 
@@ -371,6 +408,8 @@ def tests():
             yield f"{awk}: {name}", (awk, real_life, text, wanted, said, options)
         for program in (*FORMATS, slurm):
             yield f"{awk}: damage, {program.__name__}", (awk, fuzzed, program)
+        for text, wanted in REGISTERS.items():
+            yield f"{awk}: registers, {text!r}", (awk, registers, text, wanted)
     for program in (*FORMATS, slurm):
         yield f"10,000 lines, {program.__name__}", ("this awk", ten_thousand, program)
 
