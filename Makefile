@@ -25,7 +25,7 @@ OFA ?= $(if $(core),$(patsubst %/Module.symvers,%,$(firstword \
 # What include/probe found out of this kernel
 has = $(src)/include/probe/kernel_has.h
 # Files of ib_madsim for what only later kernels have: include/ has others for these
-stand_ins = sub:ADD_SUB_DEV port_speed:QUERY_PORT_SPEED
+stand_ins = bus:BUS_CONST port_speed:QUERY_PORT_SPEED sub:ADD_SUB_DEV
 MODULES ?= ib_umad ib_madsim
 # It is left out where the kernel lacks something, if nobody has asked for it by name
 optional := $(if $(filter file,$(origin MODULES)),ib_madsim)

@@ -54,6 +54,7 @@ static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 #define kernel_cap_flags device_cap_flags
 #define IBK_LOCAL_DMA_LKEY IB_DEVICE_LOCAL_DMA_LKEY
 #define IBK_UD_TSO IB_DEVICE_UD_TSO
+#define IBK_VIRTUAL_FUNCTION IB_DEVICE_VIRTUAL_FUNCTION
 #endif
 
 /* Counters had a name alone, so that an array of these was one of names */

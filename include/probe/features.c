@@ -52,6 +52,7 @@ HAS(ADD_SUB_DEV, OPS->add_sub_dev);
 HAS(BIN_ATTRIBUTE_CONST, IS(((const struct bin_attribute *)NULL)->read,
 			    ssize_t (*)(struct file *, struct kobject *,
 					const struct bin_attribute *, char *, loff_t, size_t)));
+HAS(BUS_CONST, IS(((struct device *)NULL)->bus, const struct bus_type *));
 HAS(CREATE_CQ_ATTRS, IS(OPS->create_cq, int (*)(struct ib_cq *, const struct ib_cq_init_attr *,
 						struct uverbs_attr_bundle *)));
 HAS(KERNEL_CAP_FLAGS, ((struct ib_device_attr *)NULL)->kernel_cap_flags);

@@ -225,6 +225,60 @@ static int madsim_node_write_vpd(struct madsim_node *node, const char *page)
 MADSIM_NODE_FILE(vpd, madsim_node_write_vpd(node, page),
 		 "%s\n", node->vpd ? node->vpd->text : "")
 
+static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
+			    struct madsim_node **node, u32 *num)
+{
+	char *name = strsep(rest, " \t");
+	char *port = strsep(rest, " \t");
+
+	if (!name || !port || kstrtou32(port, 10, num))
+		return -EINVAL;
+	*node = madsim_node_find(fabric, name);
+	return *node ? 0 : -ENOENT;
+}
+
+static ssize_t madsim_node_virtual_function_show(struct config_item *item,
+						 char *page)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	ssize_t len;
+
+	mutex_lock(&node->fabric->mutex);
+	if (node->pf)
+		len = sysfs_emit(page, "%s %u\n", node->pf->name, node->vf);
+	else
+		len = sysfs_emit(page, "\n");
+	mutex_unlock(&node->fabric->mutex);
+	return len;
+}
+
+/* "NODE NUMBER", or nothing */
+static ssize_t madsim_node_virtual_function_store(struct config_item *item,
+						  const char *page, size_t count)
+{
+	struct madsim_node *node = to_madsim_node(item);
+	struct madsim_node *pf = NULL;
+	char *buf, *rest;
+	u32 num = 0;
+	int ret = 0;
+
+	buf = kstrdup(page, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	rest = strim(buf);
+
+	mutex_lock(&node->fabric->mutex);
+	if (*rest)
+		ret = madsim_parse_end(node->fabric, &rest, &pf, &num) ?:
+		      (rest ? -EINVAL : 0);
+	if (!ret)
+		ret = madsim_node_set_vf(node, pf, num);
+	mutex_unlock(&node->fabric->mutex);
+
+	kfree(buf);
+	return ret ?: count;
+}
+
 static ssize_t madsim_node_description_show(struct config_item *item,
 					    char *page)
 {
@@ -287,6 +341,7 @@ CONFIGFS_ATTR(madsim_node_, vendor_id);
 CONFIGFS_ATTR(madsim_node_, device_id);
 CONFIGFS_ATTR_PERM(madsim_node_, seed, 0600);
 CONFIGFS_ATTR(madsim_node_, description);
+CONFIGFS_ATTR(madsim_node_, virtual_function);
 CONFIGFS_ATTR(madsim_node_, vpd);
 CONFIGFS_ATTR_RO(madsim_node_, dev_name);
 
@@ -306,6 +361,7 @@ static struct configfs_attribute *madsim_node_attrs[] = {
 	&madsim_node_attr_device_id,
 	&madsim_node_attr_seed,
 	&madsim_node_attr_description,
+	&madsim_node_attr_virtual_function,
 	&madsim_node_attr_vpd,
 	&madsim_node_attr_dev_name,
 	NULL
@@ -434,18 +490,6 @@ static ssize_t madsim_fabric_strict_store(struct config_item *item,
 		memset(fabric->mistakes, 0, sizeof(fabric->mistakes));
 	spin_unlock_irq(&fabric->lock);
 	return count;
-}
-
-static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
-			    struct madsim_node **node, u32 *num)
-{
-	char *name = strsep(rest, " \t");
-	char *port = strsep(rest, " \t");
-
-	if (!name || !port || kstrtou32(port, 10, num))
-		return -EINVAL;
-	*node = madsim_node_find(fabric, name);
-	return *node ? 0 : -ENOENT;
 }
 
 /* What a link can do: a width, a speed, or both */

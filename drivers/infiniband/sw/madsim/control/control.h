@@ -17,6 +17,8 @@
 #define MADSIM_WIDTH		IB_WIDTH_4X	/* of a link, if not told */
 #define MADSIM_SPEED		IB_SPEED_QDR
 
+#define MADSIM_MAX_VFS		64	/* of a node */
+
 /* fabric.c: nodes and links, and bringing them to life */
 struct madsim_fabric *madsim_fabric_create(const char *name);
 void madsim_fabric_destroy(struct madsim_fabric *fabric);
@@ -31,6 +33,7 @@ struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
 				     const char *name);
 int madsim_node_set_ports(struct madsim_node *node, u8 nports);
 int madsim_node_set_type(struct madsim_node *node, u8 type);
+int madsim_node_set_vf(struct madsim_node *node, struct madsim_node *pf, u32 num);
 int madsim_node_plug(struct madsim_node *node);
 int madsim_node_unplug(struct madsim_node *node);
 

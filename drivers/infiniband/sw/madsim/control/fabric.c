@@ -9,6 +9,7 @@
 
 #include <linux/mm.h>
 #include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -317,6 +318,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 	node->seed = get_random_u32();
 	node->smp_by_lid = true;
 	INIT_LIST_HEAD(&node->registers);
+	xa_init(&node->vfs);
 	madsim_fault_init(node);
 
 	/* In a circle, so that no subnet manager takes a new node for one that is gone */
@@ -346,14 +348,77 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+static void madsim_vf_leave(struct madsim_node *vf)
+{
+	struct madsim_fabric *fabric = vf->fabric;
+
+	if (!vf->pf)
+		return;
+	rtnl_lock();
+	/* Who has found it there holds fabric->lock until done with it */
+	xa_erase(&vf->pf->vfs, vf->vf);
+	spin_lock_irq(&fabric->lock);
+	WRITE_ONCE(vf->pf, NULL);
+	if (vf->powered)
+		madsim_links_update(vf);
+	spin_unlock_irq(&fabric->lock);
+	rtnl_unlock();
+}
+
+/**
+ * madsim_node_set_vf - make a node a virtual function of another one
+ * @node: the node, without power
+ * @pf: the other one, or NULL: it is none any more
+ * @num: the number that it gets
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or, with @node as it was,
+ *  * -EBUSY: @node has power, or @pf has a function of this number
+ *  * -EINVAL: @num is too high, or one of the two would be both, of others
+ *  * -ENOMEM
+ */
+int madsim_node_set_vf(struct madsim_node *node, struct madsim_node *pf, u32 num)
+{
+	int ret;
+
+	lockdep_assert_held(&node->fabric->mutex);
+
+	if (node->powered)
+		return -EBUSY;
+	if (!pf) {
+		madsim_vf_leave(node);
+		return 0;
+	}
+	if (pf == node || pf->pf || !xa_empty(&node->vfs) ||
+	    num >= MADSIM_MAX_VFS)
+		return -EINVAL;
+
+	rtnl_lock();
+	ret = xa_insert(&pf->vfs, num, node, GFP_KERNEL);
+	rtnl_unlock();
+	if (ret)
+		return ret;
+	madsim_vf_leave(node);
+	spin_lock_irq(&node->fabric->lock);
+	WRITE_ONCE(node->pf, pf);
+	node->vf = num;
+	spin_unlock_irq(&node->fabric->lock);
+	return 0;
+}
+
 /* Take a node with its links out of a fabric, and its power first. fabric->mutex is held */
 void madsim_node_remove(struct madsim_node *node)
 {
+	struct madsim_node *vf;
+	unsigned long num;
 	unsigned int i;
 
 	lockdep_assert_held(&node->fabric->mutex);
 
 	madsim_node_unplug(node);
+	madsim_vf_leave(node);
+	xa_for_each(&node->vfs, num, vf)
+		madsim_vf_leave(vf);
 	for (i = 1; i <= node->nports; i++) {
 		if (node->ports[i].peer)
 			madsim_cable_remove(node, i);
@@ -485,14 +550,12 @@ static void madsim_node_reset(struct madsim_node *node)
 static void madsim_node_set_power(struct madsim_node *node, bool on)
 {
 	struct madsim_fabric *fabric = node->fabric;
-	unsigned int i;
 
 	spin_lock_irq(&fabric->lock);
 	node->powered = on;
 	if (!on)
 		memset(fabric->found, 0, sizeof(fabric->found));
-	for (i = 1; i <= node->nports; i++)
-		madsim_link_update(&node->ports[i]);
+	madsim_links_update(node);
 	spin_unlock_irq(&fabric->lock);
 }
 
@@ -526,6 +589,15 @@ static int madsim_node_register(struct madsim_node *node)
 	return ret;
 }
 
+/* As a driver that is bound to a virtual function asks the adapter */
+static void madsim_vf_take_guids(struct madsim_node *node)
+{
+	spin_lock_irq(&node->fabric->lock);
+	node->guid = node->vf_node_guid ?: node->guid;
+	node->port_guid = node->vf_port_guid ?: node->port_guid;
+	spin_unlock_irq(&node->fabric->lock);
+}
+
 /**
  * madsim_node_plug - power a node, and register its ib_device if it has one
  * @node: without power
@@ -548,6 +620,7 @@ int madsim_node_plug(struct madsim_node *node)
 
 	if (node->powered)
 		return -EALREADY;
+	madsim_vf_take_guids(node);
 	if (fabric->duplicates)
 		rb_add(&node->by_guid, &fabric->by_guid, madsim_guid_less);
 	else if (rb_find_add(&node->by_guid, &fabric->by_guid, madsim_guid_cmp))

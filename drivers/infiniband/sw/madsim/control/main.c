@@ -66,9 +66,12 @@ static int __init madsim_init(void)
 	ret = madsim_wires_init();
 	if (ret)
 		goto err_debugfs;
-	ret = madsim_dev_init();
+	ret = madsim_bus_init();
 	if (ret)
 		goto err_wires;
+	ret = madsim_dev_init();
+	if (ret)
+		goto err_bus;
 
 	preset = madsim_preset();
 	if (IS_ERR(preset)) {
@@ -84,6 +87,8 @@ static int __init madsim_init(void)
 
 err_dev:
 	madsim_dev_exit();
+err_bus:
+	madsim_bus_exit();
 err_wires:
 	madsim_wires_exit();
 err_debugfs:
@@ -97,6 +102,7 @@ static void __exit madsim_exit(void)
 	/* Fabrics that were made in configfs pin the module: none is left */
 	madsim_configfs_exit();
 	madsim_dev_exit();
+	madsim_bus_exit();
 	madsim_wires_exit();
 	madsim_debugfs_exit();
 	madsim_workers_exit();

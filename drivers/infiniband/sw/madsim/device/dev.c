@@ -4,7 +4,6 @@
  * ports. A device refuses a verb by not having it.
  */
 
-#include <linux/device.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -50,6 +49,8 @@ static int madsim_query_device(struct ib_device *ibdev,
 		IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |
 		IB_DEVICE_PORT_ACTIVE_EVENT;
 	attr->kernel_cap_flags |= IBK_LOCAL_DMA_LKEY;
+	if (READ_ONCE(node->pf))
+		attr->kernel_cap_flags |= IBK_VIRTUAL_FUNCTION;
 	attr->max_qp = 2 * MADSIM_MAX_CA_PORTS;
 	attr->max_cq = MADSIM_MAX_CA_PORTS;
 	attr->max_qp_wr = MADSIM_MAX_WR;
@@ -522,22 +523,9 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	ib_set_device_ops(&dev->ibdev, &madsim_cq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_stats_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_vf_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_dev_ops);
 	return dev;
-}
-
-/*
- * What an adapter is on its bus. Programs look there for what else belongs to an
- * RDMA device, such as interfaces of IPoIB: /sys/class/infiniband/NAME/device.
- */
-static struct device *madsim_bus_dev_register(void)
-{
-	static atomic_t last = ATOMIC_INIT(-1);
-	char name[24];
-
-	snprintf(name, sizeof(name), "madsim_node%u",
-		 (u32)atomic_inc_return(&last));
-	return root_device_register(name);
 }
 
 /**
@@ -559,7 +547,7 @@ void madsim_dev_set_registered(struct madsim_dev *dev, bool registered)
  * @dev: the device, of a node without one, and without power
  *
  * Context: process context; fabric->mutex is held.
- * Return: 0, or what root_device_register(), device_create_bin_file() or
+ * Return: 0, or what madsim_bus_dev_register(), device_create_bin_file() or
  * ib_register_device() said.
  */
 int madsim_dev_register(struct madsim_dev *dev)
@@ -570,7 +558,7 @@ int madsim_dev_register(struct madsim_dev *dev)
 
 	lockdep_assert_held(&node->fabric->mutex);
 
-	bus_dev = madsim_bus_dev_register();
+	bus_dev = madsim_bus_dev_register(node);
 	if (IS_ERR(bus_dev))
 		return PTR_ERR(bus_dev);
 	dev->ibdev.dev.parent = bus_dev;
@@ -594,7 +582,7 @@ err:
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);
 err_bus:
-	root_device_unregister(bus_dev);
+	device_unregister(bus_dev);
 	return ret;
 }
 
@@ -615,7 +603,7 @@ void madsim_dev_unregister(struct madsim_dev *dev)
 
 	madsim_dev_set_registered(dev, false);
 	ib_unregister_device(&dev->ibdev);
-	root_device_unregister(bus_dev);
+	device_unregister(bus_dev);
 	spin_lock_irq(&node->fabric->lock);
 	node->dev = NULL;
 	spin_unlock_irq(&node->fabric->lock);

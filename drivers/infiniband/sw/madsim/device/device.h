@@ -23,6 +23,11 @@ struct madsim_vpd {
 	char text[1024];
 };
 
+/* bus.c: the bus of adapters */
+struct device *madsim_bus_dev_register(struct madsim_node *node);
+int madsim_bus_init(void);
+void madsim_bus_exit(void);
+
 /* dev.c: the ib_device of a node */
 int madsim_dev_register(struct madsim_dev *dev);
 void madsim_dev_unregister(struct madsim_dev *dev);
@@ -34,6 +39,9 @@ void madsim_dev_exit(void);
 
 /* sub.c: one ib_device for QP0, another one for QP1 */
 int madsim_sub_allow(struct madsim_dev *parent);
+
+/* vf.c: virtual functions */
+extern const struct ib_device_ops madsim_vf_ops;
 
 /* vpd.c: vital product data */
 struct madsim_vpd *madsim_vpd_make(const char *text);

@@ -7,6 +7,8 @@
  * follows.
  */
 
+#include <linux/if_link.h>
+
 #include "wire.h"
 
 static void madsim_dev_event(struct madsim_dev *dev, struct ib_event *event)
@@ -42,6 +44,52 @@ void madsim_port_event(struct madsim_port *port, enum ib_event_type event)
 	madsim_dev_event(port->node->smi_dev, &ibevent);
 }
 
+/* A port of a virtual function has no link without a GUID, and then as its policy says */
+static bool madsim_port_vf_enabled(const struct madsim_port *port)
+{
+	const struct madsim_node *node = port->node, *pf = node->pf;
+
+	switch (node->port_guid ? node->vf_policy : IFLA_VF_LINK_STATE_DISABLE) {
+	case IFLA_VF_LINK_STATE_AUTO:
+		return pf->powered && port->num <= pf->nports &&
+		       madsim_state(&pf->ports[port->num]) != IB_PORT_DOWN;
+	case IFLA_VF_LINK_STATE_ENABLE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/**
+ * madsim_port_enabled - whether a link trains where the other port agrees
+ * @port: the port
+ *
+ * Context: any; fabric->lock is held.
+ * Return: whether it does.
+ */
+bool madsim_port_enabled(const struct madsim_port *port)
+{
+	const struct madsim_node *node = port->node;
+
+	lockdep_assert_held(&node->fabric->lock);
+
+	return node->powered && !port->pulled &&
+	       madsim_phys_state(port) != IB_PORT_PHYS_STATE_DISABLED &&
+	       (!node->pf || madsim_port_vf_enabled(port));
+}
+
+/* A virtual function has none itself, so this calls itself once */
+static void madsim_port_follow(struct madsim_port *port)
+{
+	struct madsim_node *vf;
+	unsigned long num;
+
+	xa_for_each(&port->node->vfs, num, vf) {
+		if (vf->powered && port->num <= vf->nports)
+			madsim_link_update(&vf->ports[port->num]);
+	}
+}
+
 /**
  * madsim_port_set_state - change PortState, with all that follows from it
  * @port: not a switch's port 0
@@ -67,7 +115,10 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 		madsim_port_event(port, IB_EVENT_PORT_ERR);
 
 	/* Going up step by step is the subnet manager's own doing */
-	if (node->sw && (state == IB_PORT_DOWN || old == IB_PORT_DOWN)) {
+	if (state != IB_PORT_DOWN && old != IB_PORT_DOWN)
+		return;
+	madsim_port_follow(port);
+	if (node->sw) {
 		node->sw->info.life_state |= MADSIM_SW_STATE_CHANGE;
 		madsim_trap_link_state(node);
 	}
@@ -137,6 +188,15 @@ void madsim_link_update(struct madsim_port *port)
 	}
 	if (peer && peer->wire)
 		madsim_wire_offer(peer->wire, false);
+}
+
+/* As madsim_link_update(), of all ports of a node */
+void madsim_links_update(struct madsim_node *node)
+{
+	unsigned int i;
+
+	for (i = 1; i <= node->nports; i++)
+		madsim_link_update(&node->ports[i]);
 }
 
 /**

@@ -30,7 +30,7 @@
  * which raises a notice. The engine sends responses and notices. A queue pair sends later by
  * queueing work that the engine has prepared, see madsim_run_init().
  *
- * Locking order: the su_mutex of configfs, fabric->mutex, madsim_wires_mutex, wire->mutex,
+ * Locking order: the su_mutex of configfs, fabric->mutex, RTNL, madsim_wires_mutex, wire->mutex,
  * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. Nothing is locked within
  * madsim_fabrics_mutex and madsim_owners_lock.
  *
@@ -284,6 +284,16 @@ struct madsim_switch {
  * @sm_disabled: its end ports with IsSMDisabled
  * @vpd:	vital product data of its ib_device, or NULL
  * @opa:	its ports take 2 KiB MADs
+ * @pf:		the node that it is a virtual function of, or NULL; changed under
+ *		fabric->mutex and fabric->lock
+ * @vfs:	its virtual functions by number; changed under fabric->mutex, and under
+ *		RTNL, as ip counts them twice. One that was found there under
+ *		fabric->lock is there until that is released
+ * @vf:		its number in @vfs of @pf
+ * @vf_policy:	its ports as a virtual function have a link: IFLA_VF_LINK_STATE_*;
+ *		fabric->lock
+ * @vf_node_guid: will be @guid when it gets power, unless 0; fabric->lock
+ * @vf_port_guid: as that, of @port_guid
  * @desc:	NodeDescription; fabric->lock
  * @powered:	the node is in the fabric; fabric->lock, changed under
  *		fabric->mutex as well
@@ -321,6 +331,12 @@ struct madsim_node {
 	bool split;
 	bool planes;
 	bool smp_by_lid;
+	u8 vf;
+	u8 vf_policy;
+	struct madsim_node *pf;
+	struct xarray vfs;
+	u64 vf_node_guid;
+	u64 vf_port_guid;
 	DECLARE_BITMAP(sm_disabled, MADSIM_MAX_PORTS + 1);
 	char desc[MADSIM_NAME_LEN];
 	bool powered;
@@ -556,13 +572,6 @@ static inline u8 madsim_phys_state(const struct madsim_port *port)
 	return madsim_pi_get(&port->info, MADSIM_PI_PHYS_STATE);
 }
 
-/* Whether a link trains where the other port agrees */
-static inline bool madsim_port_enabled(const struct madsim_port *port)
-{
-	return port->node->powered && !port->pulled &&
-	       madsim_phys_state(port) != IB_PORT_PHYS_STATE_DISABLED;
-}
-
 static inline u32 madsim_mtu(const struct madsim_port *port)
 {
 	return ib_mtu_enum_to_int(madsim_pi_get(&port->info,
@@ -668,7 +677,9 @@ int madsim_link_wire(struct madsim_node *node, u32 num, struct madsim_port *far,
 		     u8 width, u16 speed);
 int madsim_unlink(struct madsim_node *node, u32 num);
 void madsim_link_pull(struct madsim_port *port, bool pulled);
+bool madsim_port_enabled(const struct madsim_port *port);
 void madsim_link_update(struct madsim_port *port);
+void madsim_links_update(struct madsim_node *node);
 void madsim_link_request(struct madsim_port *port, u8 phys);
 void madsim_link_train(struct madsim_port *far, bool restart, u8 phys);
 bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error);
