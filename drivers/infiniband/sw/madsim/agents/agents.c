@@ -6,6 +6,28 @@
 #include "agents.h"
 
 /**
+ * madsim_gsa - show a MAD to the general service agent of its class
+ * @port: the end port that got it
+ * @mad: a request of QP1; becomes the response
+ *
+ * Context: any; fabric->lock is held.
+ * Return: what is to be done with @mad; MADSIM_PASS if the class has no agent here.
+ */
+enum madsim_verdict madsim_gsa(struct madsim_port *port, struct ib_mad *mad)
+{
+	switch (mad->mad_hdr.mgmt_class) {
+	case IB_MGMT_CLASS_PERF_MGMT:
+		return madsim_pma(port, mad);
+	case IB_MGMT_CLASS_CONG_MGMT:
+		return madsim_cc(port, mad);
+	case MADSIM_CLASS_VENDOR:
+		return madsim_vendor(port, mad);
+	default:
+		return MADSIM_PASS;
+	}
+}
+
+/**
  * madsim_respond - show a packet to the agents of a node without MAD layer
  * @port: the end port that it has come to
  * @in_port: number of the port that it came in by
@@ -17,18 +39,14 @@
 bool madsim_respond(struct madsim_port *port, u8 in_port,
 		    struct madsim_packet *pkt)
 {
-	enum madsim_verdict verdict = MADSIM_PASS;
+	enum madsim_verdict verdict;
 	struct ib_mad *mad = (struct ib_mad *)pkt->mad;
 	struct ib_mad_hdr *hdr = &pkt->hdr;
 
 	if (pkt->smi)
 		verdict = madsim_sma(port, in_port, mad, &pkt->len, true);
-	else if (hdr->mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
-		verdict = madsim_pma(port, mad);
-	else if (hdr->mgmt_class == IB_MGMT_CLASS_CONG_MGMT)
-		verdict = madsim_cc(port, mad);
-	else if (hdr->mgmt_class == MADSIM_CLASS_VENDOR)
-		verdict = madsim_vendor(port, mad);
+	else
+		verdict = madsim_gsa(port, mad);
 
 	if (verdict == MADSIM_CONSUMED)
 		return false;

@@ -54,6 +54,7 @@ static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
 }
 
 /* agents.c: requests and responses */
+enum madsim_verdict madsim_gsa(struct madsim_port *port, struct ib_mad *mad);
 bool madsim_respond(struct madsim_port *port, u8 in_port,
 		    struct madsim_packet *pkt);
 

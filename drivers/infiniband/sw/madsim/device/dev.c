@@ -273,7 +273,7 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 			      size_t *out_mad_size, u16 *out_mad_pkey_index)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
-	enum madsim_verdict verdict = MADSIM_PASS;
+	enum madsim_verdict verdict;
 	u32 len = *out_mad_size;
 	unsigned long flags;
 
@@ -295,15 +295,12 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	else
 		madsim_copy_mad(out, in, IB_MGMT_MAD_SIZE);
 	spin_lock_irqsave(&port->node->fabric->lock, flags);
-	if (in->mad_hdr.mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
-		verdict = madsim_pma(port, out);
-	else if (in->mad_hdr.mgmt_class == IB_MGMT_CLASS_CONG_MGMT)
-		verdict = madsim_cc(port, out);
-	else if (in->mad_hdr.mgmt_class == MADSIM_CLASS_VENDOR)
-		verdict = madsim_vendor(port, out);
-	else
+	if (in->mad_hdr.mgmt_class == IB_MGMT_CLASS_SUBN_LID_ROUTED ||
+	    in->mad_hdr.mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
 		verdict = madsim_sma(port, port->num, out, &len,
 				     !(mad_flags & IB_MAD_IGNORE_MKEY));
+	else
+		verdict = madsim_gsa(port, out);
 	spin_unlock_irqrestore(&port->node->fabric->lock, flags);
 
 	*out_mad_size = len;
