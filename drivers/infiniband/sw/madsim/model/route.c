@@ -224,11 +224,12 @@ static struct madsim_port *madsim_router_port(struct madsim_node *router,
 
 /*
  * Where a router sends a packet with the GID of another port. It finds the LID there as if
- * it were asked of the subnet's manager. The SL stays, and so does what ICRC covers.
+ * it were asked of the subnet's manager. The SL stays, and so does what ICRC covers. Inlined,
+ * this would have all other packets save its registers.
  */
-static enum madsim_fate madsim_route_router(struct madsim_port *in,
-					    struct madsim_packet *pkt,
-					    struct madsim_port **at)
+static noinline enum madsim_fate
+madsim_route_router(struct madsim_port *in, struct madsim_packet *pkt,
+		    struct madsim_port **at)
 {
 	const union ib_gid *dgid = &pkt->grh.dgid;
 	struct madsim_port *out, *to;
