@@ -79,6 +79,7 @@ refusals()
 	refused 400 POST /resources/pkeys '{"pkey": "0x8000", "guids": []}' &&
 		refused 400 POST /resources/pkeys '{"pkey": "0x12", "guids": ["12"]}' &&
 		refused 400 POST /resources/pkeys '{"pkey": "0x12", "membership": "both"}' &&
+		refused 400 POST /resources/pkeys '{"pkey": "0x12", "guids": null}' &&
 		refused 400 POST /resources/pkeys '{' && refused 400 POST /resources/pkeys '[]' &&
 		refused 404 POST /actions/remove_guids_from_pkey '{"pkey": "0x13", "guids": []}' &&
 		refused 404 DELETE /resources/pkeys/0x13 &&
