@@ -16,7 +16,7 @@
 
 #define MADSIM_VENDOR_VERSION	1
 
-/* Where a MAD of the class has its attribute: behind a key, which nobody sets here */
+/* Where a MAD of the class has its attribute: behind a key, which is not checked */
 #define MADSIM_VENDOR_DATA	32
 #define MADSIM_VENDOR_ROOM	(IB_MGMT_MAD_SIZE - MADSIM_VENDOR_DATA)
 
@@ -24,7 +24,7 @@
 #define MADSIM_ATTR_GMP_CONFIG_SPACE	0x50
 #define MADSIM_ATTR_GMP_REGISTER	0x51
 
-/* Status of the latter for a register that there is not */
+/* Status of the latter for an unknown register */
 #define MADSIM_NO_REGISTER	0x14
 
 /* A part of a register in one of its responses, behind the number of the part */
