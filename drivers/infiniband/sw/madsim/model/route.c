@@ -157,9 +157,10 @@ static enum madsim_fate madsim_lft(struct madsim_port *in,
 	return MADSIM_GOES;
 }
 
-static enum madsim_fate madsim_route_switch(struct madsim_port *in,
-					    struct madsim_packet *pkt,
-					    struct madsim_port **at)
+/* Not inlined: what it saves and restores would be paid by end ports, too */
+static noinline enum madsim_fate
+madsim_route_switch(struct madsim_port *in, struct madsim_packet *pkt,
+		    struct madsim_port **at)
 {
 	struct madsim_port *out;
 	enum madsim_fate fate;
@@ -222,10 +223,20 @@ static struct madsim_port *madsim_router_port(struct madsim_node *router,
 	return NULL;
 }
 
+/* What a port takes that hands nothing on */
+static enum madsim_fate madsim_route_end(const struct madsim_port *in,
+					 const struct madsim_packet *pkt)
+{
+	if (madsim_lid_is_mine(in, pkt->dlid) ||
+	    pkt->dlid == MADSIM_LID_PERMISSIVE ||
+	    madsim_lid_is_multicast(pkt->dlid))
+		return MADSIM_ENDS;
+	return MADSIM_LOST;
+}
+
 /*
  * Where a router sends a packet with the GID of another port. It finds the LID there as if
- * it were asked of the subnet's manager. The SL stays, and so does what ICRC covers. Inlined,
- * this would have all other packets save its registers.
+ * it were asked of the subnet's manager. The SL stays, and so does what ICRC covers.
  */
 static noinline enum madsim_fate
 madsim_route_router(struct madsim_port *in, struct madsim_packet *pkt,
@@ -234,6 +245,9 @@ madsim_route_router(struct madsim_port *in, struct madsim_packet *pkt,
 	const union ib_gid *dgid = &pkt->grh.dgid;
 	struct madsim_port *out, *to;
 
+	if (pkt->smi || !madsim_lid_is_mine(in, pkt->dlid) ||
+	    madsim_grh_fits(in, pkt))
+		return madsim_route_end(in, pkt);
 	if (in->info.gid_prefix == dgid->global.subnet_prefix)
 		return MADSIM_LOST_LOOPING;
 	/* Link-local ones, fe80::/10, are of one subnet only */
@@ -270,14 +284,7 @@ enum madsim_fate madsim_route_next(struct madsim_port *in,
 	*at = in;
 	if (in->node->sw)
 		return madsim_route_switch(in, pkt, at);
-	if (madsim_lid_is_mine(in, pkt->dlid)) {
-		if (in->node->type != RDMA_NODE_IB_ROUTER || pkt->smi ||
-		    madsim_grh_fits(in, pkt))
-			return MADSIM_ENDS;
+	if (in->node->type == RDMA_NODE_IB_ROUTER)
 		return madsim_route_router(in, pkt, at);
-	}
-	if (pkt->dlid == MADSIM_LID_PERMISSIVE ||
-	    madsim_lid_is_multicast(pkt->dlid))
-		return MADSIM_ENDS;
-	return MADSIM_LOST;
+	return madsim_route_end(in, pkt);
 }
