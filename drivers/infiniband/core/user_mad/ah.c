@@ -50,11 +50,9 @@ static struct ib_ah *umad_ah_create(struct umad_agent *agent, const struct ib_us
 	rdma_ah_set_sl(&attr, hdr->sl);
 	rdma_ah_set_path_bits(&attr, hdr->path_bits);
 	if (hdr->grh_present) {
-		union ib_gid dgid;
-
-		memcpy(dgid.raw, hdr->gid, sizeof(dgid.raw));
-		rdma_ah_set_grh(&attr, &dgid, be32_to_cpu(hdr->flow_label),
+		rdma_ah_set_grh(&attr, NULL, be32_to_cpu(hdr->flow_label),
 				hdr->gid_index, hdr->hop_limit, hdr->traffic_class);
+		rdma_ah_set_dgid_raw(&attr, (void *)hdr->gid);
 	}
 
 	ah = rdma_create_user_ah(mad_agent->qp->pd, &attr, NULL);
@@ -165,14 +163,9 @@ static void umad_ah_event(struct ib_event_handler *handler, struct ib_event *eve
 	atomic_inc(&port->events);
 }
 
-/* Has all events of the device make the kept handles stale, until umad_ah_unwatch() */
+/* Has all events of the device make the kept handles stale */
 void umad_ah_watch(struct umad_port *port)
 {
 	INIT_IB_EVENT_HANDLER(&port->event_handler, port->ib_dev, umad_ah_event);
 	ib_register_event_handler(&port->event_handler);
-}
-
-void umad_ah_unwatch(struct umad_port *port)
-{
-	ib_unregister_event_handler(&port->event_handler);
 }

@@ -151,19 +151,12 @@ static int umad_enable_pkey(struct umad_file *file)
 	return ret;
 }
 
-/* Fails as read() does when the device is gone, whatever is queued */
-static int umad_next_len(struct umad_file *file, int __user *ulen)
-{
-	if (umad_port_gone(file->port))
-		return -EIO;
-	return put_user((int)umad_queue_next_len(file), ulen);
-}
-
 /* Holds no lock while it accesses user memory. user_mad.rst has the errors */
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct umad_file *file = filp->private_data;
 	void __user *uptr = (void __user *)arg;
+	int len;
 
 	switch (cmd) {
 	case IB_USER_MAD_REGISTER_AGENT:
@@ -174,7 +167,8 @@ long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	case IB_USER_MAD_ENABLE_PKEY:
 		return umad_enable_pkey(file);
 	case FIONREAD:
-		return umad_next_len(file, uptr);
+		len = umad_queue_next_len(file);
+		return len < 0 ? len : put_user(len, (int __user *)uptr);
 	default:
 		return -ENOIOCTLCMD;
 	}

@@ -21,18 +21,14 @@ static int umad_issm_try(struct umad_port *port)
 
 static int umad_issm_acquire(struct umad_port *port, bool nonblock)
 {
-	int got = umad_issm_try(port);
-	int ret;
+	int got = umad_issm_try(port), ret = 0;
 
 	if (!got && nonblock)
 		return -EAGAIN;
-	if (!got) {
+	if (!got)
 		ret = wait_event_interruptible_exclusive(port->issm_wait,
 							 (got = umad_issm_try(port)));
-		if (ret)
-			return ret;
-	}
-	return got < 0 ? got : 0;
+	return ret ?: min(got, 0);
 }
 
 static void umad_issm_unlock(struct umad_port *port)

@@ -15,7 +15,7 @@ MODULE_LICENSE("Dual BSD/GPL");
 MODULE_ALIAS_RDMA_CLIENT("umad");
 MODULE_ALIAS_RDMA_CLIENT("issm");
 
-/* The ports of a device, for both clients: NULL where a port has no MADs */
+/* The ports of a device by their numbers, for both clients: NULL where none has MADs */
 struct umad_device {
 	u32			num_ports;
 	struct umad_port	*ports[] __counted_by(num_ports);
@@ -35,14 +35,13 @@ static void umad_device_free(struct umad_device *umad_dev)
 static int umad_nl_chardev(struct ib_device *ib_dev, const struct umad_device *umad_dev,
 			   struct ib_client_nl_info *res, bool issm)
 {
-	const u32 first = rdma_start_port(ib_dev);
 	struct umad_port *port;
 
 	if (!rdma_is_port_valid(ib_dev, res->port))
 		return -EINVAL;
 
-	port = umad_dev ? umad_dev->ports[array_index_nospec(res->port - first,
-							     umad_dev->num_ports)] : NULL;
+	port = umad_dev ? umad_dev->ports[array_index_nospec(res->port, umad_dev->num_ports)] :
+			  NULL;
 	if (!port || (issm && !port->has_smi))
 		return -EOPNOTSUPP;
 
@@ -78,15 +77,14 @@ static struct ib_client umad_client = {
 
 static int umad_client_add(struct ib_device *ib_dev)
 {
-	u32 first = rdma_start_port(ib_dev);
+	u32 port_num, num_ports = rdma_end_port(ib_dev) + 1;
 	struct umad_device *umad_dev;
 	int ret = -EOPNOTSUPP;
-	u32 port_num;
 
-	umad_dev = kzalloc_flex(*umad_dev, ports, rdma_end_port(ib_dev) - first + 1);
+	umad_dev = kzalloc_flex(*umad_dev, ports, num_ports);
 	if (!umad_dev)
 		return -ENOMEM;
-	umad_dev->num_ports = rdma_end_port(ib_dev) - first + 1;
+	umad_dev->num_ports = num_ports;
 
 	rdma_for_each_port(ib_dev, port_num) {
 		struct umad_port *port;
@@ -99,7 +97,7 @@ static int umad_client_add(struct ib_device *ib_dev)
 			ret = PTR_ERR(port);
 			goto err_free;
 		}
-		umad_dev->ports[port_num - first] = port;
+		umad_dev->ports[port_num] = port;
 		ret = 0;
 	}
 	if (ret)

@@ -8,7 +8,6 @@
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
-#include <linux/sched/signal.h>
 
 #include "user_mad.h"
 
@@ -28,13 +27,6 @@ int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
 
 	len = hdr_len + m->head_len;
 	return copy_from_iter(m->head, len, from) == len ? 0 : -EFAULT;
-}
-
-/* Lets other tasks run, too */
-static bool umad_writer_killed(void)
-{
-	cond_resched();
-	return fatal_signal_pending(current);
 }
 
 /*
@@ -67,7 +59,7 @@ int umad_message_pin(struct umad_message *m, const struct umad_port *port)
 					  m->pages + m->pinned);
 		if (ret > 0)
 			m->pinned += ret;
-		if (umad_writer_killed())
+		if (umad_killed())
 			return -EINTR;
 		if (ret <= 0)
 			return ret ?: -EFAULT;
@@ -129,7 +121,7 @@ int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
 			return -EFAULT;
 		if (seg % UMAD_YIELD_SEGS)
 			continue;
-		if (umad_writer_killed())
+		if (umad_killed())
 			return -EINTR;
 		if (umad_port_gone(port))
 			return -EIO;

@@ -30,18 +30,11 @@ static DEFINE_IDA(umad_nums);
 static refcount_t umad_devices = REFCOUNT_INIT(1);
 static DECLARE_COMPLETION(umad_devices_released);
 
-static dev_t umad_devt(int num)
+static dev_t umad_devt(int num, bool issm)
 {
 	if (num < UMAD_FIXED_PORTS)
-		return umad_fixed + num;
-	return umad_dynamic + num - UMAD_FIXED_PORTS;
-}
-
-static dev_t umad_issm_devt(int num)
-{
-	if (num < UMAD_FIXED_PORTS)
-		return umad_fixed + UMAD_FIXED_PORTS + num;
-	return umad_dynamic + UMAD_DYNAMIC_PORTS + num - UMAD_FIXED_PORTS;
+		return umad_fixed + issm * UMAD_FIXED_PORTS + num;
+	return umad_dynamic + issm * UMAD_DYNAMIC_PORTS + num - UMAD_FIXED_PORTS;
 }
 
 /* Where udev makes the nodes */
@@ -151,7 +144,7 @@ static void umad_port_disassociate(struct umad_port *port)
 	WRITE_ONCE(port->ib_dev, NULL);
 	mutex_unlock(&port->lock);
 
-	umad_ah_unwatch(port);
+	ib_unregister_event_handler(&port->event_handler);
 	umad_issm_disassociate(port, ib_dev);
 	umad_files_disassociate(port);
 	/* Descriptors being closed may still be busy with theirs */
@@ -167,23 +160,11 @@ static void umad_port_disassociate(struct umad_port *port)
 struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 {
 	struct umad_port *port;
-	int ret;
+	int ret = -ENOMEM;
 
 	port = kzalloc_obj(*port);
 	if (!port)
-		return ERR_PTR(-ENOMEM);
-
-	port->stats = alloc_percpu(struct umad_stats);
-	if (!port->stats) {
-		ret = -ENOMEM;
-		goto err_free;
-	}
-
-	port->num = ida_alloc_max(&umad_nums, RDMA_MAX_PORTS - 1, GFP_KERNEL);
-	if (port->num < 0) {
-		ret = port->num;
-		goto err_stats;
-	}
+		return ERR_PTR(ret);
 
 	port->port_num = port_num;
 	port->dev_index = ib_dev->index;
@@ -193,8 +174,6 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 	port->ib_dev = ib_dev;
 	init_waitqueue_head(&port->issm_wait);
 	INIT_LIST_HEAD(&port->files);
-
-	umad_ah_watch(port);
 
 	refcount_inc(&umad_devices);
 	device_initialize(&port->dev);
@@ -207,14 +186,23 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 		refcount_inc(&umad_devices);
 	}
 
-	ret = umad_port_add_dev(port, &port->dev, &port->cdev,
-				umad_devt(port->num), "umad", &umad_fops);
-	if (ret)
+	port->stats = alloc_percpu(struct umad_stats);
+	if (!port->stats)
 		goto err_put;
+	ret = ida_alloc_max(&umad_nums, RDMA_MAX_PORTS - 1, GFP_KERNEL);
+	if (ret < 0)
+		goto err_put;
+	port->num = ret;
+	umad_ah_watch(port);
+
+	ret = umad_port_add_dev(port, &port->dev, &port->cdev,
+				umad_devt(port->num, false), "umad", &umad_fops);
+	if (ret)
+		goto err_disassociate;
 
 	if (port->has_smi) {
 		ret = umad_port_add_dev(port, &port->issm_dev, &port->issm_cdev,
-					umad_issm_devt(port->num), "issm", &umad_issm_fops);
+					umad_devt(port->num, true), "issm", &umad_issm_fops);
 		if (ret)
 			goto err_del;
 	}
@@ -223,17 +211,12 @@ struct umad_port *umad_port_add(struct ib_device *ib_dev, u32 port_num)
 
 err_del:
 	cdev_device_del(&port->cdev, &port->dev);
-err_put:
+err_disassociate:
 	umad_port_disassociate(port);
+err_put:
 	if (port->has_smi)
 		put_device(&port->issm_dev);
 	put_device(&port->dev);
-	return ERR_PTR(ret);
-
-err_stats:
-	free_percpu(port->stats);
-err_free:
-	kfree(port);
 	return ERR_PTR(ret);
 }
 
@@ -262,22 +245,19 @@ int __init umad_ports_init(void)
 	}
 
 	ret = alloc_chrdev_region(&umad_dynamic, 0, 2 * UMAD_DYNAMIC_PORTS, umad_class.name);
-	if (ret) {
-		pr_err(KBUILD_MODNAME ": cannot have dynamic device numbers: %d\n", ret);
+	if (ret)
 		goto err_fixed;
-	}
 
 	ret = class_register(&umad_class);
-	if (ret) {
-		pr_err(KBUILD_MODNAME ": cannot register class %s: %d\n", umad_class.name, ret);
+	if (ret)
 		goto err_dynamic;
-	}
 	return 0;
 
 err_dynamic:
 	unregister_chrdev_region(umad_dynamic, 2 * UMAD_DYNAMIC_PORTS);
 err_fixed:
 	unregister_chrdev_region(umad_fixed, 2 * UMAD_FIXED_PORTS);
+	pr_err(KBUILD_MODNAME ": cannot have class %s and its numbers: %d\n", umad_class.name, ret);
 	return ret;
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * The queue of a descriptor: packets that wait to be read, and readers that wait for them.
- */
+/* The queue of a descriptor: packets that wait to be read, and readers that wait for them */
 #include <linux/poll.h>
-#include <linux/sched/signal.h>
 
 #include "user_mad.h"
 
@@ -119,11 +116,13 @@ int umad_queue_wait(struct umad_file *file)
 						  umad_port_gone(file->port));
 }
 
-/* Length of the first packet, user header included; 0 if there is none */
-u32 umad_queue_next_len(struct umad_file *file)
+/* Length of the first packet with its header, 0 without one, -EIO if the device is gone */
+int umad_queue_next_len(struct umad_file *file)
 {
-	u32 len;
+	int len;
 
+	if (umad_port_gone(file->port))
+		return -EIO;
 	spin_lock(&file->queue_lock);
 	len = file->queue ? file->queue->length : 0;
 	spin_unlock(&file->queue_lock);

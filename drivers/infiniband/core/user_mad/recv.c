@@ -109,21 +109,21 @@ bool umad_recv_len_valid(int mad_len, u8 hdr_len)
 }
 
 /*
- * Queues a MAD or message. On success the reader owns it, and the buffers of an RMPP
- * message. On failure the caller still owns @recv_wc, and counts the reason.
+ * Queues a MAD or message. On success, 0, the reader owns it, and the buffers of an RMPP
+ * message. Or else the caller still owns @recv_wc, and counts the reason that this returns.
  */
-static int umad_queue_recv(struct umad_agent *agent, const struct ib_mad_agent *mad_agent,
-			   struct ib_mad_recv_wc *recv_wc)
+static enum umad_stat umad_queue_recv(struct umad_agent *agent,
+				      const struct ib_mad_agent *mad_agent,
+				      struct ib_mad_recv_wc *recv_wc)
 {
 	bool message = recv_wc->mad_len > recv_wc->mad_seg_size;
 	struct umad_file *file = agent->file;
 	u8 hdr_len = READ_ONCE(file->hdr_len);
 	struct umad_recv *recv;
 
-	if (!umad_recv_len_valid(recv_wc->mad_len, hdr_len))
-		return -EMSGSIZE;
-	if (READ_ONCE(file->unread) > UMAD_MAX_UNREAD)
-		return -ENOBUFS;
+	if (!umad_recv_len_valid(recv_wc->mad_len, hdr_len) ||
+	    READ_ONCE(file->unread) > UMAD_MAX_UNREAD)
+		return UMAD_STAT_DROPPED_LIMIT;
 
 	if (message)
 		recv = umad_rmpp_keep(file, hdr_len, recv_wc,
@@ -131,14 +131,14 @@ static int umad_queue_recv(struct umad_agent *agent, const struct ib_mad_agent *
 	else
 		recv = umad_recv_alloc(file, hdr_len, recv_wc->mad_len);
 	if (!recv)
-		return message ? -EDQUOT : -ENOMEM;
+		return message ? UMAD_STAT_DROPPED_RMPP : UMAD_STAT_DROPPED_MEMORY;
 
 	if (umad_fill_hdr(recv, agent, mad_agent, recv_wc)) {
 		if (message)
 			umad_rmpp_give_back(file, recv, recv_wc);
 		else
 			umad_recv_free(file, recv);
-		return -EADDRNOTAVAIL;
+		return UMAD_STAT_DROPPED_ADDRESS;
 	}
 
 	if (!message) {
@@ -148,20 +148,6 @@ static int umad_queue_recv(struct umad_agent *agent, const struct ib_mad_agent *
 	}
 	umad_queue_add(file, &recv->queued);
 	return 0;
-}
-
-static enum umad_stat umad_drop_reason(int err)
-{
-	switch (err) {
-	case -ENOMEM:
-		return UMAD_STAT_DROPPED_MEMORY;
-	case -EDQUOT:
-		return UMAD_STAT_DROPPED_RMPP;
-	case -EADDRNOTAVAIL:
-		return UMAD_STAT_DROPPED_ADDRESS;
-	default:
-		return UMAD_STAT_DROPPED_LIMIT;
-	}
 }
 
 static void umad_recv_drop(struct umad_agent *agent,
@@ -193,8 +179,8 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_buf *s
 {
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_send *request;
+	enum umad_stat reason;
 	bool message;
-	int ret;
 
 	if (recv_wc->wc->status != IB_WC_SUCCESS) {
 		ib_free_recv_mad(recv_wc);
@@ -203,9 +189,9 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_buf *s
 
 	request = umad_transaction_response(mad_agent, send_buf, &recv_wc->recv_buf.mad->mad_hdr);
 	message = umad_recv_is_message(agent, (void *)recv_wc->recv_buf.mad);
-	ret = umad_queue_recv(agent, mad_agent, recv_wc);
-	if (ret) {
-		umad_recv_drop(agent, recv_wc, umad_drop_reason(ret));
+	reason = umad_queue_recv(agent, mad_agent, recv_wc);
+	if (reason) {
+		umad_recv_drop(agent, recv_wc, reason);
 		return;
 	}
 

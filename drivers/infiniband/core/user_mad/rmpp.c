@@ -5,7 +5,6 @@
  * acknowledgment, so it is kept while the cap has room. No other file knows segments.
  */
 #include <linux/log2.h>
-#include <linux/sched/signal.h>
 
 #include "user_mad.h"
 
@@ -91,10 +90,7 @@ int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len)
 		if (!left)
 			break;
 		skip = rmpp->skip;
-		if (++count % UMAD_YIELD_SEGS)
-			continue;
-		cond_resched();
-		if (fatal_signal_pending(current))
+		if (!(++count % UMAD_YIELD_SEGS) && umad_killed())
 			return -EINTR;
 	}
 	return len < recv->queued.length ? -ENOSPC : 0;

@@ -7,18 +7,6 @@
 
 #include "user_mad.h"
 
-/* A reader of the files must be in a network namespace from which it could open the device */
-static int umad_stats_access(struct umad_port *port)
-{
-	int ret;
-
-	mutex_lock(&port->lock);
-	ret = umad_port_access(port);
-	mutex_unlock(&port->lock);
-
-	return ret;
-}
-
 static unsigned long umad_counter(const struct umad_port *port, enum umad_stat stat)
 {
 	unsigned long sum = 0;
@@ -42,13 +30,12 @@ static unsigned long umad_gauge(struct umad_port *port, unsigned int gauge)
 	unsigned long files = 0, outstanding = 0, unread = 0;
 	struct umad_file *file;
 
-	mutex_lock(&port->lock);
+	lockdep_assert_held(&port->lock);
 	list_for_each_entry(file, &port->files, port_list) {
 		files++;
 		outstanding += atomic_read(&file->sends);
 		unread += READ_ONCE(file->unread);
 	}
-	mutex_unlock(&port->lock);
 
 	switch (gauge) {
 	case UMAD_GAUGE_FILES:
@@ -62,15 +49,21 @@ static unsigned long umad_gauge(struct umad_port *port, unsigned int gauge)
 	}
 }
 
+/* The reader must be in a network namespace from which it could open the device */
 static ssize_t stat_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct dev_ext_attribute *ext = container_of(attr, struct dev_ext_attribute, attr);
 	struct umad_port *port = dev_get_drvdata(dev);
 	uintptr_t stat = (uintptr_t)ext->var;
-	int ret = umad_stats_access(port);
+	int ret;
 
-	return ret ?: sysfs_emit(buf, "%lu\n", stat < UMAD_STATS ?
+	mutex_lock(&port->lock);
+	ret = umad_port_access(port);
+	if (!ret)
+		ret = sysfs_emit(buf, "%lu\n", stat < UMAD_STATS ?
 				 umad_counter(port, stat) : umad_gauge(port, stat));
+	mutex_unlock(&port->lock);
+	return ret;
 }
 
 #define UMAD_FILE(name, stat)						\

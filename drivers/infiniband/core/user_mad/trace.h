@@ -148,12 +148,10 @@ DECLARE_EVENT_CLASS(ib_umad_lost,
 );
 
 DEFINE_EVENT(ib_umad_lost, ib_umad_drop,
-	     TP_PROTO(const struct umad_agent *agent,
-		      const struct ib_mad_hdr *mad, u32 reason),
+	     TP_PROTO(const struct umad_agent *agent, const struct ib_mad_hdr *mad, u32 reason),
 	     TP_ARGS(agent, mad, reason));
 DEFINE_EVENT(ib_umad_lost, ib_umad_timeout,
-	     TP_PROTO(const struct umad_agent *agent,
-		      const struct ib_mad_hdr *mad, u32 reason),
+	     TP_PROTO(const struct umad_agent *agent, const struct ib_mad_hdr *mad, u32 reason),
 	     TP_ARGS(agent, mad, reason));
 
 #endif /* UMAD_TRACE_H */

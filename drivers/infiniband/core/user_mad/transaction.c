@@ -14,8 +14,10 @@
  * they go: that is stricter than the specification, and clients rely on it. Responses are
  * duplicates if they also have the same destination.
  */
-int umad_transaction_cmp(struct umad_send *a, struct umad_send *b)
+int umad_transaction_cmp(struct rb_node *node, const struct rb_node *other)
 {
+	struct umad_send *a = rb_entry(node, struct umad_send, node);
+	struct umad_send *b = rb_entry(other, struct umad_send, node);
 	const struct ib_user_mad_hdr *ahdr = umad_send_hdr(a);
 	const struct ib_user_mad_hdr *bhdr = umad_send_hdr(b);
 	const struct ib_mad_hdr *amad = umad_send_mad(a);
@@ -34,19 +36,13 @@ int umad_transaction_cmp(struct umad_send *a, struct umad_send *b)
 	return (__force u16)ahdr->lid - (__force u16)bhdr->lid;
 }
 
-static int umad_transaction_cmp_nodes(struct rb_node *a, const struct rb_node *b)
-{
-	return umad_transaction_cmp(rb_entry(a, struct umad_send, node),
-				    rb_entry(b, struct umad_send, node));
-}
-
 /* Adds a send, whose duplicates are refused then. Returns -EINVAL if it is a duplicate */
 int umad_transaction_begin(struct umad_file *file, struct umad_send *send)
 {
 	struct rb_node *duplicate;
 
 	spin_lock(&file->transaction_lock);
-	duplicate = rb_find_add(&send->node, &file->transactions, umad_transaction_cmp_nodes);
+	duplicate = rb_find_add(&send->node, &file->transactions, umad_transaction_cmp);
 	spin_unlock(&file->transaction_lock);
 	send->tracked = !duplicate;
 	return duplicate ? -EINVAL : 0;

@@ -226,14 +226,14 @@ static void umad_transaction_duplicate_test(struct kunit *test)
 		umad_test_send_set(a, &row->a);
 		umad_test_send_set(b, &row->b);
 
-		ab = umad_transaction_cmp(a, b);
-		ba = umad_transaction_cmp(b, a);
+		ab = umad_transaction_cmp(&a->node, &b->node);
+		ba = umad_transaction_cmp(&b->node, &a->node);
 		KUNIT_EXPECT_EQ(test, !ab, row->duplicate);
 		/* One of them is the first, whichever is asked for */
 		KUNIT_EXPECT_EQ(test, ab < 0, ba > 0);
 		KUNIT_EXPECT_EQ(test, ab > 0, ba < 0);
-		KUNIT_EXPECT_EQ(test, umad_transaction_cmp(a, a), 0);
-		KUNIT_EXPECT_EQ(test, umad_transaction_cmp(b, b), 0);
+		KUNIT_EXPECT_EQ(test, umad_transaction_cmp(&a->node, &a->node), 0);
+		KUNIT_EXPECT_EQ(test, umad_transaction_cmp(&b->node, &b->node), 0);
 	}
 }
 
@@ -257,7 +257,7 @@ static void umad_transactions_test(struct kunit *test)
 		send[i] = umad_test_send(test, 64);
 		umad_test_send_set(send[i], i % 2 ? &row->b : &row->a);
 		for (j = 0, expected = true; j < i; j++)
-			expected &= !send[j]->tracked || umad_transaction_cmp(send[i], send[j]);
+			expected &= !send[j]->tracked || umad_transaction_cmp(&send[i]->node, &send[j]->node);
 		ret = umad_transaction_begin(file, send[i]);
 		KUNIT_EXPECT_EQ(test, ret, expected ? 0 : -EINVAL);
 	}

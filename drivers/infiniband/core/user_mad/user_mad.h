@@ -32,7 +32,7 @@
 #include <linux/percpu.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -388,6 +388,13 @@ static inline struct ib_user_mad_hdr *umad_queued_hdr(struct umad_queued *queued
 					  umad_queued_recv(queued)->data);
 }
 
+/* For long copies: lets other tasks run, too */
+static inline bool umad_killed(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
+
 /* Message: a MAD or an RMPP message on the stack of its writer */
 
 /* The headers that decide how a MAD is handed to the MAD layer */
@@ -576,7 +583,7 @@ void umad_transaction_end(struct umad_file *file, struct umad_send *send);
 struct umad_send *umad_transaction_response(struct ib_mad_agent *mad_agent,
 					    struct ib_mad_send_buf *send_buf,
 					    const struct ib_mad_hdr *mad);
-int umad_transaction_cmp(struct umad_send *a, struct umad_send *b);
+int umad_transaction_cmp(struct rb_node *node, const struct rb_node *other);
 
 /* queue.c */
 void umad_queue_init(struct umad_file *file);
@@ -586,7 +593,7 @@ struct umad_queued *umad_queue_take(struct umad_file *file, size_t count);
 void umad_queue_restore(struct umad_file *file, struct umad_queued *queued);
 int umad_queue_wait(struct umad_file *file);
 void umad_queue_wake(struct umad_file *file);
-u32 umad_queue_next_len(struct umad_file *file);
+int umad_queue_next_len(struct umad_file *file);
 
 /* rmpp.c */
 struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
@@ -614,7 +621,6 @@ int umad_ah_get(struct umad_agent *agent, const struct ib_user_mad_hdr *hdr,
 void umad_ah_put(struct ib_mad_send_buf *msg);
 void umad_ah_drop(struct umad_agent *agent);
 void umad_ah_watch(struct umad_port *port);
-void umad_ah_unwatch(struct umad_port *port);
 
 /* grh.c */
 int umad_grh_from_wc(const struct ib_mad_agent *mad_agent, const struct ib_mad_recv_wc *recv_wc,
