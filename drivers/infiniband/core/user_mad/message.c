@@ -11,8 +11,18 @@
 
 #include "user_mad.h"
 
+static __always_inline int umad_copy_from(void *to, struct umad_user *from, size_t len)
+{
+	if (from->iter)
+		return copy_from_iter(to, len, from->iter) == len ? 0 : -EFAULT;
+	if (copy_from_user(to, from->buf, len))
+		return -EFAULT;
+	from->buf += len;
+	return 0;
+}
+
 /* Reads the user header and the beginning of the MAD, whose length is @len */
-int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
+int umad_message_init(struct umad_message *m, struct umad_user *from, size_t len,
 		      u8 hdr_len, bool nowait)
 {
 	m->from = from;
@@ -26,7 +36,9 @@ int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
 	m->hdr_len = hdr_len;
 
 	len = hdr_len + m->head_len;
-	return copy_from_iter(m->head, len, from) == len ? 0 : -EFAULT;
+	if (len == UMAD_PACKET_LEN)
+		return umad_copy_from(m->head, from, UMAD_PACKET_LEN);
+	return umad_copy_from(m->head, from, len);
 }
 
 /*
@@ -41,10 +53,10 @@ int umad_message_pin(struct umad_message *m, const struct umad_port *port)
 	int ret;
 
 	m->is_ready = true;
-	if (!user_backed_iter(m->from))
+	if (m->from->iter)
 		return 0;
 
-	addr = (unsigned long)iter_iov_addr(m->from);
+	addr = (unsigned long)m->from->buf;
 	m->offset = offset_in_page(addr);
 	left = DIV_ROUND_UP(m->offset + m->len - m->head_len, PAGE_SIZE);
 	m->pages = kvmalloc_objs(*m->pages, left, UMAD_GFP_WRITER | __GFP_ACCOUNT);
@@ -89,7 +101,7 @@ static bool umad_message_copy(struct umad_message *m, void *to, size_t from, siz
 		len -= part;
 	}
 	if (len && !m->pages)
-		return copy_from_iter(to, len, m->from) == len;
+		return !umad_copy_from(to, m->from, len);
 	for (from += m->offset - m->head_len; len; from += part, to += part, len -= part) {
 		part = min(len, PAGE_SIZE - offset_in_page(from));
 		memcpy_from_page(to, m->pages[from >> PAGE_SHIFT], offset_in_page(from), part);

@@ -13,16 +13,16 @@
 /* More unread MADs than this on a descriptor, and further ones are dropped. */
 #define UMAD_MAX_UNREAD	200000
 
-static int umad_queued_copy(struct umad_queued *queued, struct iov_iter *to, size_t count)
+static int umad_queued_copy(struct umad_queued *queued, struct umad_user *to, size_t count)
 {
 	size_t len = count < queued->length ? queued->first_len : queued->length;
 
 	if (queued->is_message)
 		return umad_rmpp_read(umad_queued_recv(queued), to, len);
-	return copy_to_iter(umad_queued_hdr(queued), len, to) == len ? 0 : -EFAULT;
+	return umad_copy_to(to, umad_queued_hdr(queued), len);
 }
 
-static ssize_t umad_read_packet(struct umad_file *file, struct iov_iter *to, size_t count,
+static ssize_t umad_read_packet(struct umad_file *file, struct umad_user *to, size_t count,
 				bool nonblock)
 {
 	struct umad_queued *queued;
@@ -72,6 +72,13 @@ ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	bool nonblock = (iocb->ki_filp->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT);
 
 	return umad_each_element(iocb, to, umad_read_packet, nonblock, true);
+}
+
+ssize_t umad_read(struct file *filp, char __user *buf, size_t count, loff_t *pos)
+{
+	struct umad_user to = { .buf = buf };
+
+	return umad_read_packet(filp->private_data, &to, count, filp->f_flags & O_NONBLOCK);
 }
 
 static int umad_fill_hdr(struct umad_recv *recv, const struct umad_agent *agent,
@@ -143,7 +150,10 @@ static enum umad_stat umad_queue_recv(struct umad_agent *agent,
 
 	if (!message) {
 		/* In the old layout this overwrites the P_Key index */
-		memcpy(recv->data + hdr_len, recv_wc->recv_buf.mad, recv_wc->mad_len);
+		if (recv_wc->mad_len == UMAD_MAD_SIZE)
+			memcpy(recv->data + hdr_len, recv_wc->recv_buf.mad, UMAD_MAD_SIZE);
+		else
+			memcpy(recv->data + hdr_len, recv_wc->recv_buf.mad, recv_wc->mad_len);
 		ib_free_recv_mad(recv_wc);
 	}
 	umad_queue_add(file, &recv->queued);

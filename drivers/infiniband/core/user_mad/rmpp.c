@@ -72,7 +72,7 @@ void umad_rmpp_give_back(struct umad_file *file, struct umad_recv *recv,
  * whole, and the data of the others. There may be millions, so other tasks run in between.
  * Returns -ENOSPC if @len is less than all, or -EINTR if the reader is being killed.
  */
-int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len)
+int umad_rmpp_read(struct umad_recv *recv, struct umad_user *to, size_t len)
 {
 	const struct umad_rmpp *rmpp = umad_recv_rmpp(recv);
 	size_t hdr_len = recv->queued.hdr_len;
@@ -80,11 +80,11 @@ int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len)
 	const struct ib_mad_recv_buf *seg;
 	unsigned int count = 0;
 
-	if (copy_to_iter(recv->data, hdr_len, to) != hdr_len)
+	if (umad_copy_to(to, recv->data, hdr_len))
 		return -EFAULT;
 	list_for_each_entry(seg, &rmpp->segs, list) {
 		part = min_t(size_t, left, rmpp->seg_size - skip);
-		if (copy_to_iter((const char *)seg->mad + skip, part, to) != part)
+		if (umad_copy_to(to, (const char *)seg->mad + skip, part))
 			return -EFAULT;
 		left -= part;
 		if (!left)
@@ -112,7 +112,8 @@ const struct ib_mad_hdr *umad_queued_mad(struct umad_queued *queued)
 /* Frees a packet of any kind, which is neither queued nor outstanding */
 void umad_queued_free(struct umad_file *file, struct umad_queued *queued)
 {
-	struct ib_mad_recv_wc recv_wc;
+	/* Not cleared for the packets that do not use it */
+	struct ib_mad_recv_wc recv_wc __uninitialized;
 
 	if (queued->is_send) {
 		umad_send_free(file, umad_queued_send(queued));

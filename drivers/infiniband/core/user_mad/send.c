@@ -270,7 +270,7 @@ static int umad_send_message(struct umad_file *file, struct umad_message *m)
  * Returns -EAGAIN before it reads anything, if it may have to wait and must not: io_uring
  * tries a hundred times before it has a worker wait.
  */
-static ssize_t umad_write_message(struct umad_file *file, struct iov_iter *from,
+static ssize_t umad_write_message(struct umad_file *file, struct umad_user *from,
 				  size_t count, bool nowait)
 {
 	const struct ib_user_mad_hdr *hdr;
@@ -309,6 +309,13 @@ ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
 
 	return umad_each_element(iocb, from, umad_write_message, nowait, nowait);
+}
+
+ssize_t umad_write(struct file *filp, const char __user *buf, size_t count, loff_t *pos)
+{
+	struct umad_user from = { .buf = (void __user *)buf };
+
+	return umad_write_message(filp->private_data, &from, count, false);
 }
 
 /*

@@ -395,6 +395,46 @@ static inline bool umad_killed(void)
 	return fatal_signal_pending(current);
 }
 
+/**
+ * struct umad_user - where a reader wants a packet, or a writer has one
+ * @buf: user memory, behind what was copied; not used with @iter
+ * @iter: a registered buffer of io_uring, or NULL
+ */
+struct umad_user {
+	void __user	*buf;
+	struct iov_iter	*iter;
+};
+
+static __always_inline int __umad_copy_to(struct umad_user *to, const void *from, size_t len)
+{
+	if (to->iter)
+		return copy_to_iter(from, len, to->iter) == len ? 0 : -EFAULT;
+	if (copy_to_user(to->buf, from, len))
+		return -EFAULT;
+	to->buf += len;
+	return 0;
+}
+
+/*
+ * The lengths of most packets and segments are constants here. If a length is none, the kernel
+ * looks up the slab object that it copies from, which takes as long as the rest of a read().
+ */
+static inline int umad_copy_to(struct umad_user *to, const void *from, size_t len)
+{
+	switch (len) {
+	case UMAD_PACKET_LEN:
+		return __umad_copy_to(to, from, UMAD_PACKET_LEN);
+	case UMAD_TIMEOUT_LEN:
+		return __umad_copy_to(to, from, UMAD_TIMEOUT_LEN);
+	case IB_MGMT_SA_DATA:
+		return __umad_copy_to(to, from, IB_MGMT_SA_DATA);
+	case IB_MGMT_VENDOR_DATA:
+		return __umad_copy_to(to, from, IB_MGMT_VENDOR_DATA);
+	default:
+		return __umad_copy_to(to, from, len);
+	}
+}
+
 /* Message: a MAD or an RMPP message on the stack of its writer */
 
 /* The headers that decide how a MAD is handed to the MAD layer */
@@ -414,7 +454,7 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
 
 /**
  * struct umad_message - a message being written
- * @from: the writer's memory, behind the part that was copied
+ * @from: the writer's memory
  * @pages: the pages of @from that are pinned, or NULL
  * @pinned: number of @pages
  * @offset: where in the first of @pages the MAD goes on behind @head
@@ -426,7 +466,7 @@ static inline bool umad_rmpp_active(const struct umad_rmpp_mad *mad)
  * @head: user header and beginning of the MAD
  */
 struct umad_message {
-	struct iov_iter	*from;
+	struct umad_user *from;
 	struct page	**pages;
 	size_t		pinned;
 	size_t		offset;
@@ -468,12 +508,6 @@ struct umad_plan {
 	bool	user_rmpp;
 };
 
-/* Room for one packet: an element of a vector, or all of a registered buffer of io_uring */
-static inline size_t umad_iter_len(const struct iov_iter *iter)
-{
-	return user_backed_iter(iter) ? iov_iter_single_seg_count(iter) : iov_iter_count(iter);
-}
-
 /*
  * Has @move read or write one packet by each element, until one fails. Returns the length of
  * all packets, or an error if there is none. @nonblock is for the first element, and @then for
@@ -481,9 +515,10 @@ static inline size_t umad_iter_len(const struct iov_iter *iter)
  */
 static __always_inline ssize_t
 umad_each_element(struct kiocb *iocb, struct iov_iter *iter,
-		  ssize_t (*move)(struct umad_file *, struct iov_iter *, size_t, bool),
+		  ssize_t (*move)(struct umad_file *, struct umad_user *, size_t, bool),
 		  bool nonblock, bool then)
 {
+	bool is_user = user_backed_iter(iter);
 	size_t len, behind;
 	ssize_t done = 0;
 	ssize_t ret;
@@ -491,17 +526,23 @@ umad_each_element(struct kiocb *iocb, struct iov_iter *iter,
 	if (iocb->ki_flags & IOCB_AIO_RW)
 		return -EINVAL;
 	for (;;) {
-		len = umad_iter_len(iter);
+		struct umad_user user = { .iter = is_user ? NULL : iter };
+
+		len = iov_iter_count(iter);
+		if (is_user) {
+			user.buf = iter_iov_addr(iter);
+			len = iov_iter_single_seg_count(iter);
+		}
 		behind = iov_iter_count(iter) - len;
-		ret = move(iocb->ki_filp->private_data, iter, len, nonblock);
+		ret = move(iocb->ki_filp->private_data, &user, len, nonblock);
 		if (ret < 0)
 			return done ?: ret;
 		done += ret;
+		/* By 0 bytes, too: that skips elements without any */
+		iov_iter_advance(iter, iov_iter_count(iter) - behind);
 		if (!behind)
 			return done;
 		nonblock = then;
-		/* By 0 bytes, too: that skips elements without any */
-		iov_iter_advance(iter, iov_iter_count(iter) - behind);
 	}
 }
 
@@ -540,12 +581,14 @@ void umad_issm_disassociate(struct umad_port *port, struct ib_device *ib_dev);
 long umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 
 /* send.c */
+ssize_t umad_write(struct file *filp, const char __user *buf, size_t count, loff_t *pos);
 ssize_t umad_write_iter(struct kiocb *iocb, struct iov_iter *from);
 void umad_send_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_wc *send_wc);
 int umad_plan_send(const void *mad, size_t len, bool kernel_rmpp,
 		   size_t mad_size, struct umad_plan *plan);
 
 /* recv.c */
+ssize_t umad_read(struct file *filp, char __user *buf, size_t count, loff_t *pos);
 ssize_t umad_read_iter(struct kiocb *iocb, struct iov_iter *to);
 void umad_recv_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_buf *send_buf,
 		       struct ib_mad_recv_wc *recv_wc);
@@ -570,7 +613,7 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id);
 void umad_agent_put(struct umad_agent *agent);
 
 /* message.c */
-int umad_message_init(struct umad_message *m, struct iov_iter *from, size_t len,
+int umad_message_init(struct umad_message *m, struct umad_user *from, size_t len,
 		      u8 hdr_len, bool nowait);
 int umad_message_pin(struct umad_message *m, const struct umad_port *port);
 void umad_message_exit(struct umad_message *m);
@@ -600,7 +643,7 @@ struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
 				 struct ib_mad_recv_wc *recv_wc, size_t max_mad_size);
 void umad_rmpp_give_back(struct umad_file *file, struct umad_recv *recv,
 			 struct ib_mad_recv_wc *recv_wc);
-int umad_rmpp_read(struct umad_recv *recv, struct iov_iter *to, size_t len);
+int umad_rmpp_read(struct umad_recv *recv, struct umad_user *to, size_t len);
 const struct ib_mad_hdr *umad_queued_mad(struct umad_queued *queued);
 void umad_queued_free(struct umad_file *file, struct umad_queued *queued);
 
