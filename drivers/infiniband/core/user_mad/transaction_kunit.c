@@ -257,7 +257,8 @@ static void umad_transactions_test(struct kunit *test)
 		send[i] = umad_test_send(test, 64);
 		umad_test_send_set(send[i], i % 2 ? &row->b : &row->a);
 		for (j = 0, expected = true; j < i; j++)
-			expected &= !send[j]->tracked || umad_transaction_cmp(&send[i]->node, &send[j]->node);
+			expected &= !send[j]->tracked ||
+				    umad_transaction_cmp(&send[i]->node, &send[j]->node);
 		ret = umad_transaction_begin(file, send[i]);
 		KUNIT_EXPECT_EQ(test, ret, expected ? 0 : -EINVAL);
 	}
