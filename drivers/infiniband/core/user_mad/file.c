@@ -172,17 +172,19 @@ static void umad_show_agent(struct seq_file *m, const struct umad_agent *agent)
 static void umad_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct umad_file *file = filp->private_data;
-	unsigned int unread;
+	unsigned int unread, agents = 0;
 	struct umad_agent *agent;
 	u64 dropped;
 	u32 id;
 
+	for (id = 0; id < UMAD_MAX_AGENTS; id++)
+		agents += atomic_read(&file->agents[id].users) >= 0;
 	spin_lock(&file->queue_lock);
 	unread = file->unread;
 	dropped = file->dropped;
 	spin_unlock(&file->queue_lock);
 
-	seq_printf(m, "umad-agents:\t%lu\n", hweight_long(READ_ONCE(file->ids)));
+	seq_printf(m, "umad-agents:\t%u\n", agents);
 	seq_printf(m, "umad-outstanding:\t%d\n", atomic_read(&file->sends));
 	seq_printf(m, "umad-unread:\t%u\n", unread);
 	seq_printf(m, "umad-dropped:\t%llu\n", dropped);

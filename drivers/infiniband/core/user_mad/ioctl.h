@@ -28,9 +28,7 @@ static inline int umad_check_qpn(u32 qpn)
  */
 static inline int umad_check_v2(const struct ib_user_mad_reg_req2 *ureq)
 {
-	if (ureq->flags & ~IB_USER_MAD_REG_FLAGS_CAP)
-		return -EINVAL;
-	if (ureq->mgmt_class && ureq->oui >> 24)
+	if (ureq->flags & ~IB_USER_MAD_REG_FLAGS_CAP || (ureq->mgmt_class && ureq->oui >> 24))
 		return -EINVAL;
 	return umad_check_qpn(ureq->qpn);
 }
