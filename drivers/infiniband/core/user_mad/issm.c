@@ -49,7 +49,6 @@ static int umad_issm_set(struct umad_port *port)
 	if (!ret)
 		port->issm_set = true;
 	mutex_unlock(&port->lock);
-
 	return ret;
 }
 

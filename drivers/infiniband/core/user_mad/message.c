@@ -119,6 +119,10 @@ int umad_message_fill(struct umad_message *m, const struct umad_plan *plan,
 	size_t from = plan->own_rmpp_hdr ? IB_MGMT_RMPP_HDR : IB_MGMT_MAD_HDR;
 	int left, seg;
 
+	if (m->len == UMAD_MAD_SIZE && !plan->own_rmpp_hdr) {
+		memcpy(msg->mad, umad_message_mad(m), UMAD_MAD_SIZE);
+		return 0;
+	}
 	memcpy(msg->mad, umad_message_mad(m), IB_MGMT_MAD_HDR);
 
 	if (!plan->rmpp)

@@ -60,7 +60,6 @@ static ssize_t ibdev_show(struct device *dev, struct device_attribute *attr, cha
 	if (port->ib_dev)
 		ret = sysfs_emit(buf, "%s\n", dev_name(&port->ib_dev->dev));
 	mutex_unlock(&port->lock);
-
 	return ret;
 }
 static DEVICE_ATTR_RO(ibdev);

@@ -87,7 +87,6 @@ struct umad_queued *umad_queue_take(struct umad_file *file, size_t count)
 		umad_queue_count(file, queued, -1);
 	}
 	spin_unlock(&file->queue_lock);
-
 	return queued;
 }
 

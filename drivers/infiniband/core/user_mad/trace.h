@@ -17,9 +17,8 @@
 #include "user_mad.h"
 
 DECLARE_EVENT_CLASS(ib_umad_template,
-		    TP_PROTO(const struct umad_port *port,
-			     const struct ib_user_mad_hdr *hdr, u8 hdr_len,
-			     const struct ib_mad_hdr *mad),
+		    TP_PROTO(const struct umad_port *port, const struct ib_user_mad_hdr *hdr,
+			     u8 hdr_len, const struct ib_mad_hdr *mad),
 		    TP_ARGS(port, hdr, hdr_len, mad),
 		    TP_STRUCT__entry(__field(u8, port_num)
 				     __field(u8, sl)

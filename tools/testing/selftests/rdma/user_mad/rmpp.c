@@ -99,6 +99,19 @@ TEST_F(rmpp, enospc_tells_the_length)
 	umad_expect_empty(&self->server);
 }
 
+/* The kernel makes the RMPP header. A MAD that is no message has an empty one */
+TEST_F(rmpp, header_of_a_plain_mad)
+{
+	struct umad_msg head = long_head(self, 5), seen;
+
+	memset(&head.mad.rmpp_version, 0xee, MAD_RMPP_HDR - MAD_HDR);
+	head.mad.rmpp_flags = 0;
+	umad_write(&self->client, &head);
+	umad_read(&self->server, &seen);
+	memset(&head.mad.rmpp_version, 0, MAD_RMPP_HDR - MAD_HDR);
+	EXPECT_EQ(0, memcmp(&head.mad.rmpp_version, &seen.mad.rmpp_version, MAD_SIZE - MAD_HDR));
+}
+
 TEST_F(rmpp, read_bad_pointer)
 {
 	const size_t len = 4 * SEG_DATA;
