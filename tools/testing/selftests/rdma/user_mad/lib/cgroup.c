@@ -17,14 +17,25 @@ long umad_cgroup_charged(const struct umad_cgroup *group)
 			       group->path) ? -1 : atol(text);
 }
 
-/* How often the group was over its limit for good: "oom", or "oom_kill" */
-long umad_cgroup_events(const struct umad_cgroup *group, const char *name)
+static long value_of(const struct umad_cgroup *group, const char *file, const char *name)
 {
 	char path[128], line[32];
 
-	snprintf(path, sizeof(path), "%s/memory.events", group->path);
+	snprintf(path, sizeof(path), "%s/%s", group->path, file);
 	snprintf(line, sizeof(line), "%s ", name);
 	return umad_line_value(path, line);
+}
+
+/* How often the group was over its limit for good: "oom", or "oom_kill" */
+long umad_cgroup_events(const struct umad_cgroup *group, const char *name)
+{
+	return value_of(group, "memory.events", name);
+}
+
+/* How many of its pages the kernel has looked at, to reclaim them */
+long umad_cgroup_scanned(const struct umad_cgroup *group)
+{
+	return value_of(group, "memory.stat", "pgscan");
 }
 
 /* The calling process joins it */

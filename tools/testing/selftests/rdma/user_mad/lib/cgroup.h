@@ -16,6 +16,7 @@ struct umad_cgroup {
 int umad_cgroup_put(const char *dir, const char *name, const char *value);
 long umad_cgroup_charged(const struct umad_cgroup *group);
 long umad_cgroup_events(const struct umad_cgroup *group, const char *name);
+long umad_cgroup_scanned(const struct umad_cgroup *group);
 int umad_cgroup_join(const struct umad_cgroup *group);
 int umad_cgroup_leave(void);
 int umad_cgroup_limit(const struct umad_cgroup *group, long bytes);
