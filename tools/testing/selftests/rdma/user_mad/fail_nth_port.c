@@ -232,6 +232,9 @@ static int unload_module(void)
 	return syscall(SYS_delete_module, "ib_umad", O_NONBLOCK) ? errno : 0;
 }
 
+/* What there is while the module is loaded. Caches are in sysfs where SLUB is debugged */
+static const char *const things[] = { "/sys/class/infiniband_mad", "/sys/kernel/slab/ib_umad_send" };
+
 /*
  * Making a cache is left out: when it fails the kernel dumps its stack, which
  * looks like a report of a bug, and loses the name of the cache.
@@ -240,8 +243,11 @@ TEST_F_TIMEOUT(module, load, SWEEP_TIMEOUT)
 {
 	struct fault fault;
 	__u64 start, end;
+	size_t i;
 	int err, fd;
 
+	for (i = 0; i < ARRAY_SIZE(things); i++)
+		ASSERT_EQ(0, access(things[i], F_OK));
 	fault_begin(&fault);
 	ASSERT_EQ(0, fault_find(NULL, "do_one_initcall", &start, &end));
 	ASSERT_EQ(0, fault_within(start, end));
@@ -255,7 +261,10 @@ TEST_F_TIMEOUT(module, load, SWEEP_TIMEOUT)
 		fault_expect(&fault, err);
 		if (!err)
 			ASSERT_EQ(0, unload_module());
-		EXPECT_NE(0, access("/sys/class/infiniband_mad", F_OK));
+		for (i = 0; i < ARRAY_SIZE(things); i++) {
+			EXPECT_NE(0, access(things[i], F_OK))
+				TH_LOG("%s is left", things[i]);
+		}
 	}
 	ASSERT_EQ(0, load_module(fd));
 	umad_port(&self->port);
