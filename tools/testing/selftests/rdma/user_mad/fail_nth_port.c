@@ -131,6 +131,9 @@ TEST_FAIL_NTH(fabric, device_add, 20)
 	/* A thing that was left would be in the way of the next run */
 	if (umad_fabric_port("h1", 1, &port) || umad_fabric_port("h2", 1, &port))
 		EXPECT_TRUE(fault->struck);
+	/* ... and its number would be taken */
+	if (!fault->struck)
+		EXPECT_STREQ(self->fabric.host[1].name, port.name);
 }
 
 TEST_FAIL_NTH(fabric, device_remove, 0)
