@@ -9,223 +9,17 @@
  */
 #define _GNU_SOURCE
 
-#include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 
 #include <liburing.h>
-#include <rdma/ib_user_mad.h>
 
-#include "../selftests/rdma/user_mad/lib/mad.h"
-#include "bench.h"
+#include "agent.h"
 
-/* No port has it, so a switch discards packets to it */
-#define ABSENT_LID	0xbfff
-
-#define CLASS_VENDOR	0x32
-#define CLASS_VENDOR_RMPP 0x33
-
-#define ATTR_CLASS_PORT_INFO 0x01
-#define TIMEOUT_MS	(3600 * 1000)
-#define BATCH		64
-#define RMPP_MAX	(1024 * 1024)
-#define VENDOR_OUI	0x001405
-
-struct umad {
-	struct ib_user_mad_hdr	hdr;
-	struct mad		mad;
-};
-
-struct agent {
-	int		fd;
-	uint32_t	id;
-	uint32_t	tid;
-	uint32_t	held;	/* requests outstanding for good */
-};
-
-enum exchange { DR0, DR1, LID, PING, EXCHANGES, PERF = EXCHANGES };
-
-static unsigned int samples;
 static unsigned int most;	/* of what grows in steps */
-static uint16_t peer_lid;
-
-static int open_port(unsigned int n)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/dev/infiniband/umad%u", n);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		err(1, "%s", path);
-	return fd;
-}
-
-static struct agent register_on(int fd, int qpn, int class, int rmpp_version)
-{
-	struct ib_user_mad_reg_req2 req = {
-		.qpn = qpn,
-		.mgmt_class = class,
-		.mgmt_class_version = class ? 1 : 0,
-		.oui = class ? VENDOR_OUI : 0,
-		.rmpp_version = rmpp_version,
-	};
-	struct agent agent = { .fd = fd };
-
-	if (class)
-		req.method_mask[0] = 1 << MAD_GET | 1 << MAD_SEND;
-	if (ioctl(fd, IB_USER_MAD_REGISTER_AGENT2, &req))
-		err(1, "IB_USER_MAD_REGISTER_AGENT2");
-	agent.id = req.id;
-	return agent;
-}
-
-static struct agent new_agent(unsigned int port, int qpn, int class, int rmpp_version)
-{
-	return register_on(open_port(port), qpn, class, rmpp_version);
-}
-
-static uint16_t read_lid(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	unsigned int lid;
-
-	if (!f || fscanf(f, "%x", &lid) != 1 || !lid || lid >= ABSENT_LID)
-		errx(1, "%s: no LID; is there a subnet manager?", path);
-	fclose(f);
-	return lid;
-}
-
-static struct umad *request(struct agent *agent, enum exchange what, uint16_t lid)
-{
-	static struct umad umad;
-	struct mad *mad = &umad.mad;
-	struct umad_smp *smp = (struct umad_smp *)mad;
-
-	memset(&umad, 0, sizeof(umad));
-	umad.hdr.id = agent->id;
-	umad.hdr.timeout_ms = TIMEOUT_MS;
-	umad.hdr.lid = htobe16(what < LID ? LID_PERMISSIVE : lid);
-	mad->base_version = 1;
-	mad->class_version = 1;
-	mad->method = MAD_GET;
-	mad->attr_id = htobe16(SMP_NODE_INFO);
-	mad->tid = htobe64(++agent->tid);
-	switch (what) {
-	case DR0:
-	case DR1:
-		smp->hop_cnt = what == DR1;
-		smp->initial_path[1] = what == DR1;
-		mad->mgmt_class = MAD_CLASS_SM_DIRECTED;
-		smp->dr_slid = htobe16(LID_PERMISSIVE);
-		smp->dr_dlid = htobe16(LID_PERMISSIVE);
-		break;
-	case LID:
-		mad->mgmt_class = MAD_CLASS_SM_LID;
-		break;
-	case PERF:
-		umad.hdr.qpn = htobe32(1);
-		mad->mgmt_class = MAD_CLASS_PERF;
-		mad->attr_id = htobe16(ATTR_CLASS_PORT_INFO);
-		break;
-	default:
-		umad.hdr.qpn = htobe32(1);
-		mad->mgmt_class = CLASS_VENDOR;
-		mad->oui[1] = VENDOR_OUI >> 8;
-		mad->oui[2] = VENDOR_OUI & 0xff;
-		memcpy(mad->data, "ping", 4);
-	}
-	return &umad;
-}
-
-static void send_umad(const struct agent *agent, const struct umad *umad)
-{
-	if (write(agent->fd, umad, sizeof(*umad)) != sizeof(*umad))
-		err(1, "write");
-}
-
-static void receive_umad(const struct agent *agent, struct umad *umad)
-{
-	ssize_t ret = read(agent->fd, umad, sizeof(*umad));
-
-	if (ret != sizeof(*umad))
-		err(1, "read returned %zd", ret);
-	if (umad->hdr.status)
-		errx(1, "no answer: status %u", umad->hdr.status);
-}
-
-static long sleeps(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_nvcsw;
-}
-
-/* Returns the cost of all of it, or that of the first write() */
-static uint64_t exchange(struct agent *agent, enum exchange what,
-			 struct agent *server, bool write_only)
-{
-	struct umad *umad = request(agent, what, peer_lid);
-	static struct umad answer;
-	uint64_t start, end;
-
-	start = now();
-	send_umad(agent, umad);
-	end = now();
-	if (server) {
-		receive_umad(server, &answer);
-		answer.mad.method |= MAD_RESP;
-		answer.hdr.timeout_ms = 0;
-		send_umad(server, &answer);
-	}
-	receive_umad(agent, &answer);
-	if (!write_only)
-		end = now();
-	if ((uint32_t)be64toh(answer.mad.tid) != (uint32_t)be64toh(umad->mad.tid) ||
-	    !(answer.mad.method & MAD_RESP) || answer.mad.status & htobe16(0x7fff))
-		errx(1, "a wrong answer");
-	return end - start;
-}
-
-/*
- * Of exchanges those in which we did not sleep: to sleep and be woken costs a quarter
- * more. Of a write() alone: the response wakes us before the worker is done with the
- * request. What the next write() costs depends on how far it has come, so it may finish
- * first.
- */
-static void exchanges(const char *figure, unsigned int x, struct agent *agent,
-		      enum exchange what, struct agent *server, bool write_only)
-{
-	uint64_t least = NO_SAMPLE;
-	unsigned int i;
-
-	run_as(write_only ? SCHED_FIFO : SCHED_IDLE);
-	for (i = 0; i < samples; i++) {
-		uint64_t cost;
-		long before;
-
-		if (!write_only && i % 16 == 0)
-			settle(20);
-		before = sleeps();
-		cost = exchange(agent, what, server, write_only);
-		if (write_only || sleeps() == before)
-			lower(&least, cost);
-		if (write_only)
-			settle(1);
-	}
-	run_as(SCHED_OTHER);
-	tell(figure, x, least);
-}
 
 static void bench_roundtrip(void)
 {
@@ -243,21 +37,6 @@ static void bench_roundtrip(void)
 		for (write_only = 0; write_only < 2; write_only++)
 			exchanges(names[what][write_only], 1, what == PING ? &gsi : &smi,
 				  what, what == PING ? &server : NULL, write_only);
-}
-
-/*
- * Of a class whose requests the MAD layer does not hold back: of others, Linux 7.x
- * has 128 of an agent on the wire, and the rest waits.
- */
-static void hold(struct agent *agent, unsigned int count)
-{
-	while (agent->held < count) {
-		send_umad(agent, request(agent, PERF, ABSENT_LID));
-		/* The send queue wants to drain */
-		if (++agent->held % 64 == 0)
-			settle(1);
-	}
-	settle(200);
 }
 
 static void bench_outstanding(void)
@@ -350,6 +129,8 @@ static void bench_queued(void)
 	repeat("read.timeout", read_timeout, agent.fd);
 }
 
+#define BATCH	64
+
 /* Many MADs by one system call; what is told is the cost of one of them */
 
 static struct umad batch[BATCH];
@@ -438,23 +219,6 @@ static void bench_batch(void)
 	}
 }
 
-/* kB of slab memory */
-static unsigned long slab(void)
-{
-	unsigned long kb = 0;
-	char line[128];
-	FILE *f;
-
-	settle(500);
-	f = fopen("/proc/meminfo", "r");
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "Slab: %lu kB", &kb) != 1)
-		;
-	if (!kb)
-		errx(1, "/proc/meminfo: no Slab");
-	fclose(f);
-	return kb;
-}
-
 static void bench_memory(void)
 {
 	enum { COUNT = 16384 };
@@ -477,51 +241,48 @@ static void bench_memory(void)
 	tell("memory.unread", COUNT, (slab() - before) * 1024 / COUNT);
 }
 
+#define RMPP_MAX	(1024 * 1024)
+
 /* A message to the peer, as long as X; the kernel cuts and assembles it */
 static void bench_rmpp(void)
 {
 	static const unsigned int lengths[] = {
 		216, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, RMPP_MAX
 	};
-	static const size_t head = sizeof(struct ib_user_mad_hdr) + MAD_VENDOR_HDR;
 	struct agent client = new_agent(0, 1, 0, 1);
 	struct agent server = new_agent(1, 1, CLASS_VENDOR_RMPP, 1);
 	struct umad *out, *in;
 	unsigned int i, k;
 
-	out = calloc(1, head + RMPP_MAX);
-	in = malloc(head + RMPP_MAX);
+	out = calloc(1, MESSAGE_HEAD + RMPP_MAX);
+	in = malloc(MESSAGE_HEAD + RMPP_MAX);
 	if (!out || !in)
 		err(1, "malloc");
-	memset(in, 1, head + RMPP_MAX);
+	memset(in, 1, MESSAGE_HEAD + RMPP_MAX);
 
 	for (i = 0; i < ARRAY_SIZE(lengths) && lengths[i] <= most; i++) {
 		uint64_t least = NO_SAMPLE, least_read = NO_SAMPLE;
+		const ssize_t size = MESSAGE_HEAD + lengths[i];
 
 		for (k = 0; k < samples / 8; k++) {
 			struct pollfd pollfd = { server.fd, POLLIN, 0 };
 			uint64_t start, read_start;
 
-			*out = *request(&client, PING, peer_lid);
-			out->hdr.timeout_ms = 0;
-			out->mad.mgmt_class = CLASS_VENDOR_RMPP;
-			out->mad.method = MAD_SEND;
-			out->mad.rmpp_version = 1;
-			out->mad.rmpp_type = MAD_RMPP_DATA;
-			out->mad.rmpp_flags = MAD_RMPP_ACTIVE;
-			((uint8_t *)out)[head + lengths[i] - 1] = k + 1;
+			message_head(out, &client);
+			((uint8_t *)out)[size - 1] = k + 1;
 
 			start = now();
-			if (write(client.fd, out, head + lengths[i]) < 0)
+			if (write(client.fd, out, size) < 0)
 				err(1, "write");
 			if (poll(&pollfd, 1, 30000) != 1)
 				errx(1, "no message");
 			read_start = now();
-			if (read(server.fd, in, head + lengths[i]) != (ssize_t)(head + lengths[i]))
+			if (read(server.fd, in, size) != size)
 				err(1, "read");
 			lower(&least, now() - start);
 			lower(&least_read, now() - read_start);
-			if (memcmp((uint8_t *)in + head, (uint8_t *)out + head, lengths[i]))
+			if (memcmp((uint8_t *)in + MESSAGE_HEAD, (uint8_t *)out + MESSAGE_HEAD,
+				   lengths[i]))
 				errx(1, "a message came out different");
 			/*
 			 * The last acknowledgment is on its way back. The MAD layer keeps what
