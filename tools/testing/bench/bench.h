@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The clock of umad_bench.c and verbs_bench.c, and how they tell what they measured:
+ * The clock of all programs here, and how they tell what they measured:
  * "FIGURE X LEAST" a line. The unit is that of the time stamp counter: instructions, on a
  * machine whose counter counts them (scripts/guest/run --icount).
  */

@@ -6,8 +6,9 @@
 #
 #	scripts/guest/inside/madsim WHICH tools/testing/bench/guest.sh BUILD SAMPLES FIGURE ...
 #
-# BUILD is the folder with our programs and modules. data is a FIGURE that is alone:
-# messages and TCP, over madsim and Soft-RoCE. All others are those of umad_bench.
+# BUILD is the folder with our programs and modules. Two FIGUREs are alone: data, messages
+# and TCP over madsim and Soft-RoCE, and bystander. All others are those of umad_bench and
+# others_bench.
 
 set -eu
 . "$(dirname "$0")/../../../scripts/common.sh"
@@ -104,10 +105,19 @@ if [ "$*" = data ]; then
 	exit
 fi
 
+if [ "$*" = bystander ]; then
+	mount -t configfs none /sys/kernel/config
+	fabric -o 2 topology=star:3 devices=3
+	"$build/others_bench" "$samples" bystander
+	exit
+fi
+
 fabric -o 1 topology=star:2 devices=2
 for figure; do
 	case $figure in
 	handler)	cost handlers "$build/umad_bench" "$samples" handler ;;
+	exporters|waiting)
+			"$build/others_bench" "$samples" "$figure" ;;
 	*)		"$build/umad_bench" "$samples" "$figure" ;;
 	esac
 done
