@@ -236,7 +236,10 @@ static int unload_module(void)
 }
 
 /* What there is while the module is loaded. Caches are in sysfs where SLUB is debugged */
-static const char *const things[] = { "/sys/class/infiniband_mad", "/sys/kernel/slab/ib_umad_send" };
+static const char *const things[] = {
+	"/sys/class/infiniband_mad",
+	"/sys/kernel/slab/ib_umad_send",
+};
 
 /*
  * Making a cache is left out: when it fails the kernel dumps its stack, which
