@@ -163,7 +163,7 @@ static void umad_ah_event(struct ib_event_handler *handler, struct ib_event *eve
 	atomic_inc(&port->events);
 }
 
-/* Has all events of the device make the kept handles stale */
+/* All events of the device make kept handles stale, until the port unregisters the handler */
 void umad_ah_watch(struct umad_port *port)
 {
 	INIT_IB_EVENT_HANDLER(&port->event_handler, port->ib_dev, umad_ah_event);

@@ -201,6 +201,7 @@ const struct file_operations umad_fops = {
 	.owner		= THIS_MODULE,
 	.open		= umad_open,
 	.release	= umad_release,
+	/* For one buffer, without a struct kiocb; the next two are for vectors and io_uring */
 	.read		= umad_read,
 	.write		= umad_write,
 	.read_iter	= umad_read_iter,

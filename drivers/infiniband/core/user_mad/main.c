@@ -15,7 +15,7 @@ MODULE_LICENSE("Dual BSD/GPL");
 MODULE_ALIAS_RDMA_CLIENT("umad");
 MODULE_ALIAS_RDMA_CLIENT("issm");
 
-/* The ports of a device by their numbers, for both clients: NULL where none has MADs */
+/* The ports of a device by their numbers, for both clients; NULL for a port without MADs */
 struct umad_device {
 	u32			num_ports;
 	struct umad_port	*ports[] __counted_by(num_ports);

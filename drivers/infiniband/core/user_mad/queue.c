@@ -125,6 +125,5 @@ int umad_queue_next_len(struct umad_file *file)
 	spin_lock(&file->queue_lock);
 	len = file->queue ? file->queue->length : 0;
 	spin_unlock(&file->queue_lock);
-
 	return len;
 }

@@ -416,8 +416,8 @@ static __always_inline int __umad_copy_to(struct umad_user *to, const void *from
 }
 
 /*
- * The lengths of most packets and segments are constants here. If a length is none, the kernel
- * looks up the slab object that it copies from, which takes as long as the rest of a read().
+ * Most packets and segments have one of these lengths. For a length that the compiler does not
+ * know, the kernel looks up the slab object, which takes as long as the rest of a read().
  */
 static inline int umad_copy_to(struct umad_user *to, const void *from, size_t len)
 {

@@ -157,7 +157,7 @@ static enum madsim_fate madsim_lft(struct madsim_port *in,
 	return MADSIM_GOES;
 }
 
-/* Not inlined: what it saves and restores would be paid by end ports, too */
+/* This and madsim_route_router() are not inlined, or end ports would save registers for them */
 static noinline enum madsim_fate
 madsim_route_switch(struct madsim_port *in, struct madsim_packet *pkt,
 		    struct madsim_port **at)
@@ -223,7 +223,7 @@ static struct madsim_port *madsim_router_port(struct madsim_node *router,
 	return NULL;
 }
 
-/* What a port takes that hands nothing on */
+/* The fate of a packet at a port that sends no packet on */
 static enum madsim_fate madsim_route_end(const struct madsim_port *in,
 					 const struct madsim_packet *pkt)
 {
