@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -43,7 +44,14 @@ struct agent {
 
 enum exchange { DR0, DR1, LID, PING, EXCHANGES, PERF = EXCHANGES };
 
+struct figure {
+	const char	*name;
+	void		(*run)(void);
+	unsigned int	most;	/* of what grows in steps */
+};
+
 static unsigned int samples;
+static unsigned int most;
 static uint16_t peer_lid;
 
 static inline int open_port(unsigned int n)
@@ -259,6 +267,23 @@ static inline unsigned long slab(void)
 		errx(1, "/proc/meminfo: no Slab");
 	fclose(f);
 	return kb;
+}
+
+/* PROGRAM SAMPLES FIGURE */
+static inline void run_figure(const struct figure *figures, size_t count, int argc, char **argv)
+{
+	size_t i;
+
+	if (argc != 3)
+		errx(2, "usage: %s SAMPLES FIGURE", argv[0]);
+	samples = atoi(argv[1]);
+	peer_lid = read_lid("/sys/class/infiniband/madsim1/ports/1/lid");
+	for (i = 0; i < count && strcmp(argv[2], figures[i].name); i++)
+		;
+	if (i == count)
+		errx(2, "%s: no such figure", argv[2]);
+	most = figures[i].most;
+	figures[i].run();
 }
 
 #endif /* BENCH_AGENT_H */

@@ -19,7 +19,7 @@
 
 #include "agent.h"
 
-/* Processes have it together */
+/* Memory that child processes share */
 static void *shared(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -78,7 +78,7 @@ static void bench_exporters(void)
 			if (!pids[k])
 				exporter(barrier);
 		}
-		/* Who is woken by a barrier shall not wait for others who are */
+		/* This process goes first when the barrier wakes all of them */
 		run_as(SCHED_FIFO);
 		pthread_barrier_wait(barrier);
 		start = now();
@@ -122,7 +122,7 @@ static void *wait_for_ever(void *agent)
 	struct umad umad;
 
 	receive_umad(agent, &umad);
-	errx(1, "a MAD for who asked for none");
+	errx(1, "a MAD that no program asked for");
 }
 
 /* Descriptors of the same port, with a reader that sleeps for each */
@@ -164,7 +164,7 @@ static void bench_ports(void)
 	program("ports", ports, ports - 1);
 }
 
-/* A bystander asks each PERIOD, while work goes on that is none of its business */
+/* A bystander asks each PERIOD, while another process works */
 
 #define PERIOD		100000	/* nanoseconds, which are instructions */
 
@@ -192,7 +192,7 @@ static void stand_by(void)
 	struct agent agent;
 	uint64_t due, took;
 
-	/* What the work closes shall be closed */
+	/* Copies of the descriptors that the work closes would keep them open */
 	closefrom(STDERR_FILENO + 1);
 	agent = new_agent(0, 0, 0, 0);
 	run_as(SCHED_FIFO);
@@ -316,29 +316,15 @@ static void bench_bystander(void)
 	bystand("close", close_unread);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} figures[] = {
-	{ "exporters", bench_exporters },
-	{ "waiting", bench_waiting },
-	{ "ports", bench_ports },
-	{ "bystander", bench_bystander },
+static const struct figure figures[] = {
+	{ "exporters", bench_exporters, 0 },
+	{ "waiting", bench_waiting, 0 },
+	{ "ports", bench_ports, 0 },
+	{ "bystander", bench_bystander, 0 },
 };
 
 int main(int argc, char **argv)
 {
-	unsigned int i;
-
-	if (argc != 3)
-		errx(2, "usage: others_bench SAMPLES FIGURE");
-	samples = atoi(argv[1]);
-	peer_lid = read_lid("/sys/class/infiniband/madsim1/ports/1/lid");
-	for (i = 0; i < ARRAY_SIZE(figures); i++) {
-		if (!strcmp(argv[2], figures[i].name)) {
-			figures[i].run();
-			return 0;
-		}
-	}
-	errx(2, "%s: no such figure", argv[2]);
+	run_figure(figures, ARRAY_SIZE(figures), argc, argv);
+	return 0;
 }

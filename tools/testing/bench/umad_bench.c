@@ -19,8 +19,6 @@
 
 #include "agent.h"
 
-static unsigned int most;	/* of what grows in steps */
-
 static void bench_roundtrip(void)
 {
 	static const char * const names[EXCHANGES][2] = {
@@ -384,11 +382,7 @@ static void bench_readers(void)
 }
 
 /* few is the beginning of outstanding, in a tenth of the time, short that of rmpp */
-static const struct {
-	const char *name;
-	void (*run)(void);
-	unsigned int most;
-} figures[] = {
+static const struct figure figures[] = {
 	{ "roundtrip", bench_roundtrip, 0 },
 	{ "outstanding", bench_outstanding, 16384 },
 	{ "few", bench_outstanding, 1024 },
@@ -404,18 +398,6 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	unsigned int i;
-
-	if (argc != 3)
-		errx(2, "usage: umad_bench SAMPLES FIGURE");
-	samples = atoi(argv[1]);
-	peer_lid = read_lid("/sys/class/infiniband/madsim1/ports/1/lid");
-	for (i = 0; i < ARRAY_SIZE(figures); i++) {
-		if (!strcmp(argv[2], figures[i].name)) {
-			most = figures[i].most;
-			figures[i].run();
-			return 0;
-		}
-	}
-	errx(2, "%s: no such figure", argv[2]);
+	run_figure(figures, ARRAY_SIZE(figures), argc, argv);
+	return 0;
 }
