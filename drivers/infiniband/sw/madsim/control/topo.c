@@ -173,7 +173,6 @@ static void madsim_topo_devices(struct madsim_fabric *fabric,
  * Context: process context, no lock held.
  * Return: 0, or, with a part of the nodes made,
  *  * -EINVAL: there is no such preset
- *  * -ENOSPC: @devices is more than there may be
  *  * -ENOMEM
  */
 int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
@@ -183,9 +182,6 @@ int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
 	const char *colon;
 	size_t len;
 	int ret;
-
-	if (devices > MADSIM_MAX_DEVICES)
-		return -ENOSPC;
 
 	colon = strchrnul(preset, ':');
 	len = colon - preset;

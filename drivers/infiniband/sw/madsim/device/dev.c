@@ -25,8 +25,6 @@ MODULE_PARM_DESC(rings,
 /* How long a busy host takes to acknowledge, as Soft-RoCE has it: 134 ms, see the specification */
 #define MADSIM_ACK_DELAY	15
 
-static atomic_t madsim_dev_count = ATOMIC_INIT(0);
-
 /* The port that a verb means; the core has checked the number */
 static struct madsim_port *madsim_port_of(struct ib_device *ibdev, u32 num)
 {
@@ -452,7 +450,6 @@ void madsim_dev_free(struct madsim_dev *dev)
 		kfree(alias);
 	xa_destroy(&dev->aliases);
 	ib_dealloc_device(&dev->ibdev);
-	atomic_dec(&madsim_dev_count);
 }
 
 /* The first of @count consecutive numbers of 24 bits, which is @lowest at least */
@@ -480,7 +477,6 @@ static void madsim_dev_seed(struct madsim_dev *dev)
  * Return: the device, or an ERR_PTR():
  *  * -EINVAL: a channel adapter has too many ports, or planes without a device for
  *    QP0; or a switch has planes; or it is a router
- *  * -ENOSPC: there are %MADSIM_MAX_DEVICES
  *  * -ENOMEM
  */
 struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
@@ -493,14 +489,10 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 		return ERR_PTR(-EINVAL);
 	if (node->type == RDMA_NODE_IB_ROUTER)
 		return ERR_PTR(-EINVAL);
-	if (!atomic_add_unless(&madsim_dev_count, 1, MADSIM_MAX_DEVICES))
-		return ERR_PTR(-ENOSPC);
 
 	dev = ib_alloc_device(madsim_dev, ibdev);
-	if (!dev) {
-		atomic_dec(&madsim_dev_count);
+	if (!dev)
 		return ERR_PTR(-ENOMEM);
-	}
 	dev->node = node;
 	dev->smi = smi;
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);

@@ -8,7 +8,6 @@
 
 #include "transport/transport.h"
 
-#define MADSIM_MAX_DEVICES	64	/* ib_devices, over all fabrics */
 #define MADSIM_MAX_CA_PORTS	4	/* of a node with an ib_device */
 
 /**
