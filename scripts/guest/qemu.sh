@@ -37,7 +37,7 @@ prepare_machine()
 		lines=(-serial "file:$run/console"
 			-device "virtio-serial-$bus" -device virtconsole,chardev=output) ;;
 	esac
-	[ -z "$icount" ] || cpu=(-accel tcg -cpu max -icount "shift=0,sleep=off" -smp 1)
+	[ -z "$icount" ] || cpu=(-accel tcg -cpu max -icount "shift=0,sleep=off" -smp "$cpus")
 	if [ "$link" ]; then
 		IFS=, read -r mac here there <<<"$link"
 		[ "$there" ] || die "--link $link: not MAC,HERE,THERE"

@@ -164,20 +164,21 @@ slab()
 	sed -n 's/^Slab: *\([0-9]*\) kB/\1/p' /proc/meminfo
 }
 
-# ports HOSTS EACH: of so many hosts, and of a switch for each of their ports. The first
-# host has two ports at most: opensm runs there, and takes no host with more.
+# ports HOSTS EACH: of so many hosts, and for each of their ports a switch for 128 hosts. The
+# first host has two ports at most: opensm runs there, and takes no host with more.
 ports()
 {
 	local count before
 
 	rmmod ib_umad
 	awk -v hosts="$1" -v each="$2" 'BEGIN {
-		for (s = 1; s <= each; s++) {
+		for (s = 0; s < each * hosts / 128; s++) {
 			print "\nSwitch 254 \"s" s "\""
-			for (h = s <= 2 ? 1 : 2; h <= hosts; h++)
-				print "[" h "] \"h" h "\"[" s "]"
-			if (s > 1)
-				print "[254] \"s1\"[" 254 - s "]"
+			for (h = 1; h <= 128 && h <= hosts; h++)
+				if (s % each < 2 || s >= each || h > 1)
+					print "[" h "] \"h" h + int(s / each) * 128 "\"[" s % each + 1 "]"
+			if (s > 0)
+				print "[254] \"s0\"[" 254 - s "]"
 		}
 		for (h = 1; h <= hosts; h++)
 			print "\nHca " (h == 1 && each > 2 ? 2 : each) " \"h" h "\""
@@ -203,7 +204,8 @@ users)
 ports)
 	which=reference build=$2 samples=$3
 	[ -z "${UMAD_MODULE-}" ] || which=ours
-	ports 64 4
+	ports 256 4
+	ports 256 1
 	ports 64 1
 	ports 4 1 ;;
 *)

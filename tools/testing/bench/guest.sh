@@ -116,7 +116,7 @@ fabric -o 1 topology=star:2 devices=2
 for figure; do
 	case $figure in
 	handler)	cost handlers "$build/umad_bench" "$samples" handler ;;
-	exporters|waiting)
+	exporters|waiting|two)
 			"$build/others_bench" "$samples" "$figure" ;;
 	*)		"$build/umad_bench" "$samples" "$figure" ;;
 	esac

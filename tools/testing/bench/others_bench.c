@@ -60,7 +60,7 @@ static void exporter(pthread_barrier_t *barrier)
 }
 
 /* Processes that ask by one port at the same time: what a MAD takes */
-static void bench_exporters(void)
+static void exporters(const char *name)
 {
 	static const unsigned int counts[] = { 1, 8, 64 };
 	pthread_barrier_t *barrier = shared(sizeof(*barrier));
@@ -83,11 +83,21 @@ static void bench_exporters(void)
 		pthread_barrier_wait(barrier);
 		start = now();
 		pthread_barrier_wait(barrier);
-		tell("exporters", counts[i], (now() - start) / counts[i] / samples);
+		tell(name, counts[i], (now() - start) / counts[i] / samples);
 		run_as(SCHED_OTHER);
 		for (k = 0; k < counts[i]; k++)
 			end_of(pids[k]);
 	}
+}
+
+static void bench_exporters(void)
+{
+	exporters("exporters");
+}
+
+static void bench_two(void)
+{
+	exporters("two.exporters");
 }
 
 /* What a program at this port meets while X others are there */
@@ -167,6 +177,7 @@ static void bench_ports(void)
 /* A bystander asks each PERIOD, while another process works */
 
 #define PERIOD		100000	/* nanoseconds, which are instructions */
+#define ASKED		10000	/* MADs at the least: work that is short is done again */
 
 static struct {
 	atomic_bool working, over;
@@ -201,7 +212,8 @@ static void stand_by(void)
 		bool counts = bystander->working;
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
-		exchange(&agent, LID, NULL, false);
+		if (counts)
+			exchange(&agent, LID, NULL, false);
 		took = nanoseconds() - due;
 		if (counts) {
 			bystander->asked++;
@@ -213,7 +225,7 @@ static void stand_by(void)
 	exit(0);
 }
 
-static void bystand(const char *name, void (*work)(void))
+static void bystand(const char *name, void (*prepare)(void), void (*work)(void))
 {
 	char figure[64];
 	pid_t pid;
@@ -222,18 +234,25 @@ static void bystand(const char *name, void (*work)(void))
 	pid = child();
 	if (!pid)
 		stand_by();
-	settle(20);
-	run_as(SCHED_IDLE);
-	bystander->working = true;
-	work();
-	bystander->working = false;
-	run_as(SCHED_OTHER);
+	do {
+		prepare();
+		settle(20);
+		run_as(SCHED_IDLE);
+		bystander->working = true;
+		work();
+		bystander->working = false;
+		run_as(SCHED_OTHER);
+	} while (bystander->asked < ASKED);
 	bystander->over = true;
 	end_of(pid);
 	snprintf(figure, sizeof(figure), "bystander.%s", name);
 	tell(figure, 1, bystander->worst);
 	snprintf(figure, sizeof(figure), "bystander.%s.asked", name);
 	tell(figure, 1, bystander->asked);
+}
+
+static void prepare_nothing(void)
+{
 }
 
 static void work_for_itself(void)
@@ -249,6 +268,11 @@ static void work_for_itself(void)
 static struct agent message_client, message_server;
 static struct umad *message_out, *message_in;
 
+static void head_of_message(void)
+{
+	message_head(message_out, &message_client);
+}
+
 static void move_message(void)
 {
 	struct pollfd pollfd = { message_server.fd, POLLIN, 0 };
@@ -263,17 +287,46 @@ static void move_message(void)
 }
 
 /* The third device: the bystander's peer is the second one */
-static void remove_device(void)
+static void h3(const char *command)
 {
-	static const char unplug[] = "H3 unplug\n";
 	int fd = open("/sys/kernel/config/madsim/preset/faults", O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0 || write(fd, unplug, sizeof(unplug) - 1) < 0)
-		err(1, "unplug");
+	if (fd < 0 || dprintf(fd, "H3 %s\n", command) < 0)
+		err(1, "%s", command);
 	close(fd);
 }
 
+static struct agent gone = { .fd = -1 };
+
+static void hold_requests(void)
+{
+	if (gone.fd >= 0) {
+		close(gone.fd);
+		h3("plug");
+	}
+	gone = new_agent(2, 1, 0, 0);
+	hold(&gone, 4096);
+}
+
+static void remove_device(void)
+{
+	h3("unplug");
+}
+
 static struct agent unread;
+
+static void leave_unread(void)
+{
+	unsigned int i;
+
+	unread = new_agent(0, 0, 0, 0);
+	for (i = 0; i < 200000; i++) {
+		send_umad(&unread, request(&unread, DR0, 0));
+		if (i % 64 == 0)
+			settle(1);
+	}
+	settle(200);
+}
 
 static void close_unread(void)
 {
@@ -282,12 +335,8 @@ static void close_unread(void)
 
 static void bench_bystander(void)
 {
-	enum { UNREAD = 200000, OUTSTANDING = 4096 };
-	struct agent gone;
-	unsigned int i;
-
 	bystander = shared(sizeof(*bystander));
-	bystand("alone", work_for_itself);
+	bystand("alone", prepare_nothing, work_for_itself);
 
 	message_client = new_agent(0, 1, 0, 1);
 	message_server = new_agent(1, 1, CLASS_VENDOR_RMPP, 1);
@@ -296,28 +345,18 @@ static void bench_bystander(void)
 	if (!message_out || !message_in)
 		err(1, "malloc");
 	memset(message_in, 1, MESSAGE_HEAD + MESSAGE);
-	message_head(message_out, &message_client);
 	memset((char *)message_out + MESSAGE_HEAD, 2, MESSAGE);
-	bystand("message", move_message);
+	bystand("message", head_of_message, move_message);
 	if (memcmp((char *)message_in + MESSAGE_HEAD, (char *)message_out + MESSAGE_HEAD, MESSAGE))
 		errx(1, "a message came out different");
 
-	gone = new_agent(2, 1, 0, 0);
-	hold(&gone, OUTSTANDING);
-	bystand("removal", remove_device);
-
-	unread = new_agent(0, 0, 0, 0);
-	for (i = 0; i < UNREAD; i++) {
-		send_umad(&unread, request(&unread, DR0, 0));
-		if (i % 64 == 0)
-			settle(1);
-	}
-	settle(200);
-	bystand("close", close_unread);
+	bystand("removal", hold_requests, remove_device);
+	bystand("close", leave_unread, close_unread);
 }
 
 static const struct figure figures[] = {
 	{ "exporters", bench_exporters, 0 },
+	{ "two", bench_two, 0 },
 	{ "waiting", bench_waiting, 0 },
 	{ "ports", bench_ports, 0 },
 	{ "bystander", bench_bystander, 0 },
