@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <signal.h>
-#include <linux/if.h>
+#include <net/if.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <sys/syscall.h>
@@ -36,6 +36,25 @@ static int __umad_netdev_add(const struct umad_device *device)
 	__umad_netdev_begin(&req, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &ifi, device->name);
 	info = nl_put(&req, IFLA_LINKINFO, NULL, 0);
 	nl_put_string(&req, IFLA_INFO_KIND, "dummy");
+	nl_end_nest(&req, info);
+	return nl_talk(NETLINK_ROUTE, &req, NULL, NULL);
+}
+
+/* Of a device on Soft-RoCE: an interface @name for a VLAN, which goes when the device's goes */
+int umad_device_add_vlan(const struct umad_device *device, const char *name, __u16 id)
+{
+	const struct ifinfomsg ifi = { .ifi_change = IFF_UP, .ifi_flags = IFF_UP };
+	__u32 below = if_nametoindex(device->name);
+	struct nlattr *info, *data;
+	struct nl_request req;
+
+	__umad_netdev_begin(&req, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &ifi, name);
+	nl_put(&req, IFLA_LINK, &below, sizeof(below));
+	info = nl_put(&req, IFLA_LINKINFO, NULL, 0);
+	nl_put_string(&req, IFLA_INFO_KIND, "vlan");
+	data = nl_put(&req, IFLA_INFO_DATA, NULL, 0);
+	nl_put(&req, IFLA_VLAN_ID, &id, sizeof(id));
+	nl_end_nest(&req, data);
 	nl_end_nest(&req, info);
 	return nl_talk(NETLINK_ROUTE, &req, NULL, NULL);
 }

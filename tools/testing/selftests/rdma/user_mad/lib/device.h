@@ -60,6 +60,7 @@ int umad_device_make(struct umad_device *device, enum umad_device_kind kind);
 	ASSERT_EQ(0, umad_device_make(device, kind));			\
 } while (0)
 
+int umad_device_add_vlan(const struct umad_device *device, const char *name, __u16 id);
 int umad_device_up(struct umad_device *device);
 int umad_device_remove(struct umad_device *device);
 int umad_device_return(struct umad_device *device);
