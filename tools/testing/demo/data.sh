@@ -23,6 +23,18 @@ in_host()
 	ip netns exec "$@"
 }
 
+# ARP asks three times, for three seconds. On a busy machine an emulated fabric takes longer
+be_patient()
+{
+	local host patience
+	# shellcheck disable=SC2016	# for the shell there
+	patience='for file in /proc/sys/net/ipv4/neigh/*/mcast_solicit; do echo 30 >"$file"; done'
+	sh -c "$patience"
+	for host in $computers; do
+		in_host "$host" sh -c "$patience"
+	done
+}
+
 all_active()
 {
 	local host
@@ -142,6 +154,7 @@ show tools/infiniband/madsim-load/madsim-load --hosts -n cluster -d 10 -K login 
 show ip netns list
 show ip netns exec h1 ip -br addr
 show ip netns exec h1 ibv_devinfo
+be_patient
 
 say "2. opensm starts on the host login, which is this machine"
 start_opensm
