@@ -350,14 +350,6 @@ static u16 madsim_cc_answer(struct madsim_cc_request *req,
 	return status;
 }
 
-/**
- * madsim_cc - show a MAD to the congestion control agent
- * @port: the end port that got it
- * @mad: a MAD of the congestion control class; becomes the response
- *
- * Context: any; fabric->lock is held.
- * Return: what is to be done with @mad.
- */
 enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad)
 {
 	struct madsim_cc_mad *ccm = (struct madsim_cc_mad *)mad;

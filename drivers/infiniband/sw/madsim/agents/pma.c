@@ -170,14 +170,7 @@ const char * const madsim_counter_names[MADSIM_COUNTERS] = {
 	[MADSIM_HOQ_DISCARDS] = "PortSwHOQLifetimeLimitDiscards",
 };
 
-/**
- * madsim_pma_set - set a counter, in all attributes that have it
- * @port: of the counter
- * @which: the counter
- * @value: what the attributes show; a field that is too short shows its largest value
- *
- * Context: process context, no lock held.
- */
+/* Set a counter in all attributes that have it. A field that is too short shows its maximum */
 void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
 		    u64 value)
 {
@@ -338,14 +331,6 @@ static u16 madsim_pma_answer(struct madsim_port *port, struct ib_pma_mad *pma,
 	return MADSIM_OK;
 }
 
-/**
- * madsim_pma - show a MAD to the performance management agent
- * @port: the end port that got it
- * @mad: a MAD of the performance management class; becomes the response
- *
- * Context: any; fabric->lock is held.
- * Return: what is to be done with @mad.
- */
 enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad)
 {
 	struct ib_pma_mad *pma = (struct ib_pma_mad *)mad;

@@ -13,14 +13,7 @@ static const u32 madsim_cap_mask =
 	IB_PORT_CLIENT_REG_SUP | IB_PORT_CAP_MASK_NOTICE_SUP |
 	IB_PORT_OTHER_LOCAL_CHANGES_SUP;
 
-/**
- * madsim_port_reset - bring a port into the state after power-on
- * @port: the port
- *
- * The link and faults stay.
- *
- * Context: any; fabric->lock is held.
- */
+/* Bring a port into the state after power-on. Its link and its faults stay. fabric->lock is held */
 void madsim_port_reset(struct madsim_port *port)
 {
 	struct madsim_node *node = port->node;

@@ -132,14 +132,7 @@ static void madsim_samples_work(struct work_struct *work)
 	spin_unlock_irq(&fabric->lock);
 }
 
-/**
- * madsim_samples_init - prepare a fabric for samples
- * @fabric: a new fabric
- *
- * The fabric's end cancels samples_work.
- *
- * Context: any.
- */
+/* Prepare a new fabric for samples. The end of the fabric cancels samples_work */
 void madsim_samples_init(struct madsim_fabric *fabric)
 {
 	INIT_LIST_HEAD(&fabric->samples);

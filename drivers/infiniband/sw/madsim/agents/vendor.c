@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The vendor's agent: registers that NVIDIA's switches and adapters have, such as those of
- * temperatures, fans and cables.
+ * The vendor's agent: registers that NVIDIA's switches and adapters have, for temperatures,
+ * fans, cables and more.
  *
  * Users write the bytes of a register. What they mean is known to the programs that read
  * them, and to madsim-load. An ID is the number of a register, the number of an attribute of the
@@ -164,15 +164,7 @@ void madsim_registers_free(struct madsim_node *node)
 		kfree(reg);
 }
 
-/**
- * madsim_access_register - answer a Set(AccessRegister)
- * @node: of the agent
- * @tlv: the attribute; becomes that of the response
- * @room: its bytes
- *
- * Context: any; fabric->lock is held.
- * Return: the status of the MAD.
- */
+/* Answer a Set(AccessRegister) in the @room bytes of @tlv. Returns the status of the MAD */
 u16 madsim_access_register(const struct madsim_node *node, u8 *tlv, size_t room)
 {
 	u16 head = get_unaligned_be16(tlv + 16);
@@ -197,15 +189,9 @@ u16 madsim_access_register(const struct madsim_node *node, u8 *tlv, size_t room)
 	return MADSIM_OK;
 }
 
-/**
- * madsim_config_space - answer ConfigSpaceAccess
- * @node: of the agent
- * @mod: attribute modifier: an address in two parts, the mode, and how many words
- * @data: becomes the words, also where they were to be written: they do not change
- * @room: its bytes
- *
- * Context: any; fabric->lock is held.
- * Return: the status of the MAD.
+/*
+ * Answer ConfigSpaceAccess: @mod has an address in two parts, a mode, and how many words. Words
+ * that are written do not change. Returns the status of the MAD
  */
 u16 madsim_config_space(const struct madsim_node *node, u32 mod, u8 *data,
 			size_t room)
@@ -265,16 +251,7 @@ static u16 madsim_vendor_answer(const struct madsim_node *node,
 		MADSIM_UNSUPPORTED : MADSIM_OK;
 }
 
-/**
- * madsim_vendor - show a MAD to the vendor's agent
- * @port: the end port that got it
- * @mad: a MAD of the class; becomes the response
- *
- * A node without registers has no such agent.
- *
- * Context: any; fabric->lock is held.
- * Return: what is to be done with @mad.
- */
+/* A node without registers has no such agent */
 enum madsim_verdict madsim_vendor(struct madsim_port *port, struct ib_mad *mad)
 {
 	struct ib_mad_hdr *hdr = &mad->mad_hdr;

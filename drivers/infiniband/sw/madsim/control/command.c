@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The file "faults" of a fabric: commands that disturb it while it is live, and a
- * list of those in force.
+ * The file "faults" of a fabric: commands that disturb a live fabric, and a list of the
+ * faults in force.
  *
  * Documentation/infiniband/madsim.rst has the commands.
  */
@@ -209,20 +209,7 @@ static int madsim_command_line(struct madsim_fabric *fabric, char *line)
 	return ret;
 }
 
-/**
- * madsim_command - obey the commands that were written to the file
- * @fabric: of the file
- * @page: the commands, one a line
- *
- * Stops at the first one that fails; those before it were obeyed.
- *
- * Context: process context, no lock held.
- * Return: 0, or
- *  * -EINVAL: the command makes no sense
- *  * -ENODEV: the fabric is not live
- *  * -ENOENT: there is no such node
- *  * -ENOMEM, or what the command itself said
- */
+/* Obey commands, one a line, until one fails. Returns 0, or its errno. Takes fabric->mutex */
 int madsim_command(struct madsim_fabric *fabric, const char *page)
 {
 	char *buf, *rest, *line;
@@ -310,15 +297,9 @@ static void madsim_list_node(struct seq_buf *s, struct madsim_node *node)
 		madsim_list_port(s, &node->ports[i]);
 }
 
-/**
- * madsim_command_list - list the faults that are in force
- * @fabric: of the file
- * @page: where to, %MADSIM_FILE_SIZE bytes
- *
- * The lines that do not fit are left out, and a last line says so.
- *
- * Context: process context, no lock held.
- * Return: the length.
+/*
+ * List the faults in force in the %MADSIM_FILE_SIZE bytes of @page. The lines that do not fit
+ * are left out, and a last line says so. Returns the length
  */
 ssize_t madsim_command_list(struct madsim_fabric *fabric, char *page)
 {

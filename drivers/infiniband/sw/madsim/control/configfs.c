@@ -725,13 +725,7 @@ static struct configfs_subsystem madsim_subsys = {
 	},
 };
 
-/**
- * madsim_configfs_init - offer fabrics to user space
- * @preset: one that is there from the beginning, or NULL. It is not for rmdir
- *
- * Context: process context.
- * Return: 0, or what configfs_register_subsystem() said; @preset is destroyed then.
- */
+/* Offer fabrics to user space. rmdir does not remove @preset, or NULL. An error destroys it */
 int madsim_configfs_init(struct madsim_fabric *preset)
 {
 	struct config_group *root = &madsim_subsys.su_group;
@@ -751,13 +745,7 @@ int madsim_configfs_init(struct madsim_fabric *preset)
 	return ret;
 }
 
-/**
- * madsim_configfs_exit - undo madsim_configfs_init()
- *
- * The fabric that was there from the beginning is destroyed.
- *
- * Context: process context; no fabric that user space made is left.
- */
+/* Undo madsim_configfs_init(), and destroy its preset. User space has no other fabric any more */
 void madsim_configfs_exit(void)
 {
 	configfs_unregister_subsystem(&madsim_subsys);

@@ -98,14 +98,7 @@ void madsim_debugfs_add(struct madsim_fabric *fabric)
 			    &madsim_topology_fops);
 }
 
-/**
- * madsim_debugfs_del - remove the directory of a fabric
- * @fabric: has one, and is not destroyed yet
- *
- * Waits for the readers of its files.
- *
- * Context: process context. fabric->mutex is not held: the files take it.
- */
+/* Remove the directory of a fabric, and wait for readers: these take fabric->mutex */
 void madsim_debugfs_del(struct madsim_fabric *fabric)
 {
 	debugfs_remove(fabric->debugfs);

@@ -72,17 +72,7 @@ static void madsim_fabric_del(struct madsim_fabric *fabric)
 	mutex_unlock(&madsim_fabrics_mutex);
 }
 
-/**
- * madsim_fabric_create - make an empty fabric
- * @name: no other fabric has it
- *
- * Context: process context, no lock held.
- * Return: the fabric, to be given to madsim_fabric_destroy(), or an ERR_PTR():
- *  * -EEXIST: the name is taken
- *  * -ENAMETOOLONG: it is
- *  * -ENOSPC: there are too many fabrics
- *  * -ENOMEM
- */
+/* Make an empty fabric, for madsim_fabric_destroy(), or an ERR_PTR(). No lock is held */
 struct madsim_fabric *madsim_fabric_create(const char *name)
 {
 	struct madsim_fabric *fabric;
@@ -278,20 +268,7 @@ static bool madsim_name_less(struct rb_node *a, const struct rb_node *b)
 	return madsim_name_cmp(name, b) < 0;
 }
 
-/**
- * madsim_node_create - add a node to a fabric, without power
- * @fabric: the fabric
- * @name: no other node of the fabric has it
- * @is_switch: its type
- * @nports: number of ports
- *
- * Context: process context; fabric->mutex is held.
- * Return: the node, which is freed with the fabric, or an ERR_PTR():
- *  * -EEXIST: the name is taken
- *  * -ENAMETOOLONG: it is
- *  * -ENOSPC: there are too many nodes
- *  * -ENOMEM
- */
+/* Add a node without power to a fabric, or an ERR_PTR(). fabric->mutex is held */
 struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 				       const char *name, bool is_switch,
 				       u8 nports)
@@ -365,17 +342,9 @@ static void madsim_vf_leave(struct madsim_node *vf)
 	rtnl_unlock();
 }
 
-/**
- * madsim_node_set_vf - make a node a virtual function of another one
- * @node: the node, without power
- * @pf: the other one, or NULL: it is none any more
- * @num: the number that it gets
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or, with @node as it was,
- *  * -EBUSY: @node has power, or @pf has a function of this number
- *  * -EINVAL: @num is too high, or one of the two would be both, of others
- *  * -ENOMEM
+/*
+ * Make @node the virtual function @num of @pf, or of none if @pf is NULL. -EINVAL: @num is too
+ * high, or a virtual function would have one itself. fabric->mutex is held
  */
 int madsim_node_set_vf(struct madsim_node *node, struct madsim_node *pf, u32 num)
 {
@@ -598,19 +567,7 @@ static void madsim_vf_take_guids(struct madsim_node *node)
 	spin_unlock_irq(&node->fabric->lock);
 }
 
-/**
- * madsim_node_plug - power a node, and register its ib_device if it has one
- * @node: without power
- *
- * It comes up with the state after power-on; links train.
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or
- *  * -EALREADY: it has power
- *  * -EEXIST: so has another node with its GUID, and must not
- *  * -EOPNOTSUPP: this kernel knows no devices for QP0 alone
- *  * what madsim_dev_alloc() or madsim_dev_register() said
- */
+/* Power a node: register its ib_device, and let its links train. fabric->mutex is held */
 int madsim_node_plug(struct madsim_node *node)
 {
 	struct madsim_fabric *fabric = node->fabric;
@@ -642,16 +599,7 @@ err_reset:
 	return ret;
 }
 
-/**
- * madsim_node_unplug - take a node away as if it had lost its power
- * @node: with power
- *
- * Its links go down first, then its ib_device goes. Waits until the users
- * of the device have let go.
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, -EALREADY if it has no power.
- */
+/* Take the power of a node away, and wait for users of its ib_device. fabric->mutex is held */
 int madsim_node_unplug(struct madsim_node *node)
 {
 	struct madsim_dev *dev = node->dev;
@@ -673,16 +621,7 @@ int madsim_node_unplug(struct madsim_node *node)
 	return 0;
 }
 
-/**
- * madsim_fabric_start - bring a fabric to life
- * @fabric: not live
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or, with the fabric as it was,
- *  * -EALREADY: it is live
- *  * -ENOENT: it has no node
- *  * what madsim_node_plug() said
- */
+/* Bring a fabric to life. An error leaves it as it was. fabric->mutex is held */
 int madsim_fabric_start(struct madsim_fabric *fabric)
 {
 	struct madsim_node *node;

@@ -164,16 +164,9 @@ static void madsim_topo_devices(struct madsim_fabric *fabric,
 	}
 }
 
-/**
- * madsim_topo_build - fill a fabric with a preset
- * @fabric: empty
- * @preset: "pair", "star", "star:HOSTS", "fattree", "fattree:RADIX"
- * @devices: how many nodes shall have an ib_device
- *
- * Context: process context, no lock held.
- * Return: 0, or, with a part of the nodes made,
- *  * -EINVAL: there is no such preset
- *  * -ENOMEM
+/*
+ * Fill an empty fabric with "pair", "star[:HOSTS]" or "fattree[:RADIX]", and let @devices of
+ * the nodes have an ib_device. An error leaves some of the nodes
  */
 int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
 		      unsigned int devices)

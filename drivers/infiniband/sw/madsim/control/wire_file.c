@@ -110,8 +110,8 @@ static void madsim_wire_arrive(struct madsim_wire *wire, const u8 *bytes, u32 le
 }
 
 /*
- * Packets that follow each other, the first and last of which may be parts. Each may have many
- * copies, so a signal ends this between two of them. Returns how many bytes were taken
+ * Take frames that follow each other, the first and last of which may be parts. Each frame may
+ * have many copies, so a signal ends this between two frames. Returns how many bytes were taken
  */
 static ssize_t madsim_wire_pieces(struct madsim_wire *wire, const u8 *bytes, u32 count)
 {
@@ -401,20 +401,9 @@ static void madsim_wire_end(struct madsim_wire *wire)
 	put_device(&wire->dev);
 }
 
-/**
- * madsim_wire_add - put a cable into a port whose other end is a file
- * @node: the node
- * @num: the number of its port
- * @width: the widest link that the port can have from now on, an IB_WIDTH_*
- * @speed: the fastest one, an IB_SPEED_*
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or
- *  * what madsim_link() says
- *  * -EOPNOTSUPP: the MADs of an Omni-Path node have no place in a frame
- *  * -EEXIST: there is a file of this name
- *  * -ENOSPC: there are too many wires
- *  * -ENOMEM
+/*
+ * Put a cable into a port whose other end is a file. -EOPNOTSUPP: no frame has room for the
+ * MADs of an Omni-Path node. fabric->mutex is held
  */
 int madsim_wire_add(struct madsim_node *node, u32 num, u8 width, u16 speed)
 {
@@ -476,14 +465,7 @@ err_put:
 	return ret;
 }
 
-/**
- * madsim_cable_remove - take a cable away, be it a wire or not
- * @node: the node at one end
- * @num: the number of its port
- *
- * Context: process context; fabric->mutex is held.
- * Return: as madsim_unlink().
- */
+/* As madsim_unlink(), but the cable may be a wire. fabric->mutex is held */
 int madsim_cable_remove(struct madsim_node *node, u32 num)
 {
 	struct madsim_wire *wire = NULL;
@@ -499,12 +481,6 @@ int madsim_cable_remove(struct madsim_node *node, u32 num)
 	return ret;
 }
 
-/**
- * madsim_wires_init - prepare for wires
- *
- * Context: before there is a fabric.
- * Return: 0, or the error of what registers.
- */
 int madsim_wires_init(void)
 {
 	int ret;

@@ -33,14 +33,7 @@ static void madsim_bus_dev_release(struct device *dev)
 	kfree(dev);
 }
 
-/**
- * madsim_bus_dev_register - make what an adapter is on its bus
- * @node: the adapter
- *
- * Context: process context.
- * Return: the device, to be given to device_unregister(), or an ERR_PTR() of -ENOMEM or
- * what device_add() said.
- */
+/* The device of an adapter on the bus, for device_unregister(), or an ERR_PTR() */
 struct device *madsim_bus_dev_register(struct madsim_node *node)
 {
 	static atomic_t last = ATOMIC_INIT(-1);
@@ -63,22 +56,11 @@ struct device *madsim_bus_dev_register(struct madsim_node *node)
 	return dev;
 }
 
-/**
- * madsim_bus_init - make the bus
- *
- * Context: process context, before there are devices.
- * Return: 0 or a negative errno.
- */
 int madsim_bus_init(void)
 {
 	return bus_register(&madsim_bus);
 }
 
-/**
- * madsim_bus_exit - undo madsim_bus_init()
- *
- * Context: process context, when all devices are gone.
- */
 void madsim_bus_exit(void)
 {
 	bus_unregister(&madsim_bus);

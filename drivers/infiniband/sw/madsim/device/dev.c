@@ -435,12 +435,7 @@ static void madsim_dev_set_data(struct madsim_dev *dev)
 	dev->ibdev.uverbs_cmd_mask |= madsim_user_calls;
 }
 
-/**
- * madsim_dev_free - undo madsim_dev_alloc()
- * @dev: not registered, and no program still looks at a completion
- *
- * Context: process context.
- */
+/* Undo madsim_dev_alloc(). No program looks at a completion of the device any more */
 void madsim_dev_free(struct madsim_dev *dev)
 {
 	struct ib_qp *alias;
@@ -460,7 +455,7 @@ static u32 madsim_first_number(struct madsim_dev *dev, u32 lowest, u32 count)
 	return lowest + prandom_u32_state(&dev->rnd) % room;
 }
 
-/* From the numbers of one device a stranger cannot tell those of another one */
+/* The numbers of one device tell a stranger nothing of another device */
 static void madsim_dev_seed(struct madsim_dev *dev)
 {
 	prandom_seed_state(&dev->rnd, dev->node->seed);
@@ -517,13 +512,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	return dev;
 }
 
-/**
- * madsim_dev_set_registered - say whether the core takes events of a device
- * @dev: the device
- * @registered: it does from now on, or does not, as it is about to go
- *
- * Context: process context.
- */
+/* The core takes events of a device from now on, or takes none, as the device is about to go */
 void madsim_dev_set_registered(struct madsim_dev *dev, bool registered)
 {
 	spin_lock_irq(&dev->node->fabric->lock);
@@ -618,25 +607,15 @@ static struct ib_client madsim_client = {
 	.remove = madsim_client_remove,
 };
 
-/**
- * madsim_dev_init - be told before a device loses the MAD layer
- *
- * It does so when it is unregistered, and when it moves to another network
- * namespace. Of the latter the core tells no driver, but it tells clients.
- *
- * Context: process context, before there are devices.
- * Return: 0 or a negative errno.
+/*
+ * Be told before a device loses the MAD layer: when it is unregistered, and when it moves to
+ * another network namespace. The core tells clients of such a move, but no driver
  */
 int madsim_dev_init(void)
 {
 	return ib_register_client(&madsim_client);
 }
 
-/**
- * madsim_dev_exit - undo madsim_dev_init()
- *
- * Context: process context, when all devices are gone.
- */
 void madsim_dev_exit(void)
 {
 	ib_unregister_client(&madsim_client);

@@ -578,10 +578,7 @@ static int madsim_destroy_ah(struct ib_ah *ibah, u32 flags)
 	return 0;
 }
 
-/*
- * The MAD layer attaches only where these exist; it does not call them. Devices
- * with data have those of mr.c instead.
- */
+/* The MAD layer wants these three, and calls none. Devices with data have mr.c instead */
 static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	return ERR_PTR(-EOPNOTSUPP);

@@ -84,13 +84,7 @@ static const struct ib_device_ops madsim_sub_ops = {
 	.del_sub_dev = madsim_del_sub_dev,
 };
 
-/**
- * madsim_sub_allow - let a device have another one for QP0
- * @parent: the device, which is not registered yet
- *
- * Context: process context.
- * Return: 0.
- */
+/* Let a device that is not registered yet have another one for QP0. Returns 0 */
 int madsim_sub_allow(struct madsim_dev *parent)
 {
 	ib_set_device_ops(&parent->ibdev, &madsim_sub_ops);

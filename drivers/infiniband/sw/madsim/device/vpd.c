@@ -101,14 +101,7 @@ static ssize_t madsim_vpd_read(struct file *file, struct kobject *kobj,
 
 static const BIN_ATTR(vpd, 0400, madsim_vpd_read, NULL, 0);
 
-/**
- * madsim_vpd_show - let a device have a file of vital product data
- * @dev: what an adapter is on its bus; the file goes with it
- * @vpd: the data, which stay as long; NULL for none
- *
- * Context: process context.
- * Return: 0 or a negative errno.
- */
+/* Let a device have a file of vital product data, which stay as long as the device */
 int madsim_vpd_show(struct device *dev, struct madsim_vpd *vpd)
 {
 	if (!vpd)

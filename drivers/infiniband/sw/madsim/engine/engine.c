@@ -378,14 +378,9 @@ static void madsim_move(struct madsim_port *in, struct madsim_packet *pkt)
 	madsim_flood(fabric, pkt);
 }
 
-/**
- * madsim_send - send a packet that an end port's owner made
- * @port: an end port
- * @pkt: the packet; scratch afterwards
- *
- * On return it has been received, responded to, dropped, or held by a fault.
- *
- * Context: any; fabric->lock is held.
+/*
+ * Send a packet that an end port's owner has made. It has been received, responded to, dropped,
+ * or is held by a fault, and @pkt is scratch then. fabric->lock is held
  */
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 {
@@ -424,12 +419,7 @@ void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt)
 		madsim_move(in, pkt);
 }
 
-/**
- * madsim_refuse - count bytes that are no packet
- * @in: the port they came in by
- *
- * Context: any; fabric->lock is held.
- */
+/* Count bytes that are no packet at the port where they came in. fabric->lock is held */
 void madsim_refuse(struct madsim_port *in)
 {
 	madsim_lose(in, NULL, MADSIM_LOST_MALFORMED);
@@ -475,14 +465,7 @@ static void madsim_held_work(struct work_struct *work)
 	spin_unlock_irq(&fabric->lock);
 }
 
-/**
- * madsim_engine_init - prepare a fabric for packets
- * @fabric: a new fabric
- *
- * The fabric's end cancels trap_work and held_work.
- *
- * Context: any.
- */
+/* Prepare a new fabric for packets. The end of the fabric cancels trap_work and held_work */
 void madsim_engine_init(struct madsim_fabric *fabric)
 {
 	init_waitqueue_head(&fabric->copied);

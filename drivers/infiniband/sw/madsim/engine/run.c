@@ -258,12 +258,7 @@ static void madsim_run_timer(struct work_struct *work)
 	madsim_run(qp);
 }
 
-/**
- * madsim_run_init - prepare a queue pair for sends
- * @qp: a client's
- *
- * Context: any.
- */
+/* Prepare a client's queue pair for sends */
 void madsim_run_init(struct madsim_qp *qp)
 {
 	INIT_DELAYED_WORK(&qp->later, madsim_later_work);
@@ -280,7 +275,7 @@ void madsim_run_init(struct madsim_qp *qp)
  * A program sends itself, up to a bound, as its device cannot go during the call. A client in
  * the kernel may hold locks when it posts, so a worker sends for the client.
  *
- * Context: any; process context for those of programs.
+ * Context: any; process context for a program's queue pair.
  */
 void madsim_kick(struct madsim_qp *qp)
 {

@@ -111,12 +111,7 @@ void madsim_fault_forget(struct madsim_port *out)
 	}
 }
 
-/**
- * madsim_fault_flush - forget the packets that are held
- * @fabric: without power everywhere
- *
- * Context: process context; fabric->mutex is held.
- */
+/* Forget the packets that are held in a fabric without power. fabric->mutex is held */
 void madsim_fault_flush(struct madsim_fabric *fabric)
 {
 	struct madsim_held *held, *next;
@@ -216,12 +211,7 @@ static bool madsim_hits(struct madsim_fault *fault, enum madsim_fault_kind kind)
 	return hit;
 }
 
-/**
- * madsim_fault_drops - whether a port drops the next packet instead of sending it
- * @port: the port, with port->fault
- *
- * Context: any; fabric->lock is held.
- */
+/* Whether a port with faults drops the next packet instead of sending it. fabric->lock is held */
 bool madsim_fault_drops(struct madsim_port *port)
 {
 	lockdep_assert_held(&port->node->fabric->lock);
@@ -318,28 +308,16 @@ int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb)
 	return -err;
 }
 
-/**
- * madsim_fault_arm_verb - have the next call of a verb fail
- * @node: of the device
- * @verb: which
- * @err: the errno, positive, or 0 to let it succeed
- *
- * Context: any.
- */
+/* Have the next call of a verb fail with the errno @err, which is positive. With 0, it succeeds */
 void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
 			   int err)
 {
 	WRITE_ONCE(node->fail[verb], err);
 }
 
-/**
- * madsim_fault_init - prepare a new node for faults
- * @node: the node
- *
- * Not where the array of nodes is prepared: lockdep would take both locks for one, and
- * this one is taken under fabric->lock.
- *
- * Context: process context.
+/*
+ * Not where the array of nodes is prepared: lockdep would take both locks for one, and this one
+ * is taken under fabric->lock
  */
 void madsim_fault_init(struct madsim_node *node)
 {
@@ -445,14 +423,7 @@ int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
 	return 0;
 }
 
-/**
- * madsim_fault_set_seed - start the random numbers of a port anew
- * @port: the port
- * @seed: the same one gives the same numbers
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or -ENOMEM.
- */
+/* Start the random numbers of a port anew: 0, or -ENOMEM. fabric->mutex is held */
 int madsim_fault_set_seed(struct madsim_port *port, u32 seed)
 {
 	struct madsim_fault *fault = madsim_fault_get(port);
@@ -467,14 +438,7 @@ int madsim_fault_set_seed(struct madsim_port *port, u32 seed)
 	return 0;
 }
 
-/**
- * madsim_fault_set_delay - say how long %MADSIM_FAULT_DELAY delays
- * @port: the port that the packets leave by
- * @ms: the time, in milliseconds
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or -ENOMEM.
- */
+/* Say for how many milliseconds %MADSIM_FAULT_DELAY delays: 0, or -ENOMEM. fabric->mutex is held */
 int madsim_fault_set_delay(struct madsim_port *port, u32 ms)
 {
 	struct madsim_fault *fault = madsim_fault_get(port);
@@ -488,13 +452,9 @@ int madsim_fault_set_delay(struct madsim_port *port, u32 ms)
 	return 0;
 }
 
-/**
- * madsim_fault_count - count what the rates of a port amount to by now
- * @port: the port
- *
- * Who reads or sets counters of a port calls it first: nothing runs for rates.
- *
- * Context: any; fabric->lock is held.
+/*
+ * Count what the rates of a port amount to by now. Who reads or sets counters of a port calls
+ * this first: nothing runs for rates. fabric->lock is held
  */
 void madsim_fault_count(struct madsim_port *port)
 {
@@ -516,15 +476,7 @@ void madsim_fault_count(struct madsim_port *port)
 	}
 }
 
-/**
- * madsim_fault_set_rate - have a counter of a port go on by itself
- * @port: the port
- * @which: the counter
- * @rate: by how much a second; 0: it stops
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or -ENOMEM.
- */
+/* Have a counter of a port grow by @rate a second: 0, or -ENOMEM. fabric->mutex is held */
 int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which,
 			  u32 rate)
 {
@@ -542,14 +494,7 @@ int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which,
 	return 0;
 }
 
-/**
- * madsim_fault_clear - remove the faults of a port, and their counts
- * @port: the port
- *
- * Packets that are held go on in their time.
- *
- * Context: process context; fabric->mutex is held.
- */
+/* Remove the faults of a port. Packets that are held go on in their time. fabric->mutex is held */
 void madsim_fault_clear(struct madsim_port *port)
 {
 	struct madsim_fault *fault = port->fault;
@@ -563,14 +508,7 @@ void madsim_fault_clear(struct madsim_port *port)
 	kfree(fault);
 }
 
-/**
- * madsim_fault_read - copy the faults of a port
- * @port: the port
- * @copy: where to
- *
- * Context: process context; fabric->mutex is held.
- * Return: true, or false if none was ever set since the last clearing.
- */
+/* Copy the faults of a port. False: none was set since the last clearing. fabric->mutex is held */
 bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy)
 {
 	lockdep_assert_held(&port->node->fabric->mutex);

@@ -182,13 +182,7 @@ static u8 *madsim_put_extended(u8 *at, const struct madsim_packet *pkt)
 	return at;
 }
 
-/**
- * madsim_frame_len - how many bytes a packet has on a wire
- * @pkt: the packet
- *
- * Context: any.
- * Return: the bytes, %MADSIM_FRAME_MAX at most.
- */
+/* How many bytes a packet has on a wire: %MADSIM_FRAME_MAX at most */
 u32 madsim_frame_len(const struct madsim_packet *pkt)
 {
 	return madsim_words(pkt) * 4 + MADSIM_WIRE_VCRC;
@@ -338,13 +332,7 @@ static bool madsim_frame_has_length(const struct madsim_packet *pkt)
 	}
 }
 
-/**
- * madsim_frame_told - how long a frame is by its header
- * @head: its first %MADSIM_FRAME_HEAD bytes, which may be anything
- *
- * Context: any.
- * Return: the bytes, also if no frame has this length.
- */
+/* How long a frame is by its first %MADSIM_FRAME_HEAD bytes, which may be anything */
 u32 madsim_frame_told(const u8 *head)
 {
 	return (get_unaligned_be16(head + 4) & 0x7ff) * 4 + MADSIM_WIRE_VCRC;

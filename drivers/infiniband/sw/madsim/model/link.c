@@ -60,13 +60,7 @@ static bool madsim_port_vf_enabled(const struct madsim_port *port)
 	}
 }
 
-/**
- * madsim_port_enabled - whether a link trains where the other port agrees
- * @port: the port
- *
- * Context: any; fabric->lock is held.
- * Return: whether it does.
- */
+/* Whether a link trains where the other port agrees. fabric->lock is held */
 bool madsim_port_enabled(const struct madsim_port *port)
 {
 	const struct madsim_node *node = port->node;
@@ -90,13 +84,7 @@ static void madsim_port_follow(struct madsim_port *port)
 	}
 }
 
-/**
- * madsim_port_set_state - change PortState, with all that follows from it
- * @port: not a switch's port 0
- * @state: the new state
- *
- * Context: any; fabric->lock is held.
- */
+/* Change PortState, with all that follows. Not for port 0 of a switch. fabric->lock is held */
 void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 {
 	enum ib_port_state old = madsim_state(port);
@@ -165,12 +153,7 @@ static void madsim_link_lose(struct madsim_port *port)
 		madsim_port_lose(port->peer);
 }
 
-/**
- * madsim_link_update - let the link of a port go up or down as it must
- * @port: a port of which something changed, not a switch's port 0
- *
- * Context: any; fabric->lock is held.
- */
+/* Let a link go up or down as it must. Not for port 0 of a switch. fabric->lock is held */
 void madsim_link_update(struct madsim_port *port)
 {
 	struct madsim_port *peer = port->peer;
@@ -404,13 +387,7 @@ int madsim_unlink(struct madsim_node *node, u32 num)
 	return 0;
 }
 
-/**
- * madsim_link_pull - pull the cable of a port out, or put it back
- * @port: not a switch's port 0
- * @pulled: out
- *
- * Context: process context; fabric->mutex is held.
- */
+/* Pull the cable of a port out, or put it back. fabric->mutex is held */
 void madsim_link_pull(struct madsim_port *port, bool pulled)
 {
 	lockdep_assert_held(&port->node->fabric->mutex);

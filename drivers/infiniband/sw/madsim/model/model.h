@@ -181,9 +181,9 @@ enum madsim_verb {
  * @width:	the widest link it can have, an IB_WIDTH_*; changed under
  *		fabric->mutex as well
  * @speed:	the fastest one, an IB_SPEED_*; as @width
- * @speeds:	mask of the ones it supports
- * @speeds_enabled: of those, the ones that a subnet manager allows
- * @speed_active: the one that the link has
+ * @speeds:	mask of the speeds that it supports
+ * @speeds_enabled: mask of @speeds that a subnet manager allows
+ * @speed_active: the speed of the link
  * @info:	PortInfo as the subnet manager sees it, but for speeds
  * @cap_mask2:	CapabilityMask2
  * @crc_errors:	bad packets, less the good ones since
@@ -370,10 +370,10 @@ enum madsim_mistake {
 
 /**
  * struct madsim_way - the way of a packet that others may follow; fabric->lock
- * @out:	the ports by which it, and then its response, has left
- * @count:	how many these are; %MADSIM_WAY: its way is not known
- * @there:	how many of them are before @taker
- * @taker:	the queue pair that has done what it asks for; NULL if none has
+ * @out:	the ports by which the packet, and then its response, has left
+ * @count:	length of @out; %MADSIM_WAY: the way is not known
+ * @there:	how many of @out are before @taker
+ * @taker:	the queue pair that has done what the packet asks for, or NULL
  */
 struct madsim_way {
 	struct madsim_port *out[MADSIM_WAY];
@@ -454,7 +454,7 @@ struct madsim_fabric {
 	struct delayed_work held_work;
 };
 
-/* There are few of these, so that no user may have all of them */
+/* What a device has few of, so that no user may have all */
 enum madsim_share {
 	MADSIM_SHARE_QP,
 	MADSIM_SHARE_MEMBER,
@@ -580,15 +580,7 @@ static inline u32 madsim_mtu(const struct madsim_port *port)
 
 /* The steps of route.c on a link, which each packet takes several times */
 
-/**
- * madsim_has_vl - whether the SL of a packet maps to a lane that is in operation
- * @in: the port it came in by
- * @out: the port it leaves by
- * @pkt: the packet, not of subnet management, which has VL15 for itself
- *
- * Context: any; fabric->lock is held.
- * Return: whether it does.
- */
+/* Whether the SL of a packet has a lane in operation. VL15 is for SMPs alone */
 static inline bool madsim_has_vl(const struct madsim_port *in,
 				 const struct madsim_port *out,
 				 const struct madsim_packet *pkt)
@@ -600,15 +592,9 @@ static inline bool madsim_has_vl(const struct madsim_port *in,
 	return vl < 15 && vl < lanes;
 }
 
-/**
- * madsim_route_out - whether a packet can leave by a port
- * @out: the port
- * @pkt: the packet
- *
- * VL15 works as soon as the link is trained, all else wants the port ACTIVE.
- *
- * Context: any; fabric->lock is held.
- * Return: %MADSIM_GOES, or how it is lost.
+/*
+ * Whether a packet can leave by a port, or how it is lost. VL15 works as soon as the link is
+ * trained, all else wants the port ACTIVE
  */
 static inline enum madsim_fate
 madsim_route_out(const struct madsim_port *out, const struct madsim_packet *pkt)
@@ -620,14 +606,7 @@ madsim_route_out(const struct madsim_port *out, const struct madsim_packet *pkt)
 	return MADSIM_GOES;
 }
 
-/**
- * madsim_route_in - whether a port takes a packet from its link
- * @in: the port, which has to be ARMED at least for all but VL15
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- * Return: %MADSIM_GOES, or how it is lost.
- */
+/* Whether a port takes a packet from its link, or how it is lost. All but VL15 wants it ARMED */
 static inline enum madsim_fate
 madsim_route_in(const struct madsim_port *in, const struct madsim_packet *pkt)
 {

@@ -7,13 +7,7 @@
 
 #include "packet.h"
 
-/**
- * madsim_extended_headers - how long the headers between BTH and data are
- * @pkt: the packet
- *
- * Context: any.
- * Return: the bytes. That of a response to an atomic operation has its result as data.
- */
+/* Bytes of the headers between BTH and data. The result of an atomic operation is data */
 u32 madsim_extended_headers(const struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
@@ -38,26 +32,14 @@ u32 madsim_extended_headers(const struct madsim_packet *pkt)
 	}
 }
 
-/**
- * madsim_payload - how long a packet is behind LRH and GRH
- * @pkt: the packet
- *
- * Context: any.
- * Return: the bytes from BTH to ICRC, with the padding.
- */
+/* Bytes of a packet from BTH to ICRC, with the padding */
 u32 madsim_payload(const struct madsim_packet *pkt)
 {
 	return round_up(pkt->len, 4) + MADSIM_WIRE_BTH + MADSIM_WIRE_ICRC +
 	       madsim_extended_headers(pkt);
 }
 
-/**
- * madsim_words - how long a packet is, as counters have it
- * @pkt: the packet
- *
- * Context: any.
- * Return: the length on the link, in units of four bytes.
- */
+/* How long a packet is, as counters have it: in units of four bytes */
 u32 madsim_words(const struct madsim_packet *pkt)
 {
 	u32 len = MADSIM_WIRE_LRH + madsim_payload(pkt);

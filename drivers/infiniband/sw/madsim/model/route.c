@@ -51,14 +51,7 @@ int madsim_find_pkey(const struct madsim_port *port, u16 pkey)
 	return limited;
 }
 
-/**
- * madsim_grh_fits - whether a packet that has come to an end port has a GID of that
- * @port: the end port
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- * Return: false if it has a GRH with one of another port.
- */
+/* Whether a packet that has come to an end port has no GID of another port. fabric->lock is held */
 bool madsim_grh_fits(const struct madsim_port *port,
 		     const struct madsim_packet *pkt)
 {
@@ -114,15 +107,7 @@ enum madsim_fate madsim_route_leave(struct madsim_port *in,
 	return MADSIM_GOES;
 }
 
-/**
- * madsim_in_mft - whether a switch sends a multicast packet by a port
- * @sw: the switch
- * @lid: of the group
- * @num: of the port, 0 for itself
- *
- * Context: any; fabric->lock is held.
- * Return: whether it does.
- */
+/* Whether a switch sends a packet for a group by a port; 0 is itself. fabric->lock is held */
 bool madsim_in_mft(const struct madsim_switch *sw, u16 lid, u8 num)
 {
 	unsigned int at = (lid - MADSIM_LID_MULTICAST) * sw->mft_words +

@@ -75,14 +75,9 @@ static struct madsim_port *madsim_dr_end(struct madsim_node *node,
 	return &node->ports[num];
 }
 
-/**
- * madsim_dr_forward - advance a directed-route SMP through a switch
- * @in: the port it came in by, 0 if it comes from the switch itself
- * @pkt: the SMP
- *
- * Context: any; fabric->lock is held.
- * Return: the port to leave by, port 0 if the SMP is for this switch, or NULL
- * if it has to be discarded.
+/*
+ * Advance an SMP through a switch. Returns the port by which it leaves, port 0 if it is for
+ * this switch, or NULL if it has to be discarded. fabric->lock is held
  */
 struct madsim_port *madsim_dr_forward(struct madsim_port *in,
 				      struct madsim_packet *pkt)
@@ -128,14 +123,7 @@ struct madsim_port *madsim_dr_forward(struct madsim_port *in,
 	return *dr.hop_ptr ? NULL : &node->ports[0];
 }
 
-/**
- * madsim_dr_depart - find the port by which a switch's own SMP leaves
- * @node: a switch with an ib_device, whose MAD layer has moved the hop pointer
- * @pkt: an SMP in its directed part
- *
- * Context: any; fabric->lock is held.
- * Return: the port, or NULL to discard the SMP.
- */
+/* The port by which an SMP leaves that a switch's own MAD layer has sent. NULL: discard it */
 struct madsim_port *madsim_dr_depart(struct madsim_node *node,
 				     struct madsim_packet *pkt)
 {

@@ -115,16 +115,7 @@ void madsim_speed_limit(struct madsim_port *port, u8 width, u16 speed)
 	madsim_promise(end);
 }
 
-/**
- * madsim_speed_agree - find the best that both ends of a link have enabled
- * @a: one end
- * @b: the other one
- * @width: the widest common width
- * @speed: the fastest common speed
- *
- * Context: any; fabric->lock is held.
- * Return: false if they have nothing in common.
- */
+/* Find the best width and speed that both ends have enabled, if any. fabric->lock is held */
 bool madsim_speed_agree(const struct madsim_port *a,
 			const struct madsim_port *b, u8 *width, u16 *speed)
 {

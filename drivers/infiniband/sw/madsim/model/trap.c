@@ -212,13 +212,7 @@ void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap)
 	notice->details.ntc_129_131.port_num = port->num;
 }
 
-/**
- * madsim_trap_local_change - send trap 144: what a port can do has changed
- * @port: an end port
- * @desc_changed: it was the NodeDescription
- *
- * Context: any; fabric->lock is held.
- */
+/* Send trap 144: an end port can do something else, or its node is renamed. fabric->lock is held */
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
 {
 	struct ib_mad_notice_attr *notice;
@@ -233,13 +227,7 @@ void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
 	}
 }
 
-/**
- * madsim_trap_bad_mkey - send trap 256: an SMP has a wrong M_Key
- * @port: the end port
- * @smp: the SMP
- *
- * Context: any; fabric->lock is held.
- */
+/* Send trap 256: an SMP for an end port has a wrong M_Key. fabric->lock is held */
 void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp)
 {
 	struct ib_mad_notice_attr *notice;
@@ -272,14 +260,7 @@ static __be32 madsim_sl_qpn(const struct madsim_packet *pkt)
 	return cpu_to_be32((u32)pkt->sl << 28 | pkt->src_qpn);
 }
 
-/**
- * madsim_trap_bad_key - send trap 257 or 258: a packet with a wrong key came
- * @port: the end port
- * @trap: %MADSIM_TRAP_BAD_PKEY or %MADSIM_TRAP_BAD_QKEY
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- */
+/* Send trap 257 or 258: a packet for an end port has a wrong key. fabric->lock is held */
 void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
 			 const struct madsim_packet *pkt)
 {
@@ -298,14 +279,7 @@ void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
 	}
 }
 
-/**
- * madsim_trap_switch_pkey - send trap 259: a switch has dropped a packet because
- * of its P_Key
- * @port: the port of the switch that has checked it
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- */
+/* Send trap 259: at @port, a switch has dropped a packet with a wrong P_Key. fabric->lock is held */
 void madsim_trap_switch_pkey(struct madsim_port *port,
 			     const struct madsim_packet *pkt)
 {
@@ -330,13 +304,7 @@ void madsim_trap_switch_pkey(struct madsim_port *port,
 	details->port_num = port->num;
 }
 
-/**
- * madsim_trap_repress - stop a notice because the subnet manager has it
- * @port: the end port
- * @notice: as it came with the TrapRepress
- *
- * Context: any; fabric->lock is held.
- */
+/* Stop a notice because the subnet manager has it. fabric->lock is held */
 void madsim_trap_repress(struct madsim_port *port,
 			 const struct ib_mad_notice_attr *notice)
 {

@@ -11,13 +11,7 @@
 /* Frames that wait for a reader, of at most 4 KiB each */
 #define MADSIM_WIRE_FRAMES	1024
 
-/**
- * madsim_wire_is_full - whether a packet would be lost for want of a reader
- * @wire: the wire
- *
- * Context: any; fabric->lock is held.
- * Return: whether %MADSIM_WIRE_FRAMES frames wait.
- */
+/* Whether a packet would be lost for want of a reader. fabric->lock is held */
 bool madsim_wire_is_full(struct madsim_wire *wire)
 {
 	return READ_ONCE(wire->count) >= MADSIM_WIRE_FRAMES;
@@ -45,14 +39,7 @@ static void madsim_wire_put(struct madsim_wire *wire, struct madsim_frame *frame
 	wake_up_interruptible(&wire->wait);
 }
 
-/**
- * madsim_wire_send - let a packet leave
- * @wire: the wire
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- * Return: false if it is lost, as there is no memory, or the reader is too slow.
- */
+/* Let a packet leave. False: there is no memory, or the reader is too slow. fabric->lock is held */
 bool madsim_wire_send(struct madsim_wire *wire, const struct madsim_packet *pkt)
 {
 	struct madsim_frame *frame;
@@ -75,13 +62,7 @@ static bool madsim_offer_equal(const struct madsim_offer *a,
 	       a->restarts == b->restarts;
 }
 
-/**
- * madsim_wire_offer - tell the far end what the port at the near one can do
- * @wire: the wire
- * @again: also if that has not changed
- *
- * Context: any; fabric->lock is held.
- */
+/* Tell the far end what the near port can do, if that is new, or @again. fabric->lock is held */
 void madsim_wire_offer(struct madsim_wire *wire, bool again)
 {
 	const struct madsim_port *port = wire->far.peer;
@@ -109,12 +90,7 @@ void madsim_wire_offer(struct madsim_wire *wire, bool again)
 	wire->told = offer;
 }
 
-/**
- * madsim_wire_purge - drop what waits for a reader
- * @wire: a wire without one
- *
- * Context: process context.
- */
+/* Drop what waits for a reader. There is no reader */
 void madsim_wire_purge(struct madsim_wire *wire)
 {
 	struct madsim_frame *frame, *next;

@@ -12,11 +12,6 @@ struct workqueue_struct *madsim_wq;
 struct workqueue_struct *madsim_user_wq;
 struct workqueue_struct *madsim_vector_wq;
 
-/**
- * madsim_workers_exit - undo madsim_workers_init()
- *
- * Context: process context; no work is left.
- */
 void madsim_workers_exit(void)
 {
 	if (madsim_vector_wq)
@@ -27,12 +22,6 @@ void madsim_workers_exit(void)
 		destroy_workqueue(madsim_wq);
 }
 
-/**
- * madsim_workers_init - make the queues of work
- *
- * Context: process context.
- * Return: 0 or -ENOMEM.
- */
 int __init madsim_workers_init(void)
 {
 	madsim_wq = alloc_workqueue("ib_madsim", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);

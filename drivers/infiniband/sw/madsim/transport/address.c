@@ -36,15 +36,7 @@ static void madsim_build_grh(struct madsim_packet *pkt,
 	grh->dgid = route->dgid;
 }
 
-/**
- * madsim_packet_path - make the headers of a packet that are about its way
- * @port: the port that sends
- * @attr: where to
- * @pkey_index: of the port's table
- * @pkt: the packet, with what it is for and its length
- *
- * Context: any; fabric->lock is held.
- */
+/* Make the headers about the way of a packet, which has its length. fabric->lock is held */
 void madsim_packet_path(const struct madsim_port *port,
 			const struct rdma_ah_attr *attr, u16 pkey_index,
 			struct madsim_packet *pkt)
@@ -61,15 +53,7 @@ void madsim_packet_path(const struct madsim_port *port,
 		madsim_build_grh(pkt, port, attr);
 }
 
-/**
- * madsim_packet_address - make the headers of a datagram
- * @qp: the queue pair that sends
- * @wr: what it sends
- * @pkey_index: of the port's table
- * @pkt: the packet, with what it carries and its length
- *
- * Context: any; fabric->lock is held.
- */
+/* Make the headers of a datagram, which has its data. fabric->lock is held */
 void madsim_packet_address(struct madsim_qp *qp,
 			   const struct ib_send_wr *wr, u16 pkey_index,
 			   struct madsim_packet *pkt)

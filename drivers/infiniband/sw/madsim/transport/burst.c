@@ -14,13 +14,13 @@
 
 #include "transport.h"
 
-/* Bytes of one burst: calls that need a region, or a queue pair, wait for these */
+/* Bytes of one burst: calls that need its regions and queue pairs wait for the copy */
 #define MADSIM_BURST_BYTES	SZ_1M
 
-/* And of these before other threads have their turn */
+/* Bytes that are copied before other threads have their turn */
 #define MADSIM_BURST_TURN	SZ_128K
 
-/* What the requester has of the message, from the next packet on */
+/* The message in the requester's memory, from the next packet on */
 static struct madsim_span madsim_burst_local(const struct madsim_qp *qp,
 					     const struct madsim_swqe *wqe,
 					     bool read)
@@ -33,7 +33,7 @@ static struct madsim_span madsim_burst_local(const struct madsim_qp *qp,
 	};
 }
 
-/* And the responder, in its buffer, or by the key in @key */
+/* The message in the responder's memory: in a buffer, or by @key */
 static struct madsim_span madsim_burst_remote(const struct madsim_qp *peer,
 					      const struct ib_sge *key, bool read)
 {
@@ -52,7 +52,7 @@ static struct madsim_span madsim_burst_remote(const struct madsim_qp *peer,
 	};
 }
 
-/* How many packets, of which a responder's buffer has to have room for all */
+/* How many packets can go at once. A responder's buffer has to have room for all */
 static u32 madsim_burst_count(const struct madsim_qp *qp,
 			      const struct madsim_swqe *wqe,
 			      const struct madsim_qp *peer)
@@ -127,12 +127,7 @@ u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
 	return count;
 }
 
-/**
- * madsim_burst_copy - copy the bytes of a burst
- * @qp: the queue pair that has sent it
- *
- * Context: process context, sleeps; no lock is held.
- */
+/* Copy the bytes of a burst that a queue pair has sent. Sleeps, and no lock is held */
 void madsim_burst_copy(const struct madsim_qp *qp)
 {
 	const struct madsim_burst *burst = &qp->rc->burst;
@@ -150,12 +145,7 @@ void madsim_burst_copy(const struct madsim_qp *qp)
 	}
 }
 
-/**
- * madsim_burst_end - a burst was copied
- * @qp: the queue pair that has sent it
- *
- * Context: any; fabric->lock is held.
- */
+/* The bytes of a burst were copied. fabric->lock is held */
 void madsim_burst_end(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);

@@ -42,8 +42,8 @@ static void madsim_cq_there(struct work_struct *there)
 }
 
 /*
- * The CPU of a completion vector. That of the same vector of the next device is the next
- * one. A program is woken where it sleeps, and the core polls some queues anywhere.
+ * The CPU of a completion vector. The next device has the next CPU for the same vector. A
+ * program is woken where it sleeps, and the core polls some queues anywhere.
  */
 static int madsim_cq_cpu(const struct ib_cq *ibcq, u32 vector, bool user)
 {
@@ -493,14 +493,7 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc,
 		queue_work(madsim_wq, &qp->lost);
 }
 
-/**
- * madsim_complete - tell the owner of a queue pair of what it has received
- * @qp: the queue pair
- * @wc: the entry
- * @solicited: the sender has asked for an event at the receiver
- *
- * Context: any; fabric->lock or the lock of the queue pair is held.
- */
+/* Tell the owner of a queue pair of what it has received. fabric->lock or qp->lock is held */
 void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
 		     bool solicited)
 {
@@ -521,12 +514,7 @@ void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc)
 	madsim_cq_put(qp, wc, true, false);
 }
 
-/**
- * madsim_cq_reap - make all places of a send queue free
- * @qp: a queue pair that is reset
- *
- * Context: any; fabric->lock is held.
- */
+/* Make all places of the send queue free, as the queue pair is reset. fabric->lock is held */
 void madsim_cq_reap(struct madsim_qp *qp)
 {
 	struct madsim_cq *cq = to_madsim_cq(qp->ibqp.send_cq);
@@ -633,27 +621,13 @@ bool madsim_cq_feed(struct ib_cq *ibcq, int places)
 	return fits;
 }
 
-/**
- * madsim_cq_unread - whether there are completions that the owner has not taken
- * @qp: the queue pair that they are of
- *
- * Context: any. What the owner has taken of rings has been looked at.
- * Return: whether there are.
- */
+/* Whether the owner of @qp has not taken all completions. The caller has looked at rings */
 bool madsim_cq_unread(const struct madsim_qp *qp)
 {
 	return READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs);
 }
 
-/**
- * madsim_sq_is_full - whether there is no place for another send
- * @qp: a queue pair
- *
- * As of an adapter, a send keeps its place until the owner has taken a completion.
- *
- * Context: any; fabric->lock is held, or a program is about to post.
- * Return: whether it is full.
- */
+/* As in an adapter, a send keeps its place until the owner has taken a completion */
 bool madsim_sq_is_full(const struct madsim_qp *qp)
 {
 	return READ_ONCE(qp->posted) - READ_ONCE(qp->reaped) >= qp->max_send_wr;

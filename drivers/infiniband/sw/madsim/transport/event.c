@@ -42,24 +42,13 @@ void madsim_events_init(struct madsim_events *events,
 	events->context = context;
 }
 
-/**
- * madsim_events_end - tell of no more events
- * @events: those of an object of which there will be none
- *
- * Context: process context, sleeps.
- */
+/* Tell of no more events. Sleeps */
 void madsim_events_end(struct madsim_events *events)
 {
 	cancel_work_sync(&events->work);
 }
 
-/**
- * madsim_event - tell the owner of an object of an event
- * @events: those of the object
- * @type: what has happened. The same again, before it was told, is told once
- *
- * Context: any.
- */
+/* Tell an owner of an event. The same event again, before the owner was told, is told once */
 void madsim_event(struct madsim_events *events, enum ib_event_type type)
 {
 	set_bit(type, &events->pending);

@@ -381,18 +381,7 @@ bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access)
 	return madsim_mr_check(pd, rkey, addr, len, access);
 }
 
-/**
- * madsim_mr_read - copy out of a region by its remote key
- * @pd: the protection domain of the queue pair that was asked
- * @rkey: the key
- * @addr: the address
- * @to: where to
- * @len: how many bytes. For none, no key is needed
- * @access: what the region has to allow
- *
- * Context: any; the lock of the fabric is held.
- * Return: false if the key does not allow it.
- */
+/* Copy out of a region, if a remote key allows it. No bytes need no key. fabric->lock is held */
 bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
 		    int access)
 {
@@ -403,18 +392,7 @@ bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
 	return mr || !len;
 }
 
-/**
- * madsim_mr_write - copy into a region by its remote key
- * @pd: the protection domain of the queue pair that was asked
- * @rkey: the key
- * @addr: the address
- * @from: where from
- * @len: how many bytes. For none, no key is needed
- * @access: what the region has to allow
- *
- * Context: any; the lock of the fabric is held.
- * Return: false if the key does not allow it.
- */
+/* Copy into a region, if a remote key allows it. No bytes need no key. fabric->lock is held */
 bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
 		     u32 len, int access)
 {
@@ -425,15 +403,9 @@ bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
 	return mr || !len;
 }
 
-/**
- * madsim_mr_enable - let a region that the kernel has mapped be used
- * @pd: the protection domain of the queue pair that does it
- * @ibmr: the region
- * @key: the key that it has from now on, of which the low byte may be new
- * @access: what that allows
- *
- * Context: any; the lock of the fabric is held.
- * Return: false if it is in use, or if such a key cannot be.
+/*
+ * Let a region that the kernel has mapped be used by @key, whose low byte may be new. False:
+ * the region is in use, or cannot have such a key. fabric->lock is held
  */
 bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
 {
@@ -453,16 +425,10 @@ bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
 	return true;
 }
 
-/**
- * madsim_mr_invalidate - let a region that the kernel has mapped be used no more
- * @pd: the protection domain of the queue pair that does it
- * @key: its key
- *
- * The owner may do anything with the memory when it hears that the key is invalid. So copies have
- * to end before, and no copy begins.
- *
- * Context: any; the lock of the fabric is held.
- * Return: 0; -EINVAL: there is no such region; -EBUSY: try again.
+/*
+ * Let a region that the kernel has mapped be used no more: 0, or -EINVAL if there is none.
+ * -EBUSY: try again when the copies there have ended. No other copy begins, and the owner may
+ * then do anything with the memory. fabric->lock is held
  */
 int madsim_mr_invalidate(struct ib_pd *pd, u32 key)
 {
@@ -525,18 +491,9 @@ static enum ib_wc_status madsim_copy(struct ib_pd *pd, const struct ib_sge *sge,
 	return IB_WC_SUCCESS;
 }
 
-/**
- * madsim_copy_from - copy out of the memory of a client
- * @pd: the client's protection domain
- * @sge: the pieces of its memory
- * @at: how many bytes of the pieces come before
- * @to: in a packet
- * @len: how many bytes, which the pieces have to have
- *
- * The pieces that are not touched need no valid key.
- *
- * Context: any; the lock of the fabric is held.
- * Return: %IB_WC_SUCCESS, or %IB_WC_LOC_PROT_ERR if a key does not allow it.
+/*
+ * Copy out of the memory of a client, from @at bytes behind its beginning. The pieces have @len
+ * bytes from there on. Those that are not touched need no valid key. fabric->lock is held
  */
 enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
 				   u64 at, void *to, u32 len)
@@ -544,18 +501,7 @@ enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
 	return madsim_copy(pd, sge, at, to, len, false);
 }
 
-/**
- * madsim_copy_to - copy into the memory of a client
- * @pd: the client's protection domain
- * @sge: the pieces of its memory
- * @at: how many bytes of the pieces come before
- * @from: in a packet
- * @len: how many bytes; there must be room for them
- *
- * Context: any; the lock of the fabric is held.
- * Return: as of madsim_copy_from(). The pieces before the one whose key does not
- * allow it have been copied.
- */
+/* As madsim_copy_from(), but copies into the memory, up to a piece whose key does not allow it */
 enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 				 u64 at, const void *from, u32 len)
 {
@@ -569,7 +515,7 @@ static bool madsim_span_is_kernel(const struct madsim_span *span,
 	return !span->remote && madsim_is_kernel_sge(span->pd, sge);
 }
 
-/* The piece that has the next of @len bytes. @piece becomes the bytes that it has of these */
+/* The piece of memory where the next of @len bytes is. @piece becomes how many are there */
 static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len,
 					     u32 *piece)
 {
@@ -599,13 +545,9 @@ bool madsim_span_allows(const struct madsim_span *span, u32 len)
 	return true;
 }
 
-/**
- * madsim_span_hold - count a copy in the regions of bytes
- * @span: the bytes
- * @len: how many; their keys are good, or were when the copy began
- * @copies: 1 before the copy, -1 after it
- *
- * Context: any; the lock of the fabric is held.
+/*
+ * Count a copy in the regions of its bytes, by 1 before it and -1 after it. The keys are good,
+ * or were when it began. fabric->lock is held
  */
 void madsim_span_hold(const struct madsim_span *span, u32 len, int copies)
 {
@@ -635,15 +577,9 @@ static void *madsim_span_piece(struct madsim_span *span, u32 *len)
 	return madsim_mr_piece(span->mr, addr, len);
 }
 
-/**
- * madsim_span_copy - copy from the memory of one client to another one's
- * @to: where to; afterwards, where the next bytes go
- * @from: where from; afterwards, where the next bytes are
- * @len: how many bytes, which madsim_span_hold() has counted for both
- *
- * If both are the same memory, what it has then is the program's own affair.
- *
- * Context: any.
+/*
+ * Copy bytes that madsim_span_hold() has counted, and move both spans behind these. If both are
+ * the same memory, what it has then is the program's own affair
  */
 void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len)
 {
@@ -661,14 +597,6 @@ void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len)
 	}
 }
 
-/**
- * madsim_sge_length - how many bytes a list of pieces has
- * @sge: the pieces
- * @num_sge: how many
- *
- * Context: any.
- * Return: their length.
- */
 u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge)
 {
 	u64 length = 0;

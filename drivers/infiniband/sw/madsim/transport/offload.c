@@ -31,14 +31,7 @@ static struct iphdr *madsim_ip(void *data, u32 len)
 	return ip;
 }
 
-/**
- * madsim_offload_checksum - set the checksums of IPv4 and of TCP or UDP
- * @data: a datagram
- * @len: its bytes
- *
- * Context: any.
- * Return: whether it has such checksums.
- */
+/* Set the checksums of IPv4 and of TCP or UDP. Returns whether the datagram has such checksums */
 bool madsim_offload_checksum(void *data, u32 len)
 {
 	struct iphdr *ip = madsim_ip(data, len);
@@ -101,15 +94,7 @@ int madsim_offload_check(const struct ib_ud_wr *ud)
 	return 0;
 }
 
-/**
- * madsim_offload_header - make the header of a segment, but for its checksums
- * @ud: the message that is cut into segments, which madsim_offload_check() has seen
- * @at: how many bytes of the message come before the segment
- * @data: the segment
- * @len: bytes of the segment, with the header
- *
- * Context: any.
- */
+/* Make the header of a segment of @len bytes, without checksums, @at bytes into the message */
 void madsim_offload_header(const struct ib_ud_wr *ud, u32 at, void *data, u32 len)
 {
 	u64 end = at + len - ud->hlen;

@@ -158,13 +158,7 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		madsim_rc_refresh(rc);
 }
 
-/**
- * madsim_rc_get - the attributes of a connected queue pair
- * @qp: the queue pair
- * @attr: the attributes
- *
- * Context: any; fabric->lock is held.
- */
+/* The attributes of a connected queue pair. fabric->lock is held */
 void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr)
 {
 	*attr = qp->rc->attr;
@@ -174,13 +168,7 @@ void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr)
 	attr->sq_draining = madsim_rc_draining(qp);
 }
 
-/**
- * madsim_rc_add - make a queue pair a connected one
- * @qp: the queue pair
- *
- * Context: process context.
- * Return: 0, or -ENOMEM.
- */
+/* Make a queue pair a connected one: 0, or -ENOMEM */
 int madsim_rc_add(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc;
@@ -199,12 +187,7 @@ int madsim_rc_add(struct madsim_qp *qp)
 	return 0;
 }
 
-/**
- * madsim_rc_del - undo madsim_rc_add()
- * @qp: a connected queue pair that is found no more
- *
- * Context: process context, sleeps.
- */
+/* Undo madsim_rc_add(). The queue pair is found no more. Sleeps */
 void madsim_rc_del(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);

@@ -98,7 +98,7 @@ static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
 	mod_delayed_work(madsim_send_wq(rc->qp), &rc->timer, delay);
 }
 
-/* The same for one of several packets, of which the first one has armed it */
+/* As madsim_rc_arm(), for a packet behind others: the first one has armed the timer */
 static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
 {
 	if (rc->ahead > 1 && delayed_work_pending(&rc->timer))
@@ -128,14 +128,14 @@ static void madsim_rc_narrow(struct madsim_rc *rc)
 		rc->less += (MADSIM_WINDOW - rc->less) / 2;
 }
 
-/* Bytes of the packet that comes after @sent bytes of its message */
+/* How long the packet behind the first @sent bytes of a message is */
 static u32 madsim_rc_piece(const struct madsim_rc *rc,
 			   const struct madsim_swqe *wqe, u64 sent)
 {
 	return min_t(u64, wqe->length - sent, rc->mtu);
 }
 
-/* And where in the message this packet begins */
+/* Where in the message this packet begins: strict fabrics read from its end */
 static u64 madsim_rc_at(const struct madsim_rc *rc,
 			const struct madsim_swqe *wqe, u64 sent)
 {
@@ -342,12 +342,7 @@ bool madsim_rc_sent(struct madsim_qp *qp)
 	return rc->count && (!rc->ahead || madsim_rc_open(qp));
 }
 
-/**
- * madsim_rc_expired - no response has come in time, or the responder should be ready
- * @qp: the queue pair that waits
- *
- * Context: any; fabric->lock is held.
- */
+/* No response has come in time, or the responder should be ready by now. fabric->lock is held */
 void madsim_rc_expired(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc = qp->rc;

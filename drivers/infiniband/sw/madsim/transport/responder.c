@@ -37,7 +37,7 @@ static void madsim_rc_received(struct madsim_qp *qp,
 	madsim_complete(qp, &wc, pkt->solicited);
 }
 
-/* Have a buffer in qp->taken. That of a message that was lost will do */
+/* Have a buffer in qp->taken. The buffer of a message that was lost will do */
 static bool madsim_rc_has_buffer(struct madsim_qp *qp)
 {
 	if (!qp->rc->has_buffer)
@@ -256,7 +256,7 @@ static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
 static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 			      u8 syndrome)
 {
-	/* The bytes of a READ come with it */
+	/* Only the responses of READs and atomic operations have bytes */
 	if (syndrome != MADSIM_ACKNOWLEDGED || madsim_rc_is_message(pkt->bth.op))
 		pkt->len = 0;
 	pkt->bth.to = pkt->bth.op;

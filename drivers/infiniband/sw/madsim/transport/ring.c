@@ -29,17 +29,7 @@ static void madsim_mmap_free(struct rdma_user_mmap_entry *entry)
 	kfree(ring);
 }
 
-/**
- * madsim_ring_create - make a ring that a program can map, and tell it where
- * @udata: of the call of the program
- * @size: of the ring, in bytes
- *
- * Context: process context.
- * Return: the ring, all zeroes, or an ERR_PTR():
- *  * -EINVAL: the program has no room for the answer
- *  * -EFAULT: nor is that in its memory
- *  * -ENOMEM
- */
+/* Make a ring of zeroes that a program can map, and tell the program where, or an ERR_PTR() */
 struct madsim_ring *madsim_ring_create(struct ib_udata *udata, size_t size)
 {
 	struct madsim_ucontext *ucontext =

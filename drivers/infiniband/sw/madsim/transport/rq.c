@@ -124,12 +124,6 @@ err:
 	return ret;
 }
 
-/**
- * madsim_rq_free - undo madsim_rq_init()
- * @rq: the queue
- *
- * Context: process context.
- */
 void madsim_rq_free(struct madsim_rq *rq)
 {
 	madsim_ring_destroy(rq->shared);
@@ -137,12 +131,7 @@ void madsim_rq_free(struct madsim_rq *rq)
 	madsim_user_uncharge(rq->user, madsim_rq_cost(rq));
 }
 
-/**
- * madsim_rq_reset - have no buffer in a queue
- * @rq: the queue, of which no program takes care now
- *
- * Context: any; the queue is locked.
- */
+/* Have no buffer in a queue, which is locked, and which no program uses now */
 void madsim_rq_reset(struct madsim_rq *rq)
 {
 	rq->count = 0;
@@ -179,13 +168,7 @@ int madsim_rq_post(struct madsim_rq *rq, const struct ib_recv_wr *wr)
 	return 0;
 }
 
-/**
- * madsim_rq_next - take the oldest buffer
- * @rq: the queue
- *
- * Context: any; the queue is locked.
- * Return: the buffer, valid as long as that is so, or NULL.
- */
+/* Take the oldest buffer, or NULL. It is valid as long as the queue is locked */
 struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq)
 {
 	struct madsim_rwqe *rwqe;
@@ -283,7 +266,7 @@ static int madsim_create_srq(struct ib_srq *ibsrq,
 	return madsim_rq_init(&srq->rq, madsim_user_of(udata), attr->max_wr, attr->max_sge, udata);
 }
 
-/* Move the oldest buffer of a queue behind those of another one. Returns whether there is one */
+/* Move the oldest buffer of a queue to the end of another queue. Returns false if none moves */
 static bool madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to)
 {
 	u32 count = madsim_rq_count(rq), has = madsim_rq_count(to);

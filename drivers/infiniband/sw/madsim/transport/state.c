@@ -10,14 +10,7 @@
 /* Requests that are given back at once, with interrupts off */
 #define MADSIM_FLUSH_TURN	256
 
-/**
- * madsim_qp_admits - whether the P_Key of a packet lets it into a client's queue pair
- * @qp: the queue pair
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- * Return: whether it does. If not, that has been counted, and told.
- */
+/* Whether a client's queue pair has the P_Key of a packet. Counts and tells of a wrong one */
 bool madsim_qp_admits(const struct madsim_qp *qp,
 		      const struct madsim_packet *pkt)
 {
@@ -103,12 +96,7 @@ void madsim_rc_flush(struct madsim_qp *qp)
 	rc->receiving = MADSIM_OP_NONE;
 }
 
-/**
- * madsim_rc_reset - forget what a queue pair has not done
- * @qp: a connected queue pair
- *
- * Context: any; fabric->lock and qp->lock are held.
- */
+/* Forget what a connected queue pair has not done. fabric->lock and qp->lock are held */
 void madsim_rc_reset(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -137,12 +125,7 @@ bool madsim_rc_draining(const struct madsim_qp *qp)
 	return qp->state == IB_QPS_SQD && qp->rc->begun;
 }
 
-/**
- * madsim_rc_drained - tell the owner that SQD waits for no message, if that is so
- * @qp: a connected queue pair
- *
- * Context: any; fabric->lock is held.
- */
+/* Tell the owner that SQD waits for no message, if that is so. fabric->lock is held */
 void madsim_rc_drained(struct madsim_qp *qp)
 {
 	if (qp->state == IB_QPS_SQD && !qp->rc->begun && qp->rc->notify)
@@ -195,12 +178,7 @@ static bool madsim_is_flushing(const struct madsim_qp *qp)
 	return (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !madsim_is_failing(qp);
 }
 
-/**
- * madsim_flush_later - give back what was posted to a queue pair before it had failed, and after
- * @work: its @flush
- *
- * Context: process context.
- */
+/* Give back what was posted to a queue pair before it had failed, and after */
 void madsim_flush_later(struct work_struct *work)
 {
 	struct madsim_qp *qp = container_of(to_delayed_work(work),
@@ -215,13 +193,7 @@ void madsim_flush_later(struct work_struct *work)
 	spin_unlock_irq(&fabric->lock);
 }
 
-/**
- * madsim_qp_drop - send no datagram that was to be sent later
- * @qp: the queue pair
- * @told: its owner gets them back
- *
- * Context: any; fabric->lock is held.
- */
+/* Send none of the datagrams that wait. If @told, the owner gets them. fabric->lock is held */
 void madsim_qp_drop(struct madsim_qp *qp, bool told)
 {
 	struct madsim_dgram *dgram, *next;
@@ -316,12 +288,7 @@ void madsim_qp_copied(struct madsim_qp *qp)
 	spin_unlock(&qp->lock);
 }
 
-/**
- * madsim_qp_lost - fail a queue pair of which a completion or a receive was lost
- * @work: its @lost
- *
- * Context: process context.
- */
+/* Fail a queue pair of which a completion or a receive was lost */
 void madsim_qp_lost(struct work_struct *work)
 {
 	struct madsim_qp *qp = container_of(work, struct madsim_qp, lost);

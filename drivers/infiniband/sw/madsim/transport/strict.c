@@ -133,16 +133,10 @@ void madsim_strict_fill(const struct madsim_qp *qp)
 	}
 }
 
-/**
- * madsim_strict_keep - keep the first packet of an RDMA WRITE, to land after the others
- * @qp: the queue pair that receives it
- * @pkt: a packet of such a message
- *
- * A program may depend on the data when a later message has come, or the immediate
- * data of this one.
- *
- * Context: any; fabric->lock is held.
- * Return: false if @pkt has to land now.
+/*
+ * Keep the first packet of an RDMA WRITE, to land after the others: a program may depend on the
+ * data when a later message has come, or the immediate data of this one. False: @pkt has to
+ * land now. fabric->lock is held
  */
 bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
@@ -224,14 +218,7 @@ unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted)
 	return madsim_strict_jiffies(qp, MADSIM_STRICT_NEXT, number);
 }
 
-/**
- * madsim_strict_lateness - when the owner of a queue pair gets a completion
- * @qp: the queue pair of a strict fabric
- * @number: of the completion in the completion queue
- *
- * Context: any.
- * Return: after how many jiffies, as the seed of the device has it.
- */
+/* After how many jiffies the owner of a queue pair gets a completion, by its number in the queue */
 unsigned long madsim_strict_lateness(const struct madsim_qp *qp, u32 number)
 {
 	return madsim_strict_jiffies(qp, MADSIM_STRICT_COMPLETION, number);

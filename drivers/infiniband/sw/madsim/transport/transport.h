@@ -52,7 +52,7 @@ struct madsim_events {
  * @tail:	place of the oldest entry, written by the other side
  * @entries:	struct ib_uverbs_wc, or struct madsim_posted with all its pieces
  *
- * sparse warns of that header: it has an array of what ends in an array.
+ * sparse warns of rvt-abi.h, which has an array of what ends in an array.
  */
 struct madsim_shared {
 	u32 head;
@@ -308,7 +308,7 @@ struct madsim_late {
  * struct madsim_span - bytes in the memory of a client
  * @pd:		its protection domain
  * @sge:	pieces of its memory; of a remote key just one, with that key
- * @at:		how many bytes of these come before
+ * @at:		how many bytes of @sge come before
  * @access:	what their regions have to allow
  * @remote:	the key is a remote one
  * @mr:		the region of @sge, NULL before it is needed

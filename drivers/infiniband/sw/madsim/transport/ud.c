@@ -147,7 +147,7 @@ static enum ib_wc_status madsim_ud_put_segment(const struct madsim_qp *qp,
 	return madsim_ud_cut(segment, room + sizeof(pkt->grh), pkt->len);
 }
 
-/* Whether the keys of a packet are those of a queue pair */
+/* Whether a queue pair has the P_Key and the Q_Key of a packet */
 static bool madsim_ud_admits(const struct madsim_qp *qp,
 			     const struct madsim_packet *pkt)
 {
@@ -305,7 +305,7 @@ static struct madsim_member *madsim_find_member(const struct madsim_qp *qp,
 	return NULL;
 }
 
-/* Whether a queue pair may be one of a group: a user leaves places as those of user.c */
+/* Whether a group has a place. A user leaves some to others, as of the shares in user.c */
 static bool madsim_group_has_place(const struct madsim_qp *qp, const union ib_gid *gid, u16 lid)
 {
 	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);

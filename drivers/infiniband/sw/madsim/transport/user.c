@@ -170,13 +170,7 @@ struct madsim_user *madsim_user_get(struct madsim_dev *dev)
 	return user;
 }
 
-/**
- * madsim_user_put - undo madsim_user_get()
- * @dev: the device
- * @user: the user, whose context has nothing any more
- *
- * Context: process context.
- */
+/* Undo madsim_user_get(). Nothing belongs to the context any more */
 void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user)
 {
 	struct madsim_fabric *fabric = dev->node->fabric;
@@ -216,14 +210,7 @@ bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user,
 	return true;
 }
 
-/**
- * madsim_user_give - undo madsim_user_take()
- * @dev: the device
- * @user: the user, or NULL for the kernel
- * @share: of what
- *
- * Context: any; fabric->lock is held.
- */
+/* Undo madsim_user_take(). fabric->lock is held */
 void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
 		      enum madsim_share share)
 {
@@ -264,13 +251,6 @@ bool madsim_user_charge(struct madsim_user *user, u64 bytes)
 	return allowed;
 }
 
-/**
- * madsim_user_uncharge - undo madsim_user_charge()
- * @user: the user, or NULL for the kernel
- * @bytes: how much
- *
- * Context: process context.
- */
 void madsim_user_uncharge(struct madsim_user *user, u64 bytes)
 {
 	if (!user)
