@@ -5,6 +5,13 @@
 
 #include "agents.h"
 
+/* A node without registers has no vendor's agent */
+static bool madsim_has_agent(const struct madsim_node *node, u8 mgmt_class)
+{
+	return mgmt_class == IB_MGMT_CLASS_PERF_MGMT || mgmt_class == IB_MGMT_CLASS_CONG_MGMT ||
+	       (mgmt_class == MADSIM_CLASS_VENDOR && !list_empty(&node->registers));
+}
+
 /**
  * madsim_gsa - show a MAD to the general service agent of its class
  * @port: the end port that got it
@@ -15,16 +22,26 @@
  */
 enum madsim_verdict madsim_gsa(struct madsim_port *port, struct ib_mad *mad)
 {
-	switch (mad->mad_hdr.mgmt_class) {
-	case IB_MGMT_CLASS_PERF_MGMT:
-		return madsim_pma(port, mad);
-	case IB_MGMT_CLASS_CONG_MGMT:
-		return madsim_cc(port, mad);
-	case MADSIM_CLASS_VENDOR:
-		return madsim_vendor(port, mad);
-	default:
+	struct ib_mad_hdr *hdr = &mad->mad_hdr;
+	u16 status;
+
+	lockdep_assert_held(&port->node->fabric->lock);
+
+	if (!madsim_has_agent(port->node, hdr->mgmt_class) ||
+	    (hdr->method != IB_MGMT_METHOD_GET && hdr->method != IB_MGMT_METHOD_SET))
 		return MADSIM_PASS;
-	}
+	if (hdr->mgmt_class == IB_MGMT_CLASS_CONG_MGMT && !madsim_cc_admits(port->cc, mad))
+		return MADSIM_CONSUMED;
+	if (madsim_fault_refuses(port->node, hdr))
+		status = MADSIM_UNSUPPORTED;
+	else if (hdr->mgmt_class == IB_MGMT_CLASS_PERF_MGMT)
+		status = madsim_pma(port, mad);
+	else if (hdr->mgmt_class == IB_MGMT_CLASS_CONG_MGMT)
+		status = madsim_cc(port, mad);
+	else
+		status = madsim_vendor(port->node, hdr);
+	madsim_reply(hdr, status);
+	return MADSIM_REPLY;
 }
 
 /**

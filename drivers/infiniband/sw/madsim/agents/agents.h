@@ -44,6 +44,61 @@ static inline bool madsim_lease_ends(unsigned long *expires)
 	return true;
 }
 
+/**
+ * struct madsim_request - a Get or Set that an agent has to answer
+ * @port:	the end port that got it
+ * @in_port:	the port it came in by, if it is an SMP
+ * @mod:	attribute modifier
+ * @key:	its M_Key or CC_Key
+ * @set:	it is a Set
+ * @data:	the attribute; what a handler leaves there is the response
+ */
+struct madsim_request {
+	struct madsim_port *port;
+	u8 in_port;
+	u32 mod;
+	__be64 key;
+	bool set;
+	void *data;
+};
+
+/**
+ * struct madsim_attribute - an attribute that an agent knows
+ * @id:		its number
+ * @of:		which nodes have it
+ * @settable:	it has a Set
+ * @length:	bytes of the response that are the attribute's, the rest is 0
+ * @handle:	answers, and returns the status of the MAD
+ */
+struct madsim_attribute {
+	__be16 id;
+	enum {
+		MADSIM_OF_ALL,
+		MADSIM_OF_SWITCHES,
+		MADSIM_OF_HOSTS,
+	} of;
+	bool settable;
+	u8 length;
+	u16 (*handle)(struct madsim_request *req);
+};
+
+/* The attribute that @req is about, NULL if there is no such request here */
+static inline const struct madsim_attribute *
+madsim_attribute_find(const struct madsim_attribute *table, size_t size,
+		      const struct madsim_request *req, __be16 id)
+{
+	const struct madsim_attribute *attr;
+
+	for (attr = table; attr < table + size; attr++) {
+		if (attr->id != id)
+			continue;
+		if (attr->of == (req->port->node->sw ? MADSIM_OF_HOSTS : MADSIM_OF_SWITCHES))
+			return NULL;
+		return !req->set || attr->settable ? attr : NULL;
+	}
+	return NULL;
+}
+
 /* Turn a request into its response */
 static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
 {
@@ -53,7 +108,7 @@ static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
 		hdr->status |= IB_SMP_DIRECTION;
 }
 
-/* agents.c: requests and responses */
+/* agents.c: which agent answers. Each agent itself returns the status of its response */
 enum madsim_verdict madsim_gsa(struct madsim_port *port, struct ib_mad *mad);
 bool madsim_respond(struct madsim_port *port, u8 in_port,
 		    struct madsim_packet *pkt);
@@ -67,7 +122,7 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 
 /* pma.c: performance management agent */
 extern const char * const madsim_counter_names[MADSIM_COUNTERS];
-enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad);
+u16 madsim_pma(struct madsim_port *port, struct ib_mad *mad);
 void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
 		    u64 value);
 
@@ -91,10 +146,10 @@ u16 madsim_access_register(const struct madsim_node *node, u8 *tlv,
 			   size_t room);
 u16 madsim_config_space(const struct madsim_node *node, u32 mod, u8 *data,
 			size_t room);
-enum madsim_verdict madsim_vendor(struct madsim_port *port, struct ib_mad *mad);
+u16 madsim_vendor(const struct madsim_node *node, struct ib_mad_hdr *hdr);
 
 /* cc.c: congestion control agent */
-void madsim_cc_reset(struct madsim_port *port);
-enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad);
+bool madsim_cc_admits(struct madsim_cc *cc, const struct ib_mad *mad);
+u16 madsim_cc(struct madsim_port *port, struct ib_mad *mad);
 
 #endif /* MADSIM_AGENTS_H */

@@ -13,6 +13,9 @@
 
 #define MADSIM_CC_VERSION	2
 
+#define MADSIM_CC_KEY_INFO	cpu_to_be16(0x0012)
+#define MADSIM_CC_LOG		cpu_to_be16(0x0013)
+
 /* What a log is of */
 #define MADSIM_CC_LOG_SWITCH	1
 #define MADSIM_CC_LOG_CA	2
@@ -65,43 +68,25 @@ struct madsim_cc_table {
 	__be16 entry[MADSIM_CC_TABLE_BLOCK];
 };
 
-/**
- * struct madsim_cc_request - a Get or Set that the agent has to answer
- * @port:	the end port that got it
- * @mod:	attribute modifier
- * @key_fits:	it has the CC_Key of the port, or the port has none
- * @set:	it is a Set
- * @data:	the attribute; what a handler leaves there is the response
+/*
+ * Whether a MAD is answered. A requester with a wrong key may see whether there is one, and no
+ * more. A lease that has run out opens the port
  */
-struct madsim_cc_request {
-	struct madsim_port *port;
-	u32 mod;
-	bool key_fits;
-	bool set;
-	void *data;
-};
-
-/* Bring an end port's congestion control into the state after power-on. fabric->lock is held */
-void madsim_cc_reset(struct madsim_port *port)
+bool madsim_cc_admits(struct madsim_cc *cc, const struct ib_mad *mad)
 {
-	memset(port->cc, 0, sizeof(*port->cc));
-}
+	const struct madsim_cc_mad *ccm = (const void *)mad;
 
-/* A lease that has run out opens the port */
-static bool madsim_cc_key_fits(struct madsim_cc *cc, __be64 key)
-{
 	if (madsim_lease_ends(&cc->key_expires))
 		cc->key_protect = false;
-	if (cc->key && cc->key != key)
-		return false;
-	cc->key_expires = 0;
-	return true;
-}
-
-static void madsim_cc_key_violated(struct madsim_cc *cc)
-{
+	if (!cc->key || cc->key == ccm->key) {
+		cc->key_expires = 0;
+		return true;
+	}
+	if (ccm->hdr.attr_id == MADSIM_CC_KEY_INFO && ccm->hdr.method == IB_MGMT_METHOD_GET)
+		return true;
 	madsim_count_violation(&cc->key_violations);
 	madsim_lease_begin(&cc->key_expires, cc->key_lease_period);
+	return false;
 }
 
 static __be32 madsim_cc_timestamp(void)
@@ -110,7 +95,7 @@ static __be32 madsim_cc_timestamp(void)
 	return cpu_to_be32(ktime_get_ns() >> 10);
 }
 
-static u16 madsim_cc_class_port_info(struct madsim_cc_request *req)
+static u16 madsim_cc_class_port_info(struct madsim_request *req)
 {
 	struct ib_class_port_info *cpi = req->data;
 
@@ -121,7 +106,7 @@ static u16 madsim_cc_class_port_info(struct madsim_cc_request *req)
 	return MADSIM_OK;
 }
 
-static u16 madsim_cc_info(struct madsim_cc_request *req)
+static u16 madsim_cc_info(struct madsim_request *req)
 {
 	struct madsim_cc_info *info = req->data;
 
@@ -132,11 +117,11 @@ static u16 madsim_cc_info(struct madsim_cc_request *req)
 	return MADSIM_OK;
 }
 
-static u16 madsim_cc_key_info(struct madsim_cc_request *req)
+static u16 madsim_cc_key_info(struct madsim_request *req)
 {
 	struct madsim_cc *cc = req->port->cc;
 	struct madsim_cc_key_info *info = req->data;
-	bool shown = req->key_fits || !cc->key_protect;
+	bool shown = req->set || !cc->key_protect || cc->key == req->key;
 
 	if (req->set) {
 		cc->key = info->key;
@@ -145,7 +130,6 @@ static u16 madsim_cc_key_info(struct madsim_cc_request *req)
 		/* Anything else leaves the count as it is */
 		if (!info->violations)
 			cc->key_violations = 0;
-		shown = true;
 	}
 	info->key = shown ? cc->key : 0;
 	info->protect = cc->key_protect ? 0x80 : 0;
@@ -155,7 +139,7 @@ static u16 madsim_cc_key_info(struct madsim_cc_request *req)
 	return MADSIM_OK;
 }
 
-static u16 madsim_cc_log(struct madsim_cc_request *req)
+static u16 madsim_cc_log(struct madsim_request *req)
 {
 	struct madsim_cc_log *log = req->data;
 
@@ -170,7 +154,7 @@ static u16 madsim_cc_log(struct madsim_cc_request *req)
 	return MADSIM_OK;
 }
 
-static u16 madsim_cc_switch_setting(struct madsim_cc_request *req)
+static u16 madsim_cc_switch_setting(struct madsim_request *req)
 {
 	struct madsim_cc_switch_setting *to = &req->port->node->sw->cc;
 	struct madsim_cc_switch_setting *from = req->data;
@@ -200,7 +184,7 @@ static u16 madsim_cc_switch_setting(struct madsim_cc_request *req)
 	return MADSIM_OK;
 }
 
-static u16 madsim_cc_switch_port_setting(struct madsim_cc_request *req)
+static u16 madsim_cc_switch_port_setting(struct madsim_request *req)
 {
 	struct madsim_node *node = req->port->node;
 	__be32 *setting = req->data;
@@ -220,7 +204,7 @@ static u16 madsim_cc_switch_port_setting(struct madsim_cc_request *req)
 	return MADSIM_OK;
 }
 
-static u16 madsim_cc_ca_setting(struct madsim_cc_request *req)
+static u16 madsim_cc_ca_setting(struct madsim_request *req)
 {
 	struct madsim_cc_ca_setting *to = &req->port->cc->ca;
 	struct madsim_cc_ca_setting *from = req->data;
@@ -238,7 +222,7 @@ static u16 madsim_cc_ca_setting(struct madsim_cc_request *req)
 	return MADSIM_OK;
 }
 
-static u16 madsim_cc_table(struct madsim_cc_request *req)
+static u16 madsim_cc_table(struct madsim_request *req)
 {
 	struct madsim_cc *cc = req->port->cc;
 	struct madsim_cc_table *table = req->data;
@@ -259,121 +243,58 @@ static u16 madsim_cc_table(struct madsim_cc_request *req)
 	return MADSIM_OK;
 }
 
-static u16 madsim_cc_time(struct madsim_cc_request *req)
+static u16 madsim_cc_time(struct madsim_request *req)
 {
 	*(__be32 *)req->data = madsim_cc_timestamp();
 	return MADSIM_OK;
 }
 
-/**
- * struct madsim_cc_attribute - an attribute that the agent knows
- * @id:		its number
- * @of:		which nodes have it
- * @settable:	it has a Set
- * @length:	bytes of the response that are the attribute's, the rest is 0
- * @handle:	answers, and returns the status of the MAD
- */
-struct madsim_cc_attribute {
-	__be16 id;
-	enum {
-		MADSIM_CC_OF_ALL,
-		MADSIM_CC_OF_SWITCH,
-		MADSIM_CC_OF_CA,
-	} of;
-	bool settable;
-	u8 length;
-	u16 (*handle)(struct madsim_cc_request *req);
-};
-
-#define MADSIM_CC_KEY_INFO	cpu_to_be16(0x0012)
-#define MADSIM_CC_LOG		cpu_to_be16(0x0013)
-
-static const struct madsim_cc_attribute madsim_cc_attributes[] = {
-	{ IB_MGMT_CLASSPORTINFO_ATTR_ID, MADSIM_CC_OF_ALL, false,
+static const struct madsim_attribute madsim_cc_attributes[] = {
+	{ IB_MGMT_CLASSPORTINFO_ATTR_ID, MADSIM_OF_ALL, false,
 	  sizeof(struct ib_class_port_info), madsim_cc_class_port_info },
-	{ cpu_to_be16(0x0011), MADSIM_CC_OF_ALL, false,
+	{ cpu_to_be16(0x0011), MADSIM_OF_ALL, false,
 	  sizeof(struct madsim_cc_info), madsim_cc_info },
-	{ MADSIM_CC_KEY_INFO, MADSIM_CC_OF_ALL, true,
+	{ MADSIM_CC_KEY_INFO, MADSIM_OF_ALL, true,
 	  sizeof(struct madsim_cc_key_info), madsim_cc_key_info },
-	{ MADSIM_CC_LOG, MADSIM_CC_OF_ALL, false,
+	{ MADSIM_CC_LOG, MADSIM_OF_ALL, false,
 	  sizeof(struct madsim_cc_log), madsim_cc_log },
-	{ cpu_to_be16(0x0014), MADSIM_CC_OF_SWITCH, true,
+	{ cpu_to_be16(0x0014), MADSIM_OF_SWITCHES, true,
 	  sizeof(struct madsim_cc_switch_setting), madsim_cc_switch_setting },
-	{ cpu_to_be16(0x0015), MADSIM_CC_OF_SWITCH, true,
+	{ cpu_to_be16(0x0015), MADSIM_OF_SWITCHES, true,
 	  MADSIM_CC_PORT_BLOCK * sizeof(__be32), madsim_cc_switch_port_setting },
-	{ cpu_to_be16(0x0016), MADSIM_CC_OF_CA, true,
+	{ cpu_to_be16(0x0016), MADSIM_OF_HOSTS, true,
 	  sizeof(struct madsim_cc_ca_setting), madsim_cc_ca_setting },
-	{ cpu_to_be16(0x0017), MADSIM_CC_OF_CA, true,
+	{ cpu_to_be16(0x0017), MADSIM_OF_HOSTS, true,
 	  sizeof(struct madsim_cc_table), madsim_cc_table },
-	{ cpu_to_be16(0x0018), MADSIM_CC_OF_ALL, false, sizeof(__be32),
+	{ cpu_to_be16(0x0018), MADSIM_OF_ALL, false, sizeof(__be32),
 	  madsim_cc_time },
 };
 
-static const struct madsim_cc_attribute *
-madsim_cc_attribute_find(const struct madsim_cc_request *req, __be16 id)
+u16 madsim_cc(struct madsim_port *port, struct ib_mad *ib_mad)
 {
-	const struct madsim_cc_attribute *attr = madsim_cc_attributes;
-	const struct madsim_cc_attribute *end =
-		attr + ARRAY_SIZE(madsim_cc_attributes);
-
-	while (attr < end && attr->id != id)
-		attr++;
-	if (attr == end || (req->set && !attr->settable))
-		return NULL;
-	if (attr->of == (req->port->node->sw ? MADSIM_CC_OF_CA :
-					       MADSIM_CC_OF_SWITCH))
-		return NULL;
-	return attr;
-}
-
-static u16 madsim_cc_answer(struct madsim_cc_request *req,
-			    struct madsim_cc_mad *mad)
-{
-	const struct madsim_cc_attribute *attr;
+	struct madsim_cc_mad *mad = (void *)ib_mad;
 	bool log = mad->hdr.attr_id == MADSIM_CC_LOG;
+	struct madsim_request req = {
+		.port = port,
+		.mod = be32_to_cpu(mad->hdr.attr_mod),
+		.key = mad->key,
+		.set = mad->hdr.method == IB_MGMT_METHOD_SET,
+		.data = log ? mad->log : mad->data,
+	};
+	const struct madsim_attribute *attr;
 	u8 *end = (u8 *)(mad + 1);
 	u16 status;
 
 	if (mad->hdr.class_version != MADSIM_CC_VERSION)
 		return IB_MGMT_MAD_STATUS_BAD_VERSION;
-	attr = madsim_cc_attribute_find(req, mad->hdr.attr_id);
+	attr = madsim_attribute_find(madsim_cc_attributes, ARRAY_SIZE(madsim_cc_attributes), &req,
+				     mad->hdr.attr_id);
 	if (!attr)
 		return MADSIM_UNSUPPORTED;
 
-	req->mod = be32_to_cpu(mad->hdr.attr_mod);
-	req->data = log ? mad->log : mad->data;
-	status = attr->handle(req);
+	status = attr->handle(&req);
 	if (!log)
 		memset(mad->log, 0, sizeof(mad->log));
-	memset(req->data + attr->length, 0,
-	       end - (u8 *)req->data - attr->length);
+	memset(req.data + attr->length, 0, end - (u8 *)req.data - attr->length);
 	return status;
-}
-
-enum madsim_verdict madsim_cc(struct madsim_port *port, struct ib_mad *mad)
-{
-	struct madsim_cc_mad *ccm = (struct madsim_cc_mad *)mad;
-	struct madsim_cc_request req = {
-		.port = port,
-		.set = ccm->hdr.method == IB_MGMT_METHOD_SET,
-	};
-	u16 status;
-
-	lockdep_assert_held(&port->node->fabric->lock);
-
-	if (!req.set && ccm->hdr.method != IB_MGMT_METHOD_GET)
-		return MADSIM_PASS;
-
-	req.key_fits = madsim_cc_key_fits(port->cc, ccm->key);
-	/* A requester that may not see the key may see that there is one */
-	if (!req.key_fits &&
-	    (req.set || ccm->hdr.attr_id != MADSIM_CC_KEY_INFO)) {
-		madsim_cc_key_violated(port->cc);
-		return MADSIM_CONSUMED;
-	}
-
-	status = madsim_fault_refuses(port->node, &ccm->hdr) ?
-		 MADSIM_UNSUPPORTED : madsim_cc_answer(&req, ccm);
-	madsim_reply(&ccm->hdr, status);
-	return MADSIM_REPLY;
 }

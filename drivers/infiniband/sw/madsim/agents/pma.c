@@ -22,21 +22,14 @@
 /* The bits of CounterSelect2 follow those of CounterSelect */
 #define MADSIM_SELECT2		16
 
-/**
- * struct madsim_pma_field - a counter in an attribute
- * @counter:	which
- * @offset:	of its first bit
- * @bits:	its width
- * @select:	the bit of CounterSelect by which a Set selects the field
- */
-struct madsim_pma_field {
+/* The counters of all attributes, one attribute behind the other */
+static const struct madsim_pma_field {
 	u8 counter;
-	u16 offset;
+	u16 offset;		/* of its first bit */
 	u8 bits;
-	u8 select;
-};
-
-static const struct madsim_pma_field madsim_port_counters[] = {
+	u8 select;		/* the bit of CounterSelect by which a Set selects it */
+} madsim_pma_fields[] = {
+	/* PortCounters */
 	{ MADSIM_SYMBOL_ERRORS, 32, 16, 0 },
 	{ MADSIM_LINK_RECOVERIES, 48, 8, 1 },
 	{ MADSIM_LINK_DOWNED, 56, 8, 2 },
@@ -55,9 +48,7 @@ static const struct madsim_pma_field madsim_port_counters[] = {
 	{ MADSIM_RCV_PKTS, 288, 32, 15 },
 	{ MADSIM_XMIT_WAIT, 320, 32, MADSIM_SELECT2 },
 	{ MADSIM_QP1_DROPPED, 160, 16, MADSIM_SELECT2 + 1 },
-};
-
-static const struct madsim_pma_field madsim_port_counters_ext[] = {
+	/* PortCountersExtended */
 	{ MADSIM_XMIT_DATA, 64, 64, 0 },
 	{ MADSIM_RCV_DATA, 128, 64, 1 },
 	{ MADSIM_XMIT_PKTS, 192, 64, 2 },
@@ -80,59 +71,34 @@ static const struct madsim_pma_field madsim_port_counters_ext[] = {
 	{ MADSIM_VL15_DROPPED, 1280, 64, MADSIM_SELECT2 + 11 },
 	{ MADSIM_XMIT_WAIT, 1344, 64, MADSIM_SELECT2 + 12 },
 	{ MADSIM_QP1_DROPPED, 1408, 64, MADSIM_SELECT2 + 13 },
-};
-
-static const struct madsim_pma_field madsim_rcv_error_details[] = {
+	/* PortRcvErrorDetails */
 	{ MADSIM_LOCAL_PHYSICAL_ERRORS, 32, 16, 0 },
 	{ MADSIM_MALFORMED_ERRORS, 48, 16, 1 },
 	{ MADSIM_OVERRUN_ERRORS, 64, 16, 2 },
 	{ MADSIM_DLID_MAPPING_ERRORS, 80, 16, 3 },
 	{ MADSIM_VL_MAPPING_ERRORS, 96, 16, 4 },
 	{ MADSIM_LOOPING_ERRORS, 112, 16, 5 },
-};
-
-static const struct madsim_pma_field madsim_xmit_discard_details[] = {
+	/* PortXmitDiscardDetails */
 	{ MADSIM_INACTIVE_DISCARDS, 32, 16, 0 },
 	{ MADSIM_MTU_DISCARDS, 48, 16, 1 },
 	{ MADSIM_LIFETIME_DISCARDS, 64, 16, 2 },
 	{ MADSIM_HOQ_DISCARDS, 80, 16, 3 },
 };
 
-/**
- * struct madsim_pma_attribute - an attribute that is made of counters
- * @id:		its number
- * @select2:	the byte that CounterSelect2 begins in
- * @select2_len: its length in bytes, 0 if there is none
- * @base:	the place of its first field in struct madsim_counters
- * @count:	the number of its fields
- * @fields:	what they are
- */
-struct madsim_pma_attribute {
+static_assert(ARRAY_SIZE(madsim_pma_fields) == MADSIM_PMA_FIELDS);
+
+static const struct madsim_pma_attribute {
 	__be16 id;
-	u8 select2;
-	u8 select2_len;
-	u8 base;
-	u8 count;
-	const struct madsim_pma_field *fields;
+	u8 select2;		/* the byte that CounterSelect2 begins in */
+	u8 select2_len;		/* in bytes, 0 if there is none */
+	u8 first;		/* of madsim_pma_fields, and of the base of struct madsim_counters */
+	u8 end;			/* behind its last field */
+} madsim_pma_attributes[] = {
+	{ IB_PMA_PORT_COUNTERS, 18, 1, 0, 18 },
+	{ IB_PMA_PORT_COUNTERS_EXT, 4, 4, 18, 40 },
+	{ MADSIM_PMA_RCV_ERROR_DETAILS, 0, 0, 40, 46 },
+	{ MADSIM_PMA_XMIT_DISCARD_DETAILS, 0, 0, 46, MADSIM_PMA_FIELDS },
 };
-
-static const struct madsim_pma_attribute madsim_pma_attributes[] = {
-	{ IB_PMA_PORT_COUNTERS, 18, 1, 0,
-	  ARRAY_SIZE(madsim_port_counters), madsim_port_counters },
-	{ IB_PMA_PORT_COUNTERS_EXT, 4, 4, 18,
-	  ARRAY_SIZE(madsim_port_counters_ext), madsim_port_counters_ext },
-	{ MADSIM_PMA_RCV_ERROR_DETAILS, 0, 0, 40,
-	  ARRAY_SIZE(madsim_rcv_error_details), madsim_rcv_error_details },
-	{ MADSIM_PMA_XMIT_DISCARD_DETAILS, 0, 0, 46,
-	  ARRAY_SIZE(madsim_xmit_discard_details),
-	  madsim_xmit_discard_details },
-};
-
-static_assert(ARRAY_SIZE(madsim_port_counters) == 18);
-static_assert(ARRAY_SIZE(madsim_port_counters_ext) == 40 - 18);
-static_assert(ARRAY_SIZE(madsim_rcv_error_details) == 46 - 40);
-static_assert(ARRAY_SIZE(madsim_xmit_discard_details) ==
-	      MADSIM_PMA_FIELDS - 46);
 
 /* As the specification has them */
 const char * const madsim_counter_names[MADSIM_COUNTERS] = {
@@ -175,19 +141,15 @@ void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
 		    u64 value)
 {
 	struct madsim_counters *cnt = &port->counters;
-	const struct madsim_pma_attribute *attr = madsim_pma_attributes;
 	unsigned int i;
 
 	spin_lock_irq(&port->node->fabric->lock);
 	madsim_fault_count(port);
 	madsim_samples_skip(port, which, value - cnt->total[which]);
 	cnt->total[which] = value;
-	for (; attr < madsim_pma_attributes + ARRAY_SIZE(madsim_pma_attributes);
-	     attr++) {
-		for (i = 0; i < attr->count; i++) {
-			if (attr->fields[i].counter == which)
-				cnt->base[attr->base + i] = 0;
-		}
+	for (i = 0; i < MADSIM_PMA_FIELDS; i++) {
+		if (madsim_pma_fields[i].counter == which)
+			cnt->base[i] = 0;
 	}
 	spin_unlock_irq(&port->node->fabric->lock);
 }
@@ -240,12 +202,11 @@ static void madsim_set_counters(struct madsim_port *port,
 	unsigned int i;
 
 	madsim_fault_count(port);
-	for (i = 0; i < attr->count; i++) {
-		const struct madsim_pma_field *field = &attr->fields[i];
+	for (i = attr->first; i < attr->end; i++) {
+		const struct madsim_pma_field *field = &madsim_pma_fields[i];
 
 		if (selected & BIT_ULL(field->select))
-			cnt->base[attr->base + i] = cnt->total[field->counter] -
-				madsim_get_field(field, data);
+			cnt->base[i] = cnt->total[field->counter] - madsim_get_field(field, data);
 	}
 }
 
@@ -259,16 +220,14 @@ static void madsim_get_counters(struct madsim_node *node,
 
 	for (num = first; num <= last; num++)
 		madsim_fault_count(&node->ports[num]);
-	for (i = 0; i < attr->count; i++) {
-		const struct madsim_pma_field *field = &attr->fields[i];
+	for (i = attr->first; i < attr->end; i++) {
+		const struct madsim_pma_field *field = &madsim_pma_fields[i];
 		u64 sum = 0;
 
 		for (num = first; num <= last; num++) {
-			const struct madsim_counters *cnt =
-				&node->ports[num].counters;
+			const struct madsim_counters *cnt = &node->ports[num].counters;
 
-			sum += cnt->total[field->counter] -
-			       cnt->base[attr->base + i];
+			sum += cnt->total[field->counter] - cnt->base[i];
 		}
 		madsim_put_field(field, data, sum);
 	}
@@ -287,9 +246,10 @@ static void madsim_pma_class_port_info(struct ib_class_port_info *cpi)
 	ib_set_cpi_resp_time(cpi, MADSIM_RESP_TIME);
 }
 
-static u16 madsim_pma_answer(struct madsim_port *port, struct ib_pma_mad *pma,
-			     bool set)
+u16 madsim_pma(struct madsim_port *port, struct ib_mad *mad)
 {
+	struct ib_pma_mad *pma = (struct ib_pma_mad *)mad;
+	bool set = pma->mad_hdr.method == IB_MGMT_METHOD_SET;
 	bool samples = pma->mad_hdr.attr_id == IB_PMA_PORT_SAMPLES_CONTROL;
 	const struct madsim_pma_attribute *attr = madsim_pma_attributes;
 	const struct madsim_pma_attribute *end =
@@ -329,21 +289,4 @@ static u16 madsim_pma_answer(struct madsim_port *port, struct ib_pma_mad *pma,
 	pma->data[1] = select;
 	madsim_get_counters(node, first, last, attr, pma->data);
 	return MADSIM_OK;
-}
-
-enum madsim_verdict madsim_pma(struct madsim_port *port, struct ib_mad *mad)
-{
-	struct ib_pma_mad *pma = (struct ib_pma_mad *)mad;
-	bool set = pma->mad_hdr.method == IB_MGMT_METHOD_SET;
-	u16 status;
-
-	lockdep_assert_held(&port->node->fabric->lock);
-
-	if (!set && pma->mad_hdr.method != IB_MGMT_METHOD_GET)
-		return MADSIM_PASS;
-
-	status = madsim_fault_refuses(port->node, &pma->mad_hdr) ?
-		 MADSIM_UNSUPPORTED : madsim_pma_answer(port, pma, set);
-	madsim_reply(&pma->mad_hdr, status);
-	return MADSIM_REPLY;
 }

@@ -55,7 +55,7 @@ void madsim_port_reset(struct madsim_port *port)
 	memset(port->pkeys, 0, sizeof(port->pkeys));
 	memset(port->guids, 0, sizeof(port->guids));
 	if (madsim_is_end_port(port)) {
-		madsim_cc_reset(port);
+		memset(port->cc, 0, sizeof(*port->cc));
 		madsim_samples_reset(port);
 		info->guid_cap = MADSIM_GUIDS;
 		port->pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);

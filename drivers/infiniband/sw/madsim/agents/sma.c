@@ -23,19 +23,13 @@
 #define MADSIM_MOD_ALL_OUT	BIT(16)
 
 /* A lease that has run out opens the port */
-static void madsim_mkey_expire(struct madsim_port *port)
-{
-	if (madsim_lease_ends(&port->mkey_expires))
-		port->info.mkeyprot_resv_lmc &= 0x3f;
-}
-
 static bool madsim_mkey_allows(struct madsim_port *port,
 			       const struct ib_smp *smp)
 {
 	struct ib_port_info *info = &port->info;
 
-	madsim_mkey_expire(port);
-
+	if (madsim_lease_ends(&port->mkey_expires))
+		info->mkeyprot_resv_lmc &= 0x3f;
 	if (!info->mkey || smp->mkey == info->mkey) {
 		port->mkey_expires = 0;
 		return true;
@@ -49,45 +43,21 @@ static bool madsim_mkey_allows(struct madsim_port *port,
 	return false;
 }
 
-/**
- * struct madsim_request - a Get or Set that the agent has to answer
- * @port:	the end port that got it
- * @in_port:	the port it came in by
- * @mod:	attribute modifier
- * @mkey:	its M_Key
- * @set:	it is a Set
- * @data:	the attribute; what a handler leaves there is the response
- */
-struct madsim_request {
-	struct madsim_port *port;
-	u8 in_port;
-	u32 mod;
-	__be64 mkey;
-	bool set;
-	void *data;
-};
-
-/**
- * struct madsim_attribute - an attribute that the agent knows
- * @id:		its number
- * @switch_only: channel adapters do not have it
- * @settable:	it has a Set
- * @length:	bytes of the response that are the attribute's, the rest is 0
- * @handle:	answers, and returns the status of the MAD
- */
-struct madsim_attribute {
-	__be16 id;
-	bool switch_only;
-	bool settable;
-	u8 length;
-	u16 (*handle)(struct madsim_request *req);
-};
-
 static void madsim_put_vendor(const struct madsim_node *node, u8 to[3])
 {
 	to[0] = node->vendor_id >> 16;
 	to[1] = node->vendor_id >> 8;
 	to[2] = node->vendor_id;
+}
+
+/* Answer Get and Set of what a port or a switch keeps as it is in a MAD */
+static u16 madsim_table(struct madsim_request *req, void *table, size_t len)
+{
+	if (req->set)
+		memcpy(table, req->data, len);
+	else
+		memcpy(req->data, table, len);
+	return MADSIM_OK;
 }
 
 static u16 madsim_node_desc(struct madsim_request *req)
@@ -331,7 +301,7 @@ static u16 madsim_port_info(struct madsim_request *req)
 	pi->base.local_port_num = req->in_port;
 	/* o14-12.2.1: so the requester learns that the port has told its clients */
 	pi->base.clientrereg_resv_subnetto |= reregister;
-	if (req->mkey != port->info.mkey && madsim_pi_mkey_protect(&pi->base))
+	if (req->key != port->info.mkey && madsim_pi_mkey_protect(&pi->base))
 		pi->base.mkey = 0;
 	madsim_speed_read(port, pi, extended);
 	return MADSIM_OK;
@@ -369,11 +339,9 @@ static u16 madsim_pkey_table(struct madsim_request *req)
 		return MADSIM_INVALID;
 	if (port->node->sw)
 		port = &port->node->ports[num];
-	if (req->set) {
-		memcpy(port->pkeys, req->data, sizeof(port->pkeys));
+	madsim_table(req, port->pkeys, sizeof(port->pkeys));
+	if (req->set)
 		madsim_port_event(port, IB_EVENT_PKEY_CHANGE);
-	}
-	memcpy(req->data, port->pkeys, sizeof(port->pkeys));
 	return MADSIM_OK;
 }
 
@@ -413,38 +381,24 @@ static u16 madsim_vl_arb(struct madsim_request *req)
 {
 	struct madsim_port *port = req->port;
 	u16 num = req->mod, block = req->mod >> 16;
-	u8 *table;
 
 	if (num > port->node->nports)
 		return MADSIM_INVALID;
 	if (port->node->sw)
 		port = &port->node->ports[num];
 
-	/*
-	 * 1 and 2 are the halves of the low-priority table, 3 and 4 of the
-	 * high one. Ours fit into a half.
-	 */
+	/* The first halves of the tables of low and high priority. Ours fit into these */
 	if (block != 1 && block != 3)
 		return MADSIM_INVALID;
-	table = port->vlarb[block == 3];
-	if (req->set)
-		memcpy(table, req->data, MADSIM_VLARB_SIZE);
-	memcpy(req->data, table, MADSIM_VLARB_SIZE);
-	return MADSIM_OK;
+	return madsim_table(req, port->vlarb[block == 3], MADSIM_VLARB_SIZE);
 }
 
 static u16 madsim_linear_fwd(struct madsim_request *req)
 {
-	u8 *lft;
-
 	if (req->mod >= MADSIM_LFT_SIZE / MADSIM_LFT_BLOCK)
 		return MADSIM_INVALID;
-
-	lft = &req->port->node->sw->lft[req->mod * MADSIM_LFT_BLOCK];
-	if (req->set)
-		memcpy(lft, req->data, MADSIM_LFT_BLOCK);
-	memcpy(req->data, lft, MADSIM_LFT_BLOCK);
-	return MADSIM_OK;
+	return madsim_table(req, &req->port->node->sw->lft[req->mod * MADSIM_LFT_BLOCK],
+			    MADSIM_LFT_BLOCK);
 }
 
 static u16 madsim_mcast_fwd(struct madsim_request *req)
@@ -469,32 +423,32 @@ static u16 madsim_mcast_fwd(struct madsim_request *req)
 	return MADSIM_OK;
 }
 
-/* Number, whether only switches have it, whether it can be set, length */
+/* Number, which nodes have it, whether it can be set, length */
 static const struct madsim_attribute madsim_attributes[] = {
-	{ IB_SMP_ATTR_NODE_DESC, false, false, 64, madsim_node_desc },
-	{ IB_SMP_ATTR_NODE_INFO, false, false, sizeof(struct ib_node_info),
+	{ IB_SMP_ATTR_NODE_DESC, MADSIM_OF_ALL, false, 64, madsim_node_desc },
+	{ IB_SMP_ATTR_NODE_INFO, MADSIM_OF_ALL, false, sizeof(struct ib_node_info),
 	  madsim_node_info },
-	{ IB_SMP_ATTR_SWITCH_INFO, true, true,
+	{ IB_SMP_ATTR_SWITCH_INFO, MADSIM_OF_SWITCHES, true,
 	  sizeof(struct madsim_switch_info), madsim_switch_info },
-	{ IB_SMP_ATTR_GUID_INFO, false, true, MADSIM_GUIDS * sizeof(__be64),
+	{ IB_SMP_ATTR_GUID_INFO, MADSIM_OF_ALL, true, MADSIM_GUIDS * sizeof(__be64),
 	  madsim_guid_info },
-	{ IB_SMP_ATTR_PORT_INFO, false, true, sizeof(union madsim_port_info),
+	{ IB_SMP_ATTR_PORT_INFO, MADSIM_OF_ALL, true, sizeof(union madsim_port_info),
 	  madsim_port_info },
-	{ IB_SMP_ATTR_PKEY_TABLE, false, true, MADSIM_PKEYS * sizeof(__be16),
+	{ IB_SMP_ATTR_PKEY_TABLE, MADSIM_OF_ALL, true, MADSIM_PKEYS * sizeof(__be16),
 	  madsim_pkey_table },
-	{ IB_SMP_ATTR_SL_TO_VL_TABLE, false, true, MADSIM_SLS / 2,
+	{ IB_SMP_ATTR_SL_TO_VL_TABLE, MADSIM_OF_ALL, true, MADSIM_SLS / 2,
 	  madsim_sl_to_vl },
-	{ IB_SMP_ATTR_VL_ARB_TABLE, false, true, MADSIM_VLARB_SIZE,
+	{ IB_SMP_ATTR_VL_ARB_TABLE, MADSIM_OF_ALL, true, MADSIM_VLARB_SIZE,
 	  madsim_vl_arb },
-	{ IB_SMP_ATTR_LINEAR_FORWARD_TABLE, true, true, MADSIM_LFT_BLOCK,
+	{ IB_SMP_ATTR_LINEAR_FORWARD_TABLE, MADSIM_OF_SWITCHES, true, MADSIM_LFT_BLOCK,
 	  madsim_linear_fwd },
-	{ IB_SMP_ATTR_MCAST_FORWARD_TABLE, true, true,
+	{ IB_SMP_ATTR_MCAST_FORWARD_TABLE, MADSIM_OF_SWITCHES, true,
 	  MADSIM_MFT_BLOCK * sizeof(__be16), madsim_mcast_fwd },
-	{ MADSIM_ATTR_EXT_PORT_INFO, false, true,
+	{ MADSIM_ATTR_EXT_PORT_INFO, MADSIM_OF_ALL, true,
 	  sizeof(struct madsim_ext_port_info), madsim_ext_port_info },
-	{ MADSIM_ATTR_CONFIG_SPACE, false, true, IB_SMP_DATA_SIZE,
+	{ MADSIM_ATTR_CONFIG_SPACE, MADSIM_OF_ALL, true, IB_SMP_DATA_SIZE,
 	  madsim_smp_config_space },
-	{ MADSIM_ATTR_ACCESS_REGISTER, false, true, IB_SMP_DATA_SIZE,
+	{ MADSIM_ATTR_ACCESS_REGISTER, MADSIM_OF_ALL, true, IB_SMP_DATA_SIZE,
 	  madsim_smp_register },
 };
 
@@ -520,28 +474,11 @@ static u16 madsim_opa_node_info(struct madsim_request *req)
 
 /* An OPA SMP has a header and attributes of its own; these two are known */
 static const struct madsim_attribute madsim_opa_attributes[] = {
-	{ OPA_ATTRIB_ID_NODE_DESCRIPTION, false, false,
+	{ OPA_ATTRIB_ID_NODE_DESCRIPTION, MADSIM_OF_ALL, false,
 	  sizeof(struct opa_node_description), madsim_node_desc },
-	{ OPA_ATTRIB_ID_NODE_INFO, false, false, sizeof(struct opa_node_info),
+	{ OPA_ATTRIB_ID_NODE_INFO, MADSIM_OF_ALL, false, sizeof(struct opa_node_info),
 	  madsim_opa_node_info },
 };
-
-/* The attribute that @req is about, NULL if there is no such request here */
-static const struct madsim_attribute *
-madsim_attribute_find(const struct madsim_attribute *table, size_t size,
-		      const struct madsim_request *req, __be16 id)
-{
-	const struct madsim_attribute *attr;
-
-	for (attr = table; attr < table + size; attr++) {
-		if (attr->id != id)
-			continue;
-		if (attr->switch_only && !req->port->node->sw)
-			return NULL;
-		return !req->set || attr->settable ? attr : NULL;
-	}
-	return NULL;
-}
 
 static u16 madsim_ib_answer(struct madsim_request *req, struct ib_smp *smp)
 {
@@ -552,7 +489,7 @@ static u16 madsim_ib_answer(struct madsim_request *req, struct ib_smp *smp)
 		return IB_MGMT_MAD_STATUS_BAD_VERSION;
 
 	req->mod = be32_to_cpu(smp->attr_mod);
-	req->mkey = smp->mkey;
+	req->key = smp->mkey;
 	req->data = smp->data;
 	attr = madsim_attribute_find(madsim_attributes,
 				     ARRAY_SIZE(madsim_attributes), req,
@@ -572,7 +509,7 @@ static u16 madsim_opa_answer(struct madsim_request *req, struct opa_smp *smp,
 	const struct madsim_attribute *attr;
 
 	req->mod = be32_to_cpu(smp->attr_mod);
-	req->mkey = smp->mkey;
+	req->key = smp->mkey;
 	req->data = opa_get_smp_data(smp);
 	*len = opa_get_smp_header_size(smp);
 	attr = madsim_attribute_find(madsim_opa_attributes,

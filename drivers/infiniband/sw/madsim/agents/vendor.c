@@ -230,8 +230,7 @@ static u16 madsim_gmp_register(const struct madsim_node *node, u16 id, u8 *data)
 	}
 }
 
-static u16 madsim_vendor_answer(const struct madsim_node *node,
-				struct ib_mad_hdr *hdr)
+u16 madsim_vendor(const struct madsim_node *node, struct ib_mad_hdr *hdr)
 {
 	u8 *data = (u8 *)hdr + MADSIM_VENDOR_DATA;
 	u32 mod = be32_to_cpu(hdr->attr_mod);
@@ -249,22 +248,4 @@ static u16 madsim_vendor_answer(const struct madsim_node *node,
 		return madsim_gmp_register(node, mod, data);
 	return madsim_register_read(node, id, 0, data, MADSIM_VENDOR_ROOM) ?
 		MADSIM_UNSUPPORTED : MADSIM_OK;
-}
-
-/* A node without registers has no such agent */
-enum madsim_verdict madsim_vendor(struct madsim_port *port, struct ib_mad *mad)
-{
-	struct ib_mad_hdr *hdr = &mad->mad_hdr;
-
-	lockdep_assert_held(&port->node->fabric->lock);
-
-	if (list_empty(&port->node->registers) ||
-	    (hdr->method != IB_MGMT_METHOD_GET &&
-	     hdr->method != IB_MGMT_METHOD_SET))
-		return MADSIM_PASS;
-
-	madsim_reply(hdr, madsim_fault_refuses(port->node, hdr) ?
-			  MADSIM_UNSUPPORTED :
-			  madsim_vendor_answer(port->node, hdr));
-	return MADSIM_REPLY;
 }
