@@ -67,7 +67,7 @@ static int madsim_node_write_type(struct madsim_node *node, const char *page)
 		return type;
 
 	mutex_lock(&node->fabric->mutex);
-	ret = madsim_node_set_type(node, RDMA_NODE_IB_CA + type);
+	ret = madsim_node_rebuild(node, RDMA_NODE_IB_CA + type, node->nports);
 	mutex_unlock(&node->fabric->mutex);
 	return ret;
 }
@@ -85,7 +85,7 @@ static int madsim_node_write_ports(struct madsim_node *node, const char *page)
 		return ret;
 
 	mutex_lock(&node->fabric->mutex);
-	ret = madsim_node_set_ports(node, nports);
+	ret = madsim_node_rebuild(node, node->type, nports);
 	mutex_unlock(&node->fabric->mutex);
 	return ret;
 }
@@ -103,18 +103,23 @@ static int madsim_node_lock(struct madsim_node *node)
 	return -EBUSY;
 }
 
+static int madsim_node_set(struct madsim_node *node, void *field, const void *value, size_t size)
+{
+	int ret = madsim_node_lock(node);
+
+	if (ret)
+		return ret;
+	memcpy(field, value, size);
+	mutex_unlock(&node->fabric->mutex);
+	return 0;
+}
+
 static int madsim_node_write_flag(struct madsim_node *node, bool *flag,
 				  const char *page)
 {
 	bool value;
-	int ret;
 
-	ret = kstrtobool(page, &value) ?: madsim_node_lock(node);
-	if (ret)
-		return ret;
-	*flag = value;
-	mutex_unlock(&node->fabric->mutex);
-	return 0;
+	return kstrtobool(page, &value) ?: madsim_node_set(node, flag, &value, sizeof(value));
 }
 
 MADSIM_NODE_FILE(device, madsim_node_write_flag(node, &node->want_dev, page),
@@ -133,15 +138,9 @@ static int madsim_node_write_sm_disabled(struct madsim_node *node,
 					 const char *page)
 {
 	DECLARE_BITMAP(ports, MADSIM_MAX_PORTS + 1);
-	int ret;
 
-	ret = bitmap_parselist(page, ports, MADSIM_MAX_PORTS + 1) ?:
-	      madsim_node_lock(node);
-	if (ret)
-		return ret;
-	bitmap_copy(node->sm_disabled, ports, MADSIM_MAX_PORTS + 1);
-	mutex_unlock(&node->fabric->mutex);
-	return 0;
+	return bitmap_parselist(page, ports, MADSIM_MAX_PORTS + 1) ?:
+	       madsim_node_set(node, node->sm_disabled, ports, sizeof(ports));
 }
 
 MADSIM_NODE_FILE(sm_disabled, madsim_node_write_sm_disabled(node, page),
@@ -151,20 +150,9 @@ static int madsim_node_write_guid(struct madsim_node *node, u64 *field,
 				  const char *page)
 {
 	u64 guid;
-	int ret;
 
-	ret = kstrtou64(page, 0, &guid);
-	if (ret)
-		return ret;
-	if (!guid)
-		return -EINVAL;
-
-	ret = madsim_node_lock(node);
-	if (ret)
-		return ret;
-	*field = guid;
-	mutex_unlock(&node->fabric->mutex);
-	return 0;
+	return kstrtou64(page, 0, &guid) ?: (guid ? 0 : -EINVAL) ?:
+	       madsim_node_set(node, field, &guid, sizeof(guid));
 }
 
 MADSIM_NODE_FILE(guid, madsim_node_write_guid(node, &node->guid, page),
@@ -180,20 +168,9 @@ static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max,
 				const char *page)
 {
 	u32 id;
-	int ret;
 
-	ret = kstrtou32(page, 0, &id);
-	if (ret)
-		return ret;
-	if (id > max)
-		return -ERANGE;
-
-	ret = madsim_node_lock(node);
-	if (ret)
-		return ret;
-	*field = id;
-	mutex_unlock(&node->fabric->mutex);
-	return 0;
+	return kstrtou32(page, 0, &id) ?: (id > max ? -ERANGE : 0) ?:
+	       madsim_node_set(node, field, &id, sizeof(id));
 }
 
 MADSIM_NODE_FILE(vendor_id,
@@ -435,14 +412,11 @@ static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag,
 	return ret;
 }
 
-/* A flag of a fabric, in terms of "fabric" */
-#define MADSIM_FABRIC_FLAG(_name, _flag, _value)			\
+#define MADSIM_FABRIC_FLAG(_name, _flag)				\
 static ssize_t madsim_fabric_##_name##_show(struct config_item *item,	\
 					    char *page)			\
 {									\
-	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
-									\
-	return sysfs_emit(page, "%d\n", _value);			\
+	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->_flag);	\
 }									\
 									\
 static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
@@ -451,11 +425,11 @@ static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
 {									\
 	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
 									\
-	return madsim_fabric_write_flag(fabric, _flag, page) ?: count;	\
+	return madsim_fabric_write_flag(fabric, &fabric->_flag, page) ?: count;	\
 }
 
-MADSIM_FABRIC_FLAG(data, &fabric->data, fabric->data)
-MADSIM_FABRIC_FLAG(duplicate_guids, &fabric->duplicates, fabric->duplicates)
+MADSIM_FABRIC_FLAG(data, data)
+MADSIM_FABRIC_FLAG(duplicate_guids, duplicates)
 
 static ssize_t madsim_fabric_strict_show(struct config_item *item, char *page)
 {
@@ -569,23 +543,17 @@ out:
 	return ret ?: count;
 }
 
-static ssize_t madsim_fabric_link_store(struct config_item *item,
-					const char *page, size_t count)
-{
-	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_LINK);
+#define MADSIM_FABRIC_CABLE(_name, _what)				\
+static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
+					     const char *page,		\
+					     size_t count)		\
+{									\
+	return madsim_fabric_cable(item, page, count, _what);		\
 }
 
-static ssize_t madsim_fabric_wire_store(struct config_item *item,
-					const char *page, size_t count)
-{
-	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_WIRE);
-}
-
-static ssize_t madsim_fabric_unlink_store(struct config_item *item,
-					  const char *page, size_t count)
-{
-	return madsim_fabric_cable(item, page, count, MADSIM_CABLE_REMOVE);
-}
+MADSIM_FABRIC_CABLE(link, MADSIM_CABLE_LINK)
+MADSIM_FABRIC_CABLE(wire, MADSIM_CABLE_WIRE)
+MADSIM_FABRIC_CABLE(unlink, MADSIM_CABLE_REMOVE)
 
 static ssize_t madsim_fabric_faults_show(struct config_item *item, char *page)
 {

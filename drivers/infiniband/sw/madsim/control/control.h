@@ -31,8 +31,7 @@ void madsim_node_remove(struct madsim_node *node);
 void madsim_node_free(struct madsim_node *node);
 struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
 				     const char *name);
-int madsim_node_set_ports(struct madsim_node *node, u8 nports);
-int madsim_node_set_type(struct madsim_node *node, u8 type);
+int madsim_node_rebuild(struct madsim_node *node, u8 type, u8 nports);
 int madsim_node_set_vf(struct madsim_node *node, struct madsim_node *pf, u32 num);
 int madsim_node_plug(struct madsim_node *node);
 int madsim_node_unplug(struct madsim_node *node);

@@ -65,13 +65,6 @@ out:
 	return ret;
 }
 
-static void madsim_fabric_del(struct madsim_fabric *fabric)
-{
-	mutex_lock(&madsim_fabrics_mutex);
-	list_del(&fabric->list);
-	mutex_unlock(&madsim_fabrics_mutex);
-}
-
 /* Make an empty fabric, for madsim_fabric_destroy(), or an ERR_PTR(). No lock is held */
 struct madsim_fabric *madsim_fabric_create(const char *name)
 {
@@ -112,7 +105,9 @@ void madsim_fabric_destroy(struct madsim_fabric *fabric)
 {
 	struct madsim_node *node, *next;
 
-	madsim_fabric_del(fabric);
+	mutex_lock(&madsim_fabrics_mutex);
+	list_del(&fabric->list);
+	mutex_unlock(&madsim_fabrics_mutex);
 	mutex_lock(&fabric->mutex);
 	if (fabric->live)
 		madsim_fabric_stop(fabric);
@@ -424,12 +419,15 @@ struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
 	return rb ? rb_entry(rb, struct madsim_node, by_name) : NULL;
 }
 
-static int madsim_node_rebuild(struct madsim_node *node, u8 type, u8 nports)
+/* Give a node, without power and links, another type or number of ports. fabric->mutex is held */
+int madsim_node_rebuild(struct madsim_node *node, u8 type, u8 nports)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&node->fabric->mutex);
 
+	if (!nports || nports > MADSIM_MAX_PORTS)
+		return -EINVAL;
 	if (node->powered)
 		return -EBUSY;
 	if (type == node->type && nports == node->nports)
@@ -439,39 +437,6 @@ static int madsim_node_rebuild(struct madsim_node *node, u8 type, u8 nports)
 			return -EBUSY;
 	}
 	return madsim_node_alloc(node, type, nports);
-}
-
-/**
- * madsim_node_set_ports - change how many ports a node has
- * @node: the node
- * @nports: the number
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or
- *  * -EINVAL: no switch has @nports ports
- *  * -EBUSY: the node has power, or is linked
- *  * -ENOMEM
- */
-int madsim_node_set_ports(struct madsim_node *node, u8 nports)
-{
-	if (!nports || nports > MADSIM_MAX_PORTS)
-		return -EINVAL;
-	return madsim_node_rebuild(node, node->type, nports);
-}
-
-/**
- * madsim_node_set_type - make a node a channel adapter, a switch or a router
- * @node: the node
- * @type: one of RDMA_NODE_IB_*
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or
- *  * -EBUSY: the node has power, or is linked
- *  * -ENOMEM
- */
-int madsim_node_set_type(struct madsim_node *node, u8 type)
-{
-	return madsim_node_rebuild(node, type, node->nports);
 }
 
 static void madsim_switch_reset(struct madsim_switch *sw, bool enhanced)

@@ -341,13 +341,6 @@ static void madsim_wire_dev_release(struct device *dev)
 	kfree(wire);
 }
 
-static void madsim_wire_hide(struct madsim_wire *wire)
-{
-	device_destroy(&madsim_wire_class, wire->dev.devt + 1);
-	device_del(&wire->dev);
-	cdev_del(&wire->cdev);
-}
-
 /* Show the files of a wire. Two names may be one where they have dots */
 static int madsim_wire_show(struct madsim_wire *wire)
 {
@@ -369,17 +362,16 @@ static int madsim_wire_show(struct madsim_wire *wire)
 	if (ret)
 		goto out;
 	ret = device_add(&wire->dev);
-	if (ret) {
-		cdev_del(&wire->cdev);
-		goto out;
-	}
+	if (ret)
+		goto err_cdev;
 	dev = device_create(&madsim_wire_class, NULL, wire->dev.devt + 1, NULL, "%s.stream",
 			    name);
-	if (IS_ERR(dev)) {
-		ret = PTR_ERR(dev);
-		device_del(&wire->dev);
-		cdev_del(&wire->cdev);
-	}
+	ret = PTR_ERR_OR_ZERO(dev);
+	if (!ret)
+		goto out;
+	device_del(&wire->dev);
+err_cdev:
+	cdev_del(&wire->cdev);
 out:
 	mutex_unlock(&madsim_wires_mutex);
 	return ret;
@@ -475,7 +467,9 @@ int madsim_cable_remove(struct madsim_node *node, u32 num)
 		wire = node->ports[num].peer->wire;
 	ret = madsim_unlink(node, num);
 	if (wire) {
-		madsim_wire_hide(wire);
+		device_destroy(&madsim_wire_class, wire->dev.devt + 1);
+		device_del(&wire->dev);
+		cdev_del(&wire->cdev);
 		madsim_wire_end(wire);
 	}
 	return ret;

@@ -78,7 +78,7 @@ static int madsim_route_init(struct kunit *test)
 	t->router = madsim_node_create(fabric, "router", false, 3);
 	t->far = madsim_node_create(fabric, "far", false, 2);
 	if (!IS_ERR(t->sw) && !IS_ERR(t->host) && !IS_ERR(t->router) && !IS_ERR(t->far) &&
-	    !madsim_node_set_type(t->router, RDMA_NODE_IB_ROUTER) &&
+	    !madsim_node_rebuild(t->router, RDMA_NODE_IB_ROUTER, t->router->nports) &&
 	    !madsim_fabric_start(fabric)) {
 		madsim_route_tables(t->sw);
 		madsim_route_subnets(t);
