@@ -67,38 +67,12 @@ static void madsim_client_del(struct madsim_qp *qp)
 	kfree(qp->taken);
 }
 
-/* A number for a client's queue pair, by which it is found from now on */
-static int madsim_client_number(struct madsim_dev *dev, struct madsim_qp *qp)
-{
-	struct madsim_fabric *fabric = dev->node->fabric;
-	bool allowed;
-	u32 place;
-	int ret;
-
-	spin_lock_irq(&fabric->lock);
-	allowed = madsim_user_take(dev, qp->user, MADSIM_SHARE_QP);
-	spin_unlock_irq(&fabric->lock);
-	if (!allowed)
-		return -ENOSPC;
-	ret = xa_alloc_cyclic(&dev->qps, &place, NULL,
-			      XA_LIMIT(0, MADSIM_MAX_QP - 1), &dev->next_qp,
-			      GFP_KERNEL);
-	if (ret >= 0) {
-		qp->ibqp.qp_num = dev->first_qpn + place;
-		xa_store(&dev->qps, place, qp, GFP_KERNEL);
-		return 0;
-	}
-	spin_lock_irq(&fabric->lock);
-	madsim_user_give(dev, qp->user, MADSIM_SHARE_QP);
-	spin_unlock_irq(&fabric->lock);
-	return ret == -EBUSY ? -ENOSPC : ret;
-}
-
 /* Give a client's queue pair what it has beyond QP0 and QP1, and a number */
 static int madsim_client_add(struct madsim_qp *qp)
 {
 	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
 	bool connected = qp->ibqp.qp_type != IB_QPT_UD;
+	u32 place;
 	int ret;
 
 	qp->taken = kzalloc_flex(*qp->taken, sge, MADSIM_MAX_SGE,
@@ -109,9 +83,12 @@ static int madsim_client_add(struct madsim_qp *qp)
 	if (ret)
 		goto err_taken;
 	madsim_run_init(qp);
-	ret = madsim_client_number(dev, qp);
+	ret = madsim_place_alloc(dev, qp->user, MADSIM_SHARE_QP, &dev->qps, MADSIM_MAX_QP,
+				 &dev->next_qp, &place);
 	if (ret)
 		goto err_rc;
+	qp->ibqp.qp_num = dev->first_qpn + place;
+	xa_store(&dev->qps, place, qp, GFP_KERNEL);
 	ret = qp->user ? madsim_client_alias(dev, qp) : 0;
 	if (ret)
 		madsim_client_del(qp);
@@ -457,12 +434,6 @@ static int madsim_check_opcode(const struct madsim_qp *qp,
 static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 			   const void *data)
 {
-	struct ib_wc flushed = {
-		.wr_id = wr->wr_id,
-		.qp = madsim_wc_qp(qp),
-		.status = IB_WC_WR_FLUSH_ERR,
-		.opcode = IB_WC_SEND,
-	};
 	int ret;
 
 	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
@@ -478,8 +449,7 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		return madsim_sq_full(qp, wr);
 	if (qp->state != IB_QPS_RTS) {
 		qp->posted++;
-		qp->ended++;
-		madsim_complete_send(qp, &flushed);
+		madsim_drop_send(qp, wr->wr_id);
 		return 0;
 	}
 

@@ -15,22 +15,14 @@
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
 
-static void madsim_count_xmit(struct madsim_port *port,
-			      const struct madsim_packet *pkt)
+/* Count a packet that leaves a port by its link, or comes in. Both sorts of counters alternate */
+static __always_inline void madsim_count_packet(struct madsim_port *port,
+						const struct madsim_packet *pkt, bool rcv)
 {
-	port->counters.total[MADSIM_XMIT_DATA] += pkt->words;
-	madsim_count(port, MADSIM_XMIT_PKTS);
-	madsim_count(port, madsim_lid_is_multicast(pkt->dlid) ?
-			   MADSIM_XMIT_MCAST : MADSIM_XMIT_UCAST);
-}
-
-static void madsim_count_rcv(struct madsim_port *port,
-			     const struct madsim_packet *pkt)
-{
-	port->counters.total[MADSIM_RCV_DATA] += pkt->words;
-	madsim_count(port, MADSIM_RCV_PKTS);
-	madsim_count(port, madsim_lid_is_multicast(pkt->dlid) ?
-			   MADSIM_RCV_MCAST : MADSIM_RCV_UCAST);
+	port->counters.total[MADSIM_XMIT_DATA + rcv] += pkt->words;
+	madsim_count(port, MADSIM_XMIT_PKTS + rcv);
+	madsim_count(port, (madsim_lid_is_multicast(pkt->dlid) ?
+			    MADSIM_XMIT_MCAST : MADSIM_XMIT_UCAST) + rcv);
 }
 
 /* What a port counts for a packet that is lost: an error, and its detail */
@@ -86,7 +78,7 @@ static struct madsim_port *madsim_enter(struct madsim_port *in,
 	if (in->crc_errors)
 		in->crc_errors--;
 	in->overruns = 0;
-	madsim_count_rcv(in, pkt);
+	madsim_count_packet(in, pkt, true);
 	return in;
 }
 
@@ -144,7 +136,7 @@ static struct madsim_port *madsim_cross(struct madsim_port *out,
 		madsim_lose(out, pkt, fate);
 		return NULL;
 	}
-	madsim_count_xmit(out, pkt);
+	madsim_count_packet(out, pkt, false);
 	trace_madsim_packet(out, pkt);
 	madsim_remember(out);
 	if (unlikely(out->fault) && !madsim_strike(out, pkt))
@@ -170,12 +162,10 @@ static bool madsim_admit(struct madsim_port *port,
 	if (!madsim_grh_fits(port, pkt))
 		return false;
 	if (madsim_find_pkey(port, pkt->pkey) < 0) {
-		madsim_count_violation(&port->info.pkey_violations);
 		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
 		return false;
 	}
 	if (pkt->qkey != IB_QP1_QKEY) {
-		madsim_count_violation(&port->info.qkey_violations);
 		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_QKEY, pkt);
 		return false;
 	}

@@ -260,13 +260,15 @@ static __be32 madsim_sl_qpn(const struct madsim_packet *pkt)
 	return cpu_to_be32((u32)pkt->sl << 28 | pkt->src_qpn);
 }
 
-/* Send trap 257 or 258: a packet for an end port has a wrong key. fabric->lock is held */
+/* Count a packet with a wrong key for an end port, and send trap 257 or 258. fabric->lock is held */
 void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
 			 const struct madsim_packet *pkt)
 {
-	u32 key = trap == MADSIM_TRAP_BAD_PKEY ? pkt->pkey : pkt->qkey;
+	bool pkey = trap == MADSIM_TRAP_BAD_PKEY;
+	u32 key = pkey ? pkt->pkey : pkt->qkey;
 	struct ib_mad_notice_attr *notice;
 
+	madsim_count_violation(pkey ? &port->info.pkey_violations : &port->info.qkey_violations);
 	notice = madsim_trap_raise(port, trap);
 	notice->details.ntc_257_258.lid1 = cpu_to_be16(pkt->slid);
 	notice->details.ntc_257_258.lid2 = cpu_to_be16(pkt->dlid);

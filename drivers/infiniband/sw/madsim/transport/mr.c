@@ -118,29 +118,17 @@ static u32 madsim_mr_place(const struct madsim_dev *dev, u32 key)
 	return (key >> MADSIM_KEY_SHIFT) - dev->first_mr;
 }
 
-/* Have it found by a key. Numbers are not used again before all others were */
+/* Have a region found by a key */
 static int madsim_mr_add(struct madsim_mr *mr)
 {
 	struct madsim_dev *dev = to_madsim_dev(mr->pd->device);
-	struct madsim_fabric *fabric = dev->node->fabric;
-	bool allowed;
 	u32 place;
 	int ret;
 
-	spin_lock_irq(&fabric->lock);
-	allowed = madsim_user_take(dev, mr->user, MADSIM_SHARE_MR);
-	spin_unlock_irq(&fabric->lock);
-	if (!allowed)
-		return -ENOSPC;
-	ret = xa_alloc_cyclic(&dev->mrs, &place, NULL,
-			      XA_LIMIT(0, MADSIM_MAX_MR - 1), &dev->next_mr,
-			      GFP_KERNEL);
-	if (ret < 0) {
-		spin_lock_irq(&fabric->lock);
-		madsim_user_give(dev, mr->user, MADSIM_SHARE_MR);
-		spin_unlock_irq(&fabric->lock);
-		return ret == -EBUSY ? -ENOSPC : ret;
-	}
+	ret = madsim_place_alloc(dev, mr->user, MADSIM_SHARE_MR, &dev->mrs, MADSIM_MAX_MR,
+				 &dev->next_mr, &place);
+	if (ret)
+		return ret;
 	mr->key = (dev->first_mr + place) << MADSIM_KEY_SHIFT |
 		  madsim_mr_first_byte(dev);
 	mr->ibmr.lkey = mr->key;

@@ -172,16 +172,17 @@ void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr)
 int madsim_rc_add(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc;
-	int ret;
 
 	rc = kzalloc_obj(*rc, GFP_KERNEL_ACCOUNT);
 	if (!rc)
 		return -ENOMEM;
 	rc->qp = qp;
-	ret = madsim_rc_add_sends(qp, rc);
-	if (ret) {
+	rc->size = qp->max_send_wr;
+	rc->swqe_size = madsim_swqe_size(qp);
+	rc->ring = kvcalloc(rc->size, rc->swqe_size, GFP_KERNEL_ACCOUNT);
+	if (!rc->ring) {
 		kfree(rc);
-		return ret;
+		return -ENOMEM;
 	}
 	qp->rc = rc;
 	return 0;
@@ -202,7 +203,14 @@ void madsim_rc_del(struct madsim_qp *qp)
 	madsim_rc_reset(qp);
 	spin_unlock(&qp->lock);
 	spin_unlock_irq(&fabric->lock);
-	madsim_rc_del_sends(rc);
+	/*
+	 * A run that has begun earlier may start @timer, or @work, when it ends. One that @timer
+	 * starts finds nothing to send.
+	 */
+	cancel_work_sync(&rc->work);
+	cancel_delayed_work_sync(&rc->timer);
+	cancel_work_sync(&rc->work);
+	kvfree(rc->ring);
 	kfree(rc->late.data);
 	kfree(rc);
 }

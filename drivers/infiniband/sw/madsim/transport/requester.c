@@ -540,27 +540,3 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 	return 0;
 }
-
-/* Have room for the sends of a connected queue pair. Returns 0 or -ENOMEM */
-int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc)
-{
-	rc->size = qp->max_send_wr;
-	rc->swqe_size = madsim_swqe_size(qp);
-	rc->ring = kvcalloc(rc->size, rc->swqe_size, GFP_KERNEL_ACCOUNT);
-	if (!rc->ring)
-		return -ENOMEM;
-	return 0;
-}
-
-/* Undo madsim_rc_add_sends(). The queue pair has no sends, and takes none */
-void madsim_rc_del_sends(struct madsim_rc *rc)
-{
-	/*
-	 * A run that has begun earlier may start @timer, or @work, when it ends. One that @timer
-	 * starts finds nothing to send.
-	 */
-	cancel_work_sync(&rc->work);
-	cancel_delayed_work_sync(&rc->timer);
-	cancel_work_sync(&rc->work);
-	kvfree(rc->ring);
-}

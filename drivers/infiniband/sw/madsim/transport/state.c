@@ -14,13 +14,9 @@
 bool madsim_qp_admits(const struct madsim_qp *qp,
 		      const struct madsim_packet *pkt)
 {
-	struct madsim_port *port = qp->port;
-
-	if (madsim_pkey_matches(be16_to_cpu(port->pkeys[qp->pkey_index]),
-				pkt->pkey))
+	if (madsim_pkey_matches(be16_to_cpu(qp->port->pkeys[qp->pkey_index]), pkt->pkey))
 		return true;
-	madsim_count_violation(&port->info.pkey_violations);
-	madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
+	madsim_trap_bad_key(qp->port, MADSIM_TRAP_BAD_PKEY, pkt);
 	return false;
 }
 
@@ -77,23 +73,25 @@ static bool madsim_rc_flush_sends(struct madsim_qp *qp)
 	return qp->rc->count;
 }
 
-/* Give back the buffer of the message that is being received. fabric->lock and qp->lock are held */
-void madsim_rc_flush(struct madsim_qp *qp)
+static void madsim_give_back(struct madsim_qp *qp, const struct madsim_rwqe *rwqe)
 {
-	struct madsim_rc *rc = qp->rc;
+	struct ib_wc wc = {
+		.wr_id = rwqe->wr_id,
+		.qp = madsim_wc_qp(qp),
+		.status = IB_WC_WR_FLUSH_ERR,
+		.opcode = IB_WC_RECV,
+	};
 
-	if (rc->has_buffer) {
-		struct ib_wc wc = {
-			.wr_id = qp->taken->wr_id,
-			.qp = madsim_wc_qp(qp),
-			.status = IB_WC_WR_FLUSH_ERR,
-			.opcode = IB_WC_RECV,
-		};
+	madsim_complete(qp, &wc, false);
+}
 
-		madsim_complete(qp, &wc, false);
-	}
-	rc->has_buffer = false;
-	rc->receiving = MADSIM_OP_NONE;
+/* Give back the buffer of the message that is being received. fabric->lock and qp->lock are held */
+static void madsim_rc_flush(struct madsim_qp *qp)
+{
+	if (qp->rc->has_buffer)
+		madsim_give_back(qp, qp->taken);
+	qp->rc->has_buffer = false;
+	qp->rc->receiving = MADSIM_OP_NONE;
 }
 
 /* Forget what a connected queue pair has not done. fabric->lock and qp->lock are held */
@@ -146,16 +144,8 @@ void madsim_flush_recv(struct madsim_qp *qp)
 	struct madsim_rwqe *rwqe;
 	u32 left;
 
-	for (left = MADSIM_FLUSH_TURN; left && (rwqe = madsim_rq_next(&qp->rq)); left--) {
-		struct ib_wc wc = {
-			.wr_id = rwqe->wr_id,
-			.qp = madsim_wc_qp(qp),
-			.status = IB_WC_WR_FLUSH_ERR,
-			.opcode = IB_WC_RECV,
-		};
-
-		madsim_complete(qp, &wc, false);
-	}
+	for (left = MADSIM_FLUSH_TURN; left && (rwqe = madsim_rq_next(&qp->rq)); left--)
+		madsim_give_back(qp, rwqe);
 	if (!left)
 		mod_delayed_work(madsim_send_wq(qp), &qp->flush, 0);
 	else if (qp->rq.shared)
@@ -193,22 +183,31 @@ void madsim_flush_later(struct work_struct *work)
 	spin_unlock_irq(&fabric->lock);
 }
 
-/* Send none of the datagrams that wait. If @told, the owner gets them. fabric->lock is held */
-void madsim_qp_drop(struct madsim_qp *qp, bool told)
+/* A datagram of @qp is not sent. fabric->lock is held */
+void madsim_drop_send(struct madsim_qp *qp, u64 wr_id)
 {
-	struct madsim_dgram *dgram, *next;
 	struct ib_wc wc = {
+		.wr_id = wr_id,
 		.qp = madsim_wc_qp(qp),
 		.status = IB_WC_WR_FLUSH_ERR,
 		.opcode = IB_WC_SEND,
 	};
 
+	qp->ended++;
+	madsim_complete_send(qp, &wc);
+}
+
+/* Send none of the datagrams that wait. If @told, the owner gets them. fabric->lock is held */
+void madsim_qp_drop(struct madsim_qp *qp, bool told)
+{
+	struct madsim_dgram *dgram, *next;
+
 	list_for_each_entry_safe(dgram, next, &qp->dgrams, list) {
 		list_del(&dgram->list);
-		wc.wr_id = dgram->wqe.wr_id;
-		qp->ended++;
 		if (told)
-			madsim_complete_send(qp, &wc);
+			madsim_drop_send(qp, dgram->wqe.wr_id);
+		else
+			qp->ended++;
 		kfree(dgram);
 	}
 }
@@ -223,6 +222,12 @@ static void madsim_qp_flush(struct madsim_qp *qp, enum ib_qp_state was)
 	if (qp->rc && qp->state == IB_QPS_ERR)
 		madsim_rc_flush(qp);
 	madsim_flush_turn(qp);
+}
+
+/* Bytes of its memory are copied without a lock */
+static bool madsim_rc_is_busy(const struct madsim_rc *rc)
+{
+	return rc->burst.len || rc->landing;
 }
 
 /**

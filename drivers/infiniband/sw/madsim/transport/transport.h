@@ -615,12 +615,6 @@ madsim_send_wq(const struct madsim_qp *qp)
 	return qp->alias ? madsim_user_wq : madsim_wq;
 }
 
-/* Bytes of its memory are copied without a lock */
-static inline bool madsim_rc_is_busy(const struct madsim_rc *rc)
-{
-	return rc->burst.len || rc->landing;
-}
-
 /* Has failed, and gives what was posted back later */
 static inline bool madsim_is_failing(const struct madsim_qp *qp)
 {
@@ -692,6 +686,8 @@ bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user,
 		      enum madsim_share share);
 void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
 		      enum madsim_share share);
+int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share,
+		       struct xarray *places, u32 max, u32 *next, u32 *place);
 bool madsim_user_charge(struct madsim_user *user, u64 bytes);
 void madsim_user_uncharge(struct madsim_user *user, u64 bytes);
 
@@ -721,6 +717,7 @@ bool madsim_qp_admits(const struct madsim_qp *qp,
 		      const struct madsim_packet *pkt);
 void madsim_flush_recv(struct madsim_qp *qp);
 void madsim_flush_later(struct work_struct *work);
+void madsim_drop_send(struct madsim_qp *qp, u64 wr_id);
 void madsim_qp_drop(struct madsim_qp *qp, bool told);
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
 void madsim_qp_idle(struct madsim_qp *qp);
@@ -728,7 +725,6 @@ void madsim_qp_copied(struct madsim_qp *qp);
 void madsim_qp_lost(struct work_struct *work);
 int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr);
 void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
-void madsim_rc_flush(struct madsim_qp *qp);
 void madsim_rc_reset(struct madsim_qp *qp);
 bool madsim_rc_draining(const struct madsim_qp *qp);
 void madsim_rc_drained(struct madsim_qp *qp);
@@ -780,8 +776,6 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr);
 
 /* requester.c: what connected queue pairs send */
-int madsim_rc_add_sends(struct madsim_qp *qp, struct madsim_rc *rc);
-void madsim_rc_del_sends(struct madsim_rc *rc);
 int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		   const void *data);
 bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,

@@ -151,13 +151,10 @@ static enum ib_wc_status madsim_ud_put_segment(const struct madsim_qp *qp,
 static bool madsim_ud_admits(const struct madsim_qp *qp,
 			     const struct madsim_packet *pkt)
 {
-	struct madsim_port *port = qp->port;
-
 	if (!madsim_qp_admits(qp, pkt))
 		return false;
 	if (pkt->qkey != qp->qkey) {
-		madsim_count_violation(&port->info.qkey_violations);
-		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_QKEY, pkt);
+		madsim_trap_bad_key(qp->port, MADSIM_TRAP_BAD_QKEY, pkt);
 		return false;
 	}
 	return true;

@@ -223,6 +223,40 @@ void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
 }
 
 /**
+ * madsim_place_alloc - give a user a place in an array of what a device has
+ * @dev: the device
+ * @user: the user, or NULL for the kernel
+ * @share: of what; the caller has madsim_user_give() to undo this
+ * @places: the array, whose entry at the place is for the caller to store
+ * @max: length of the array
+ * @next: where the search begins: no place is used again before all others were
+ * @place: becomes the place
+ *
+ * Context: process context.
+ * Return: 0, -ENOMEM, or -ENOSPC if all is taken, or the user must not have more.
+ */
+int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share,
+		       struct xarray *places, u32 max, u32 *next, u32 *place)
+{
+	struct madsim_fabric *fabric = dev->node->fabric;
+	bool allowed;
+	int ret;
+
+	spin_lock_irq(&fabric->lock);
+	allowed = madsim_user_take(dev, user, share);
+	spin_unlock_irq(&fabric->lock);
+	if (!allowed)
+		return -ENOSPC;
+	ret = xa_alloc_cyclic(places, place, NULL, XA_LIMIT(0, max - 1), next, GFP_KERNEL);
+	if (ret >= 0)
+		return 0;
+	spin_lock_irq(&fabric->lock);
+	madsim_user_give(dev, user, share);
+	spin_unlock_irq(&fabric->lock);
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
+/**
  * madsim_user_charge - count memory that a user is going to get, if that is not too much
  * @user: the user, or NULL for the kernel, which has no limit here
  * @bytes: how much
