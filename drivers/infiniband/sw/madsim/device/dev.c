@@ -450,7 +450,7 @@ void madsim_dev_free(struct madsim_dev *dev)
 /* The first of @count consecutive numbers of 24 bits, which is @lowest at least */
 static u32 madsim_first_number(struct madsim_dev *dev, u32 lowest, u32 count)
 {
-	u32 room = MADSIM_QPN_MULTICAST - lowest - count;
+	u32 room = IB_MULTICAST_QPN - lowest - count;
 
 	return lowest + prandom_u32_state(&dev->rnd) % room;
 }

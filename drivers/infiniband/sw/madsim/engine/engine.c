@@ -154,7 +154,7 @@ static bool madsim_admit(struct madsim_port *port,
 		return !pkt->dst_qpn && !multicast && !pkt->grh_valid;
 
 	if (pkt->dst_qpn != 1 &&
-	    !(multicast && pkt->dst_qpn == MADSIM_QPN_MULTICAST))
+	    !(multicast && pkt->dst_qpn == IB_MULTICAST_QPN))
 		return false;
 	/* The MAD layer makes none of another length, but a client may */
 	if (madsim_is_data(pkt) && pkt->len != IB_MGMT_MAD_SIZE)

@@ -9,8 +9,6 @@
  */
 
 #include <linux/unaligned.h>
-#include <rdma/ib_hdrs.h>
-#include <rdma/ib_pack.h>
 
 #include "wire.h"
 
@@ -238,7 +236,7 @@ static void madsim_get_extended(const u8 *at, struct madsim_packet *pkt)
 	switch (bth->op) {
 	case MADSIM_OP_NONE:
 		pkt->qkey = get_unaligned_be32(at);
-		pkt->src_qpn = get_unaligned_be32(at + 4) & MADSIM_QPN_MASK;
+		pkt->src_qpn = get_unaligned_be32(at + 4) & IB_QPN_MASK;
 		at += 8;
 		break;
 	case MADSIM_OP_WRITE:
@@ -351,8 +349,8 @@ u32 madsim_frame_told(const u8 *head)
  */
 bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt)
 {
-	u32 need = MADSIM_WIRE_LRH + MADSIM_WIRE_BTH + MADSIM_WIRE_ICRC + MADSIM_WIRE_VCRC;
-	const u8 *at = frame + MADSIM_WIRE_LRH;
+	u32 need = IB_LRH_BYTES + IB_BTH_BYTES + IB_ICRC_BYTES + MADSIM_WIRE_VCRC;
+	const u8 *at = frame + IB_LRH_BYTES;
 	u16 first;
 	u8 lnh, pad;
 	u64 old;
@@ -379,7 +377,7 @@ bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt)
 		memcpy(&pkt->grh, at, sizeof(pkt->grh));
 		at += sizeof(pkt->grh);
 		if (be16_to_cpu(pkt->grh.paylen) !=
-		    len - MADSIM_WIRE_LRH - sizeof(pkt->grh) - MADSIM_WIRE_VCRC ||
+		    len - IB_LRH_BYTES - sizeof(pkt->grh) - MADSIM_WIRE_VCRC ||
 		    pkt->grh.next_hdr != IB_GRH_NEXT_HDR)
 			return false;
 	}
@@ -389,11 +387,11 @@ bool madsim_frame_decode(const u8 *frame, u32 len, struct madsim_packet *pkt)
 	pkt->solicited = at[1] & BIT(7);
 	pad = at[1] >> 4 & 3;
 	pkt->pkey = get_unaligned_be16(at + 2);
-	pkt->dst_qpn = get_unaligned_be32(at + 4) & MADSIM_QPN_MASK;
+	pkt->dst_qpn = get_unaligned_be32(at + 4) & IB_QPN_MASK;
 	pkt->src_qpn = MADSIM_QPN_UNTOLD;
 	pkt->bth.ask = get_unaligned_be32(at + 8) & MADSIM_ACK_REQUEST;
 	pkt->bth.psn = get_unaligned_be32(at + 8) & MADSIM_PSN_MASK;
-	at += MADSIM_WIRE_BTH;
+	at += IB_BTH_BYTES;
 
 	need += madsim_extended_headers(pkt);
 	if (len < need + pad || len - need - pad > MADSIM_MTU)

@@ -15,7 +15,7 @@ u32 madsim_extended_headers(const struct madsim_packet *pkt)
 
 	switch (bth->op) {
 	case MADSIM_OP_NONE:
-		return len + MADSIM_WIRE_DETH;
+		return len + IB_DETH_BYTES;
 	case MADSIM_OP_SEND:
 		return len + (bth->with_inv ? 4 : 0);
 	case MADSIM_OP_READ:
@@ -35,14 +35,14 @@ u32 madsim_extended_headers(const struct madsim_packet *pkt)
 /* Bytes of a packet from BTH to ICRC, with the padding */
 u32 madsim_payload(const struct madsim_packet *pkt)
 {
-	return round_up(pkt->len, 4) + MADSIM_WIRE_BTH + MADSIM_WIRE_ICRC +
+	return round_up(pkt->len, 4) + IB_BTH_BYTES + IB_ICRC_BYTES +
 	       madsim_extended_headers(pkt);
 }
 
 /* How long a packet is, as counters have it: in units of four bytes */
 u32 madsim_words(const struct madsim_packet *pkt)
 {
-	u32 len = MADSIM_WIRE_LRH + madsim_payload(pkt);
+	u32 len = IB_LRH_BYTES + madsim_payload(pkt);
 
 	if (pkt->grh_valid)
 		len += sizeof(struct ib_grh);

@@ -6,14 +6,14 @@
 #ifndef MADSIM_PACKET_H
 #define MADSIM_PACKET_H
 
+#include <rdma/ib_hdrs.h>
 #include <rdma/ib_mad.h>
+#include <rdma/ib_pack.h>
 #include <rdma/ib_smi.h>
 #include <rdma/opa_smi.h>
 
 #define MADSIM_LID_PERMISSIVE	0xffff
 #define MADSIM_LID_MULTICAST	0xc000
-#define MADSIM_QPN_MULTICAST	0xffffff
-#define MADSIM_QPN_MASK		0xffffff
 #define MADSIM_QPN_UNTOLD	0xffffff	/* src_qpn, if no header tells it */
 #define MADSIM_PSN_MASK		0xffffff
 
@@ -35,14 +35,9 @@ enum madsim_op {
 	MADSIM_OP_LOCAL,		/* no packet */
 };
 
-/* Syndromes of a response */
+/* Syndromes of a response, beside IB_RNR_NAK, with the time to wait, and IB_NAK_* */
 enum madsim_syndrome {
 	MADSIM_ACKNOWLEDGED	= 0x1f,	/* with no count of credits; below, with one */
-	MADSIM_RNR		= 0x20,	/* and the time to wait */
-	MADSIM_NAK_SEQUENCE	= 0x60,
-	MADSIM_NAK_INVALID	= 0x61,
-	MADSIM_NAK_ACCESS	= 0x62,
-	MADSIM_NAK_OPERATION	= 0x63,
 	MADSIM_LATER		= 0xff,	/* no response: the request comes again */
 };
 
@@ -132,12 +127,6 @@ struct madsim_packet {
 		struct opa_smp opa_smp;
 	} __aligned(8);
 };
-
-/* Bytes of what is around the data of a packet, which the counters include */
-#define MADSIM_WIRE_LRH		8
-#define MADSIM_WIRE_BTH		12
-#define MADSIM_WIRE_DETH	8
-#define MADSIM_WIRE_ICRC	4
 
 /* What becomes of a packet at a port */
 enum madsim_fate {

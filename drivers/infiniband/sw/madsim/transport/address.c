@@ -3,8 +3,6 @@
  * The headers of packets that say where to: from a port, and of a datagram.
  */
 
-#include <rdma/ib_hdrs.h>
-
 #include "transport.h"
 
 static u16 madsim_ah_dlid(const struct rdma_ah_attr *attr)
@@ -67,7 +65,7 @@ void madsim_packet_address(struct madsim_qp *qp,
 	pkt->imm = wr->ex.imm_data;
 	pkt->checked = false;
 	pkt->src_qpn = qp->ibqp.qp_num;
-	pkt->dst_qpn = ud->remote_qpn & MADSIM_QPN_MASK;
+	pkt->dst_qpn = ud->remote_qpn & IB_QPN_MASK;
 	/* The top bit asks for the Q_Key of the queue pair itself */
 	pkt->qkey = ud->remote_qkey & BIT(31) ? qp->qkey : ud->remote_qkey;
 	madsim_packet_path(qp->port, &to_madsim_ah(ud->ah)->attr, pkey_index,

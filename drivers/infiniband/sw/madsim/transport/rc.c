@@ -134,7 +134,7 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		rc->mtu = ib_mtu_enum_to_int(attr->path_mtu);
 	}
 	if (mask & IB_QP_DEST_QPN)
-		mine->dest_qp_num = attr->dest_qp_num & MADSIM_QPN_MASK;
+		mine->dest_qp_num = attr->dest_qp_num & IB_QPN_MASK;
 	if (mask & IB_QP_RQ_PSN)
 		rc->rq_psn = attr->rq_psn & MADSIM_PSN_MASK;
 	if (mask & IB_QP_SQ_PSN)

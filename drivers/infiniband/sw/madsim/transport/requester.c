@@ -444,21 +444,21 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		if (rc->gap)
 			return;
 		rc->gap = true;
-		syndrome = MADSIM_NAK_SEQUENCE;
+		syndrome = IB_NAK_PSN_ERROR;
 		before = 0;
 	}
 	switch (syndrome) {
 	case 0 ... MADSIM_ACKNOWLEDGED:
 		madsim_rc_acknowledged(qp, pkt, before + 1);
 		break;
-	case MADSIM_RNR ... MADSIM_NAK_SEQUENCE - 1:
+	case IB_RNR_NAK ... IB_NAK_PSN_ERROR - 1:
 		/* It may come twice */
 		if (rc->rnr)
 			return;
 		madsim_rc_advance(qp, before);
 		madsim_rc_not_ready(qp, syndrome);
 		return;
-	case MADSIM_NAK_SEQUENCE:
+	case IB_NAK_PSN_ERROR:
 		if (!rc->retries) {
 			madsim_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
 			break;
@@ -468,10 +468,10 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		madsim_rc_advance(qp, before);
 		rc->ahead = 0;
 		break;
-	case MADSIM_NAK_INVALID:
+	case IB_NAK_INVALID_REQUEST:
 		madsim_rc_fail(qp, IB_WC_REM_INV_REQ_ERR);
 		break;
-	case MADSIM_NAK_ACCESS:
+	case IB_NAK_REMOTE_ACCESS_ERROR:
 		madsim_rc_fail(qp, IB_WC_REM_ACCESS_ERR);
 		break;
 	default:

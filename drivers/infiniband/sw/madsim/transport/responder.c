@@ -72,7 +72,7 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 
 	if (pkt->bth.first) {
 		if (!madsim_rc_has_buffer(qp))
-			return MADSIM_RNR | rc->attr.min_rnr_timer;
+			return IB_RNR_NAK | rc->attr.min_rnr_timer;
 		rc->offset = 0;
 	}
 
@@ -90,7 +90,7 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 			return MADSIM_LATER;
 		}
 		if (ret)
-			return MADSIM_NAK_ACCESS;
+			return IB_NAK_REMOTE_ACCESS_ERROR;
 	}
 	rc->offset += pkt->len;
 	if (status || pkt->bth.last)
@@ -102,9 +102,9 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp,
 	case IB_WC_SUCCESS:
 		return MADSIM_ACKNOWLEDGED;
 	case IB_WC_LOC_LEN_ERR:
-		return MADSIM_NAK_INVALID;
+		return IB_NAK_INVALID_REQUEST;
 	default:
-		return MADSIM_NAK_OPERATION;
+		return IB_NAK_REMOTE_OPERATIONAL_ERROR;
 	}
 }
 
@@ -135,18 +135,18 @@ static u8 madsim_rc_take_write(struct madsim_qp *qp,
 	}
 	left = rc->dma_len - rc->offset;
 	if (bth->last ? pkt->len != left : pkt->len > left)
-		return MADSIM_NAK_INVALID;
+		return IB_NAK_INVALID_REQUEST;
 	if (rc->dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
-		return MADSIM_NAK_ACCESS;
+		return IB_NAK_REMOTE_ACCESS_ERROR;
 	/* All of several packets before the first byte, and before a buffer is taken */
 	if (bth->first && (!bth->last || pkt->with_imm) && rc->dma_len &&
 	    !madsim_mr_allows(qp->ibqp.pd, rc->rkey, rc->va, rc->dma_len,
 			      IB_ACCESS_REMOTE_WRITE))
-		return MADSIM_NAK_ACCESS;
+		return IB_NAK_REMOTE_ACCESS_ERROR;
 	if (pkt->with_imm && !madsim_rc_has_buffer(qp))
-		return MADSIM_RNR | rc->attr.min_rnr_timer;
+		return IB_RNR_NAK | rc->attr.min_rnr_timer;
 	if (!madsim_rc_write(qp, pkt))
-		return MADSIM_NAK_ACCESS;
+		return IB_NAK_REMOTE_ACCESS_ERROR;
 	rc->offset += pkt->len;
 	if (pkt->with_imm) {
 		madsim_strict_settle(qp);
@@ -160,11 +160,11 @@ static u8 madsim_rc_take_read(struct madsim_qp *qp, struct madsim_packet *pkt)
 	const struct madsim_bth *bth = &pkt->bth;
 
 	if (bth->dma_len > qp->rc->mtu)
-		return MADSIM_NAK_INVALID;
+		return IB_NAK_INVALID_REQUEST;
 	if (!madsim_rc_allows(qp->rc, IB_ACCESS_REMOTE_READ) ||
 	    !madsim_mr_read(qp->ibqp.pd, bth->rkey, bth->va, pkt->data,
 			    bth->dma_len, IB_ACCESS_REMOTE_READ))
-		return MADSIM_NAK_ACCESS;
+		return IB_NAK_REMOTE_ACCESS_ERROR;
 	pkt->len = bth->dma_len;
 	return MADSIM_ACKNOWLEDGED;
 }
@@ -177,11 +177,11 @@ static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
 	u64 old, new;
 
 	if (bth->va % sizeof(u64))
-		return MADSIM_NAK_INVALID;
+		return IB_NAK_INVALID_REQUEST;
 	if (!madsim_rc_allows(rc, IB_ACCESS_REMOTE_ATOMIC) ||
 	    !madsim_mr_read(qp->ibqp.pd, bth->rkey, bth->va, &old, sizeof(old),
 			    IB_ACCESS_REMOTE_ATOMIC))
-		return MADSIM_NAK_ACCESS;
+		return IB_NAK_REMOTE_ACCESS_ERROR;
 	if (bth->op == MADSIM_OP_ADD)
 		new = old + bth->compare;
 	else
@@ -206,14 +206,14 @@ static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
 	/* A response that is more than an acknowledgment takes a resource */
 	if (!message && !rc->attr.max_dest_rd_atomic) {
 		madsim_mistake(qp, 0, MADSIM_NO_RD_ATOMIC);
-		return MADSIM_NAK_INVALID;
+		return IB_NAK_INVALID_REQUEST;
 	}
 	/* All packets of a message but the last one are as long as the path takes */
 	if (message && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
-		return MADSIM_NAK_INVALID;
+		return IB_NAK_INVALID_REQUEST;
 	/* A message ends before another one begins */
 	if (rc->receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
-		return MADSIM_NAK_INVALID;
+		return IB_NAK_INVALID_REQUEST;
 
 	switch (bth->op) {
 	case MADSIM_OP_SEND:
@@ -277,10 +277,10 @@ static void madsim_rc_refused(struct madsim_qp *qp, u8 syndrome)
 	if (qp->state == IB_QPS_ERR)
 		return;
 	switch (syndrome) {
-	case MADSIM_NAK_INVALID:
+	case IB_NAK_INVALID_REQUEST:
 		madsim_event(&qp->events, IB_EVENT_QP_REQ_ERR);
 		break;
-	case MADSIM_NAK_ACCESS:
+	case IB_NAK_REMOTE_ACCESS_ERROR:
 		madsim_event(&qp->events, IB_EVENT_QP_ACCESS_ERR);
 		break;
 	}
@@ -323,7 +323,7 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 
 	if (syndrome == MADSIM_LATER)
 		return false;
-	rc->refusing = syndrome >= MADSIM_RNR && syndrome < MADSIM_NAK_SEQUENCE;
+	rc->refusing = syndrome >= IB_RNR_NAK && syndrome < IB_NAK_PSN_ERROR;
 	if (syndrome == MADSIM_ACKNOWLEDGED) {
 		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
 		madsim_rc_taken(qp);
@@ -331,7 +331,7 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 			return false;
 	}
 	madsim_rc_respond(qp, pkt, syndrome);
-	if (syndrome > MADSIM_NAK_SEQUENCE)
+	if (syndrome > IB_NAK_PSN_ERROR)
 		madsim_rc_refused(qp, syndrome);
 	return true;
 }
@@ -367,6 +367,6 @@ bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		return false;
 	rc->refusing = true;
 	pkt->bth.psn = rc->rq_psn;
-	madsim_rc_respond(qp, pkt, MADSIM_NAK_SEQUENCE);
+	madsim_rc_respond(qp, pkt, IB_NAK_PSN_ERROR);
 	return true;
 }

@@ -10,7 +10,6 @@
 
 #include <linux/minmax.h>
 #include <linux/slab.h>
-#include <rdma/ib_hdrs.h>
 
 #include "transport.h"
 
@@ -244,7 +243,7 @@ void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
 		return;
 	}
 
-	if (!pkt->grh_valid || pkt->dst_qpn != MADSIM_QPN_MULTICAST)
+	if (!pkt->grh_valid || pkt->dst_qpn != IB_MULTICAST_QPN)
 		return;
 	list_for_each_entry(member, &dev->members, list) {
 		if (member->qp->port == port &&
