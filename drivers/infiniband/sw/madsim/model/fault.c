@@ -60,6 +60,13 @@ static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric,
 	return NULL;
 }
 
+static void madsim_held_free(struct madsim_fabric *fabric, struct madsim_held *held)
+{
+	list_del(&held->list);
+	fabric->held_count--;
+	kfree(held);
+}
+
 /**
  * madsim_fault_release - take a held packet whose time has come
  * @fabric: where
@@ -88,9 +95,7 @@ struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
 	memcpy(pkt, &held->pkt, madsim_held_size(&held->pkt));
 	out = held->out;
 	*arrived = held->arrived;
-	list_del(&held->list);
-	fabric->held_count--;
-	kfree(held);
+	madsim_held_free(fabric, held);
 	return out;
 }
 
@@ -103,11 +108,8 @@ void madsim_fault_forget(struct madsim_port *out)
 	lockdep_assert_held(&fabric->lock);
 
 	list_for_each_entry_safe(held, next, &fabric->held, list) {
-		if (held->out != out)
-			continue;
-		list_del(&held->list);
-		fabric->held_count--;
-		kfree(held);
+		if (held->out == out)
+			madsim_held_free(fabric, held);
 	}
 }
 
@@ -117,11 +119,8 @@ void madsim_fault_flush(struct madsim_fabric *fabric)
 	struct madsim_held *held, *next;
 
 	cancel_delayed_work_sync(&fabric->held_work);
-	list_for_each_entry_safe(held, next, &fabric->held, list) {
-		list_del(&held->list);
-		kfree(held);
-	}
-	fabric->held_count = 0;
+	list_for_each_entry_safe(held, next, &fabric->held, list)
+		madsim_held_free(fabric, held);
 }
 
 static struct madsim_held *madsim_hold(struct madsim_port *out,

@@ -61,6 +61,9 @@ static const struct madsim_kind {
 		MADSIM_OP_SEND, true, true, .with_inv = true },
 };
 
+/* No padding: kinds are compared as bytes */
+static_assert(sizeof(struct madsim_kind) == 2 * sizeof(enum madsim_op) + 4 * sizeof(bool));
+
 static struct madsim_kind madsim_kind_of(const struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
@@ -88,14 +91,6 @@ static struct madsim_kind madsim_kind_of(const struct madsim_packet *pkt)
 	return kind;
 }
 
-static bool madsim_kind_equal(const struct madsim_kind *a,
-			      const struct madsim_kind *b)
-{
-	return a->op == b->op && a->first == b->first && a->last == b->last &&
-	       a->with_imm == b->with_imm && a->with_inv == b->with_inv &&
-	       a->to == b->to;
-}
-
 static u8 madsim_opcode(const struct madsim_packet *pkt)
 {
 	struct madsim_kind kind = madsim_kind_of(pkt);
@@ -105,7 +100,7 @@ static u8 madsim_opcode(const struct madsim_packet *pkt)
 		return pkt->with_imm ? IB_OPCODE_UD_SEND_ONLY_WITH_IMMEDIATE :
 				       IB_OPCODE_UD_SEND_ONLY;
 	for (opcode = 0; opcode < ARRAY_SIZE(madsim_kinds) - 1; opcode++) {
-		if (madsim_kind_equal(&madsim_kinds[opcode], &kind))
+		if (!memcmp(&madsim_kinds[opcode], &kind, sizeof(kind)))
 			break;
 	}
 	return (pkt->bth.uc ? IB_OPCODE_UC : IB_OPCODE_RC) | opcode;

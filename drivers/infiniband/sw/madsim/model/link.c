@@ -277,6 +277,34 @@ bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error)
 	}
 }
 
+static struct madsim_port *madsim_link_end(struct madsim_node *node, u32 num)
+{
+	lockdep_assert_held(&node->fabric->mutex);
+
+	return num && num <= node->nports ? &node->ports[num] : NULL;
+}
+
+static int madsim_link_ports(struct madsim_port *a, struct madsim_port *b, u8 width, u16 speed)
+{
+	struct madsim_fabric *fabric = a->node->fabric;
+
+	if (a->peer || b->peer)
+		return -EBUSY;
+
+	spin_lock_irq(&fabric->lock);
+	a->peer = b;
+	b->peer = a;
+	madsim_speed_limit(a, width, speed);
+	/* The far end of a wire tells what it can do, and has no cable before it has */
+	if (!b->wire) {
+		madsim_speed_limit(b, width, speed);
+		if (fabric->live)
+			madsim_link_update(a);
+	}
+	spin_unlock_irq(&fabric->lock);
+	return 0;
+}
+
 /**
  * madsim_link - put a cable between two ports
  * @a: one node
@@ -294,61 +322,19 @@ bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error)
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
 		u32 b_port, u8 width, u16 speed)
 {
-	struct madsim_port *pa, *pb;
+	struct madsim_port *pa = madsim_link_end(a, a_port);
+	struct madsim_port *pb = madsim_link_end(b, b_port);
 
-	lockdep_assert_held(&a->fabric->mutex);
-
-	if (!a_port || a_port > a->nports || !b_port || b_port > b->nports)
-		return -EINVAL;
-
-	pa = &a->ports[a_port];
-	pb = &b->ports[b_port];
-	if (pa == pb)
-		return -EINVAL;
-	if (pa->peer || pb->peer)
-		return -EBUSY;
-
-	spin_lock_irq(&a->fabric->lock);
-	pa->peer = pb;
-	pb->peer = pa;
-	madsim_speed_limit(pa, width, speed);
-	madsim_speed_limit(pb, width, speed);
-	if (a->fabric->live)
-		madsim_link_update(pa);
-	spin_unlock_irq(&a->fabric->lock);
-	return 0;
+	return pa && pb && pa != pb ? madsim_link_ports(pa, pb, width, speed) : -EINVAL;
 }
 
-/**
- * madsim_link_wire - put a cable between a port and the far end of a wire
- * @node: the node
- * @num: the number of its port
- * @far: the far end
- * @width: the widest link that the port can have from now on, an IB_WIDTH_*
- * @speed: the fastest one, an IB_SPEED_*
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, -EINVAL: there is no such port; -EBUSY: it is linked already.
- */
+/* As madsim_link(), between a port and the far end of a wire */
 int madsim_link_wire(struct madsim_node *node, u32 num, struct madsim_port *far,
 		     u8 width, u16 speed)
 {
-	struct madsim_port *port;
+	struct madsim_port *port = madsim_link_end(node, num);
 
-	lockdep_assert_held(&node->fabric->mutex);
-
-	if (!num || num > node->nports)
-		return -EINVAL;
-	port = &node->ports[num];
-	if (port->peer)
-		return -EBUSY;
-
-	spin_lock_irq(&node->fabric->lock);
-	port->peer = far;
-	far->peer = port;
-	madsim_speed_limit(port, width, speed);
-	spin_unlock_irq(&node->fabric->lock);
-	return 0;
+	return port ? madsim_link_ports(port, far, width, speed) : -EINVAL;
 }
 
 /**
@@ -363,13 +349,10 @@ int madsim_link_wire(struct madsim_node *node, u32 num, struct madsim_port *far,
  */
 int madsim_unlink(struct madsim_node *node, u32 num)
 {
-	struct madsim_port *port, *peer;
+	struct madsim_port *port = madsim_link_end(node, num), *peer;
 
-	lockdep_assert_held(&node->fabric->mutex);
-
-	if (!num || num > node->nports)
+	if (!port)
 		return -EINVAL;
-	port = &node->ports[num];
 	peer = port->peer;
 	if (!peer)
 		return -ENOENT;

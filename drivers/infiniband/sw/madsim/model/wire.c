@@ -54,18 +54,11 @@ bool madsim_wire_send(struct madsim_wire *wire, const struct madsim_packet *pkt)
 	return true;
 }
 
-static bool madsim_offer_equal(const struct madsim_offer *a,
-			       const struct madsim_offer *b)
-{
-	return a->enabled == b->enabled && a->asleep == b->asleep &&
-	       a->widths == b->widths && a->speeds == b->speeds &&
-	       a->restarts == b->restarts;
-}
-
 /* Tell the far end what the near port can do, if that is new, or @again. fabric->lock is held */
 void madsim_wire_offer(struct madsim_wire *wire, bool again)
 {
 	const struct madsim_port *port = wire->far.peer;
+	u8 bytes[MADSIM_OFFER_LEN];
 	struct madsim_frame *frame;
 	struct madsim_offer offer;
 
@@ -80,14 +73,15 @@ void madsim_wire_offer(struct madsim_wire *wire, bool again)
 		.speeds = port->speeds_enabled,
 		.restarts = wire->restarts,
 	};
-	if (!again && madsim_offer_equal(&offer, &wire->told))
+	madsim_offer_encode(&offer, bytes);
+	if (!again && !memcmp(bytes, wire->told, sizeof(bytes)))
 		return;
 	frame = madsim_frame_alloc(wire, MADSIM_OFFER_LEN);
 	if (!frame)
 		return;
-	madsim_offer_encode(&offer, frame->bytes);
+	memcpy(frame->bytes, bytes, sizeof(bytes));
+	memcpy(wire->told, bytes, sizeof(bytes));
 	madsim_wire_put(wire, frame);
-	wire->told = offer;
 }
 
 /* Drop what waits for a reader. There is no reader */

@@ -84,7 +84,7 @@ struct madsim_wire {
 	unsigned long heard;
 	u32 heard_restarts;
 	u32 restarts;
-	struct madsim_offer told;
+	u8 told[MADSIM_OFFER_LEN];
 	struct delayed_work hello;
 	spinlock_t lock;	/* frames, taken with interrupts off */
 	struct list_head frames;

@@ -257,7 +257,10 @@ static struct madsim_cqe *madsim_cq_oldest(struct madsim_cq *cq)
 	return cq->head == cq->shown ? NULL : madsim_cq_entry(cq, cq->head);
 }
 
-/* Move some entries to where new ones go. Returns whether there are more */
+/*
+ * Move some entries to where new ones go, from the newest entry on: the owner takes the oldest
+ * ones at the same time. Returns whether there are more
+ */
 static bool madsim_cq_move(struct madsim_cq *cq)
 {
 	unsigned int n;
@@ -272,14 +275,14 @@ static bool madsim_cq_move(struct madsim_cq *cq)
 	return true;
 }
 
-/* From the newest entry on: the owner takes the oldest ones at the same time */
-static void madsim_cq_move_all(struct madsim_cq *cq)
+/* Have @turn do a part, with the lock held and interrupts off, until it returns false */
+static void madsim_cq_turns(struct madsim_cq *cq, bool (*turn)(struct madsim_cq *cq))
 {
 	bool more;
 
 	do {
 		spin_lock_irq(&cq->lock);
-		more = madsim_cq_move(cq);
+		more = turn(cq);
 		spin_unlock_irq(&cq->lock);
 		cond_resched();
 	} while (more);
@@ -338,15 +341,7 @@ static bool madsim_cq_look(struct madsim_cq *cq)
  */
 void madsim_cq_look_all(struct ib_cq *ibcq)
 {
-	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	bool more;
-
-	do {
-		spin_lock_irq(&cq->lock);
-		more = madsim_cq_look(cq);
-		spin_unlock_irq(&cq->lock);
-		cond_resched();
-	} while (more);
+	madsim_cq_turns(to_madsim_cq(ibcq), madsim_cq_look);
 }
 
 static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
@@ -386,7 +381,7 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 	}
 	spin_unlock_irq(&cq->lock);
 	if (!ret) {
-		madsim_cq_move_all(cq);
+		madsim_cq_turns(cq, madsim_cq_move);
 		spin_lock_irq(&cq->lock);
 		cq->old = NULL;
 		spin_unlock_irq(&cq->lock);
@@ -633,35 +628,20 @@ bool madsim_sq_is_full(const struct madsim_qp *qp)
 	return READ_ONCE(qp->posted) - READ_ONCE(qp->reaped) >= qp->max_send_wr;
 }
 
-/* Where the last completion so far ends */
-static u32 madsim_cq_last(struct madsim_cq *cq)
-{
-	u32 last;
-
-	spin_lock_irq(&cq->lock);
-	last = cq->tail;
-	spin_unlock_irq(&cq->lock);
-	return last;
-}
-
-static bool madsim_cq_is_done(struct madsim_cq *cq, u32 last)
-{
-	bool done;
-
-	spin_lock_irq(&cq->lock);
-	done = (s32)(cq->done - last) >= 0;
-	spin_unlock_irq(&cq->lock);
-	return done;
-}
-
 /* Wait until all completions so far are dealt with. The owner goes on polling */
 void madsim_cq_drain(struct ib_cq *ibcq)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
-	u32 last = madsim_cq_last(cq);
+	u32 last;
 
-	while (!madsim_cq_is_done(cq, last))
+	spin_lock_irq(&cq->lock);
+	last = cq->tail;
+	while ((s32)(cq->done - last) < 0) {
+		spin_unlock_irq(&cq->lock);
 		fsleep(100);
+		spin_lock_irq(&cq->lock);
+	}
+	spin_unlock_irq(&cq->lock);
 }
 
 const struct ib_device_ops madsim_cq_ops = {

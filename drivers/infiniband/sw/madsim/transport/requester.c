@@ -28,53 +28,22 @@
 /* Acknowledgments in a window: with more of these a slow transport loses fewer to a timer */
 #define MADSIM_ACKS		16
 
-static void madsim_take_rdma(struct madsim_swqe *wqe,
-			     const struct ib_send_wr *wr)
-{
-	wqe->va = rdma_wr(wr)->remote_addr;
-	wqe->rkey = rdma_wr(wr)->rkey;
-}
-
-static void madsim_take_atomic(struct madsim_swqe *wqe,
-			       const struct ib_send_wr *wr)
-{
-	wqe->va = atomic_wr(wr)->remote_addr;
-	wqe->rkey = atomic_wr(wr)->rkey;
-	wqe->compare = atomic_wr(wr)->compare_add;
-	wqe->swap = atomic_wr(wr)->swap;
-}
-
-static void madsim_take_reg(struct madsim_swqe *wqe,
-			    const struct ib_send_wr *wr)
-{
-	wqe->mr = reg_wr(wr)->mr;
-	wqe->key = reg_wr(wr)->key;
-	wqe->access = reg_wr(wr)->access;
-}
-
-/* By opcode: what to send, what completes, and what a request of its own kind has */
+/* By opcode: what to send, what completes, and whether UC has it */
 static const struct {
 	enum madsim_op op;
 	enum ib_wc_opcode wc;
 	bool rc_only;
-	void (*take)(struct madsim_swqe *wqe, const struct ib_send_wr *wr);
 } madsim_ops[] = {
-	[IB_WR_RDMA_WRITE] = {
-		MADSIM_OP_WRITE, IB_WC_RDMA_WRITE, false, madsim_take_rdma },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = {
-		MADSIM_OP_WRITE, IB_WC_RDMA_WRITE, false, madsim_take_rdma },
+	[IB_WR_RDMA_WRITE] = { MADSIM_OP_WRITE, IB_WC_RDMA_WRITE },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { MADSIM_OP_WRITE, IB_WC_RDMA_WRITE },
 	[IB_WR_SEND] = { MADSIM_OP_SEND, IB_WC_SEND },
 	[IB_WR_SEND_WITH_IMM] = { MADSIM_OP_SEND, IB_WC_SEND },
-	[IB_WR_RDMA_READ] = {
-		MADSIM_OP_READ, IB_WC_RDMA_READ, true, madsim_take_rdma },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = {
-		MADSIM_OP_SWAP, IB_WC_COMP_SWAP, true, madsim_take_atomic },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
-		MADSIM_OP_ADD, IB_WC_FETCH_ADD, true, madsim_take_atomic },
+	[IB_WR_RDMA_READ] = { MADSIM_OP_READ, IB_WC_RDMA_READ, true },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { MADSIM_OP_SWAP, IB_WC_COMP_SWAP, true },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { MADSIM_OP_ADD, IB_WC_FETCH_ADD, true },
 	[IB_WR_SEND_WITH_INV] = { MADSIM_OP_SEND, IB_WC_SEND, true },
 	[IB_WR_LOCAL_INV] = { MADSIM_OP_LOCAL, IB_WC_LOCAL_INV },
-	[IB_WR_REG_MR] = {
-		MADSIM_OP_LOCAL, IB_WC_REG_MR, false, madsim_take_reg },
+	[IB_WR_REG_MR] = { MADSIM_OP_LOCAL, IB_WC_REG_MR },
 };
 
 /* By the code in a response, in units of ten microseconds */
@@ -482,6 +451,33 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		queue_work(madsim_send_wq(qp), &rc->work);
 }
 
+/* What a request of its own kind has */
+static void madsim_rc_take_kind(struct madsim_swqe *wqe, const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_RDMA_READ:
+		wqe->va = rdma_wr(wr)->remote_addr;
+		wqe->rkey = rdma_wr(wr)->rkey;
+		break;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		wqe->va = atomic_wr(wr)->remote_addr;
+		wqe->rkey = atomic_wr(wr)->rkey;
+		wqe->compare = atomic_wr(wr)->compare_add;
+		wqe->swap = atomic_wr(wr)->swap;
+		break;
+	case IB_WR_REG_MR:
+		wqe->mr = reg_wr(wr)->mr;
+		wqe->key = reg_wr(wr)->key;
+		wqe->access = reg_wr(wr)->access;
+		break;
+	default:
+		break;
+	}
+}
+
 /**
  * madsim_rc_post - queue a send
  * @qp: a connected queue pair
@@ -497,16 +493,17 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_swqe *wqe;
+	enum madsim_op op;
 	u64 length;
 
 	if (wr->opcode >= ARRAY_SIZE(madsim_ops) || !madsim_ops[wr->opcode].op)
 		return -EOPNOTSUPP;
+	op = madsim_ops[wr->opcode].op;
 	if (madsim_is_uc(qp) && madsim_ops[wr->opcode].rc_only)
 		return -EINVAL;
 	if ((u32)wr->num_sge > qp->max_send_sge)
 		return -EINVAL;
-	if (data && madsim_ops[wr->opcode].op != MADSIM_OP_SEND &&
-	    madsim_ops[wr->opcode].op != MADSIM_OP_WRITE)
+	if (data && op != MADSIM_OP_SEND && op != MADSIM_OP_WRITE)
 		return -EINVAL;
 	length = madsim_sge_length(wr->sg_list, wr->num_sge);
 	if (length > MADSIM_MAX_MESSAGE)
@@ -533,9 +530,8 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	wqe->hashed = false;
 	wqe->backwards = false;
 	if (madsim_is_strict(qp))
-		madsim_strict_posted(qp, wqe, madsim_ops[wr->opcode].op);
-	if (madsim_ops[wr->opcode].take)
-		madsim_ops[wr->opcode].take(wqe, wr);
+		madsim_strict_posted(qp, wqe, op);
+	madsim_rc_take_kind(wqe, wr);
 	if ((qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !rc->failing)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 	return 0;
