@@ -520,14 +520,7 @@ void madsim_dev_set_registered(struct madsim_dev *dev, bool registered)
 	spin_unlock_irq(&dev->node->fabric->lock);
 }
 
-/**
- * madsim_dev_register - give a node its ib_device
- * @dev: the device, of a node without one, and without power
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or what madsim_bus_dev_register(), device_create_bin_file() or
- * ib_register_device() said.
- */
+/* Give a node without power its ib_device. fabric->mutex is held */
 int madsim_dev_register(struct madsim_dev *dev)
 {
 	struct madsim_node *node = dev->node;
@@ -564,13 +557,9 @@ err_bus:
 	return ret;
 }
 
-/**
- * madsim_dev_unregister - take a node's ib_device away
- * @dev: the device, of a node without power
- *
- * Waits until all clients have let go.
- *
- * Context: process context; fabric->mutex is held.
+/*
+ * Take the ib_device of a node without power away, when its clients let go. fabric->mutex is
+ * held
  */
 void madsim_dev_unregister(struct madsim_dev *dev)
 {

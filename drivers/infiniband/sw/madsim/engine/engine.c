@@ -391,13 +391,7 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 		madsim_move(in, pkt);
 }
 
-/**
- * madsim_arrive - move a packet on that has come from beyond the fabric
- * @in: the port it comes in by, which is linked
- * @pkt: the packet; scratch afterwards
- *
- * Context: any; fabric->lock is held.
- */
+/* Move a packet on that comes from beyond the fabric. @pkt is scratch then. fabric->lock is held */
 void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt)
 {
 	lockdep_assert_held(&in->node->fabric->lock);

@@ -148,13 +148,7 @@ static struct madsim_held *madsim_hold(struct madsim_port *out,
 	return held;
 }
 
-/**
- * madsim_fault_postpone - have a packet come again soon
- * @port: the end port where it is
- * @pkt: the packet, which is lost if there is no memory for it, or @port has no cable
- *
- * Context: any; fabric->lock is held.
- */
+/* Have a packet come to an end port again, if there is memory, and a cable. fabric->lock is held */
 void madsim_fault_postpone(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	struct madsim_held *held;
@@ -221,13 +215,7 @@ bool madsim_fault_drops(struct madsim_port *port)
 	return true;
 }
 
-/**
- * madsim_fault_errors - which errors the far end of a link notices at a packet
- * @port: the port it has left by, with port->fault; the link is up
- *
- * Context: any; fabric->lock is held.
- * Return: a mask of those from %MADSIM_FAULT_SYMBOL to %MADSIM_FAULT_FLOW.
- */
+/* The errors that the far end of a link notices at a packet, as a mask. fabric->lock is held */
 unsigned long madsim_fault_errors(struct madsim_port *port)
 {
 	struct madsim_fault *fault = port->fault;
@@ -245,14 +233,7 @@ unsigned long madsim_fault_errors(struct madsim_port *port)
 	return errors;
 }
 
-/**
- * madsim_fault_inject - do to a packet what the other faults of a port ask for
- * @port: the port it has left by, with port->fault; the link is up
- * @pkt: the packet, may come out changed
- *
- * Context: any; fabric->lock is held.
- * Return: whether the packet goes on now.
- */
+/* Do to a packet what other faults ask for. Returns whether it goes on now. fabric->lock is held */
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	struct madsim_fault *fault = port->fault;
@@ -287,13 +268,7 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 	return true;
 }
 
-/**
- * madsim_fault_verb - whether a verb has to fail now
- * @node: of the device
- * @verb: which
- *
- * Return: 0, or the negative errno that was asked for, once. Context: any.
- */
+/* The negative errno that a verb has to fail with now, once, or 0 */
 int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb)
 {
 	int err;
@@ -341,13 +316,7 @@ int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
 				   refuse ? xa_mk_value(0) : NULL, GFP_KERNEL));
 }
 
-/**
- * madsim_fault_refuses - whether an agent has to refuse the attribute of a MAD
- * @node: of the agent
- * @hdr: of the MAD
- *
- * Context: any; fabric->lock is held.
- */
+/* Whether an agent has to refuse the attribute of a MAD. fabric->lock is held */
 bool madsim_fault_refuses(struct madsim_node *node,
 			  const struct ib_mad_hdr *hdr)
 {

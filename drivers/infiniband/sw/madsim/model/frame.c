@@ -181,14 +181,7 @@ u32 madsim_frame_len(const struct madsim_packet *pkt)
 	return madsim_words(pkt) * 4 + MADSIM_WIRE_VCRC;
 }
 
-/**
- * madsim_frame_encode - make bytes of a packet
- * @pkt: the packet
- * @frame: where they go
- * @len: how many: madsim_frame_len(), or fewer, but more than its headers
- *
- * Context: any.
- */
+/* Make bytes of a packet: madsim_frame_len(), or fewer, but more than its headers */
 void madsim_frame_encode(const struct madsim_packet *pkt, u8 *frame, u32 len)
 {
 	u32 pad = round_up(pkt->len, 4) - pkt->len;
@@ -430,15 +423,7 @@ void madsim_offer_encode(const struct madsim_offer *offer, u8 *frame)
 	madsim_put32(at, offer->restarts);
 }
 
-/**
- * madsim_offer_decode - make an offer of bytes
- * @frame: the bytes, which may be anything
- * @len: how many
- * @offer: the offer
- *
- * Context: any.
- * Return: false if they are none.
- */
+/* Make an offer of bytes, which may be anything. False: they are no offer */
 bool madsim_offer_decode(const u8 *frame, u32 len, struct madsim_offer *offer)
 {
 	if (len != MADSIM_OFFER_LEN || (get_unaligned_be16(frame) & 3) != IB_LNH_RAW ||

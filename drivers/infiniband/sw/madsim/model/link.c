@@ -20,15 +20,7 @@ static void madsim_dev_event(struct madsim_dev *dev, struct ib_event *event)
 	ib_dispatch_event(event);
 }
 
-/**
- * madsim_port_event - tell the kernel what happened to a port
- * @port: an end port
- * @event: what
- *
- * Does nothing if the node has no ib_device.
- *
- * Context: any; fabric->lock is held.
- */
+/* Tell the kernel what happened to an end port, if there is an ib_device. fabric->lock is held */
 void madsim_port_event(struct madsim_port *port, enum ib_event_type event)
 {
 	struct ib_event ibevent = {
@@ -182,14 +174,9 @@ void madsim_links_update(struct madsim_node *node)
 		madsim_link_update(&node->ports[i]);
 }
 
-/**
- * madsim_link_request - do what a subnet manager asks of a link
- * @port: not a switch's port 0
- * @phys: PortPhysicalState to go to: polling, sleep, or disabled
- *
- * Polling restarts a link that is up.
- *
- * Context: any; fabric->lock is held.
+/*
+ * Do what a subnet manager asks of a link: polling, which restarts a link that is up, sleep, or
+ * disabled. Not for port 0 of a switch. fabric->lock is held
  */
 void madsim_link_request(struct madsim_port *port, u8 phys)
 {

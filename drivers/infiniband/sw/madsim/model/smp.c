@@ -138,13 +138,9 @@ struct madsim_port *madsim_dr_depart(struct madsim_node *node,
 	return madsim_dr_out(node, pkt, path[*dr.hop_ptr]);
 }
 
-/**
- * madsim_dr_terminate - take in a directed-route SMP at a channel adapter
- * @port: the port, of a node without ib_device
- * @pkt: the SMP; comes out with the hop pointer that its response has
- *
- * Context: any; fabric->lock is held.
- * Return: true if the SMP's route ends here.
+/*
+ * Whether the route of an SMP ends at a port of a node without ib_device. If so, the SMP gets
+ * the hop pointer of its response. fabric->lock is held
  */
 bool madsim_dr_terminate(struct madsim_port *port, struct madsim_packet *pkt)
 {

@@ -330,14 +330,9 @@ static bool madsim_cq_look(struct madsim_cq *cq)
 	return taken;
 }
 
-/**
- * madsim_cq_look_all - see what a program has taken of a completion queue
- * @ibcq: the completion queue
- *
- * A program may take all entries, and then needs them to be seen. All entries are too many for
- * one turn with a lock held.
- *
- * Context: process context, sleeps.
+/*
+ * See what a program has taken of a completion queue. It may have taken all entries: these are
+ * too many for one turn with a lock held. Sleeps
  */
 void madsim_cq_look_all(struct ib_cq *ibcq)
 {
@@ -495,14 +490,9 @@ void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
 	madsim_cq_put(qp, wc, false, solicited);
 }
 
-/**
- * madsim_complete_send - tell the owner of a queue pair of a send that has ended
- * @qp: the queue pair, which counts it in @ended
- * @wc: the entry
- *
- * The owner that polls it makes the places of this and of all earlier sends free.
- *
- * Context: any; fabric->lock is held.
+/*
+ * Tell the owner of a queue pair of a send that has ended, and is in @ended. When the owner
+ * polls the entry, the places of this and of all earlier sends are free. fabric->lock is held
  */
 void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc)
 {
@@ -560,15 +550,10 @@ static bool madsim_cq_has(const struct madsim_cq *cq,
 	       (qp->ibqp.recv_cq == &cq->ibcq && qp->unread_recvs);
 }
 
-/**
- * madsim_cq_purge - forget the completions of a queue pair that is going away
- * @ibcq: the completion queue
- * @qp: the queue pair, of which there are no more completions to come
- *
- * Looks at the newest entry first: the owner takes the oldest ones at the same time. From a ring
- * nothing is taken back.
- *
- * Context: process context, sleeps.
+/*
+ * Forget the completions of a queue pair, of which there are no more to come. Looks at the
+ * newest entry first: the owner takes the oldest ones at the same time. From a ring nothing is
+ * taken back. Sleeps
  */
 void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp)
 {
@@ -596,13 +581,9 @@ void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp)
 	mutex_unlock(&cq->mutex);
 }
 
-/**
- * madsim_cq_feed - count a queue that completes in a completion queue
- * @ibcq: the completion queue
- * @places: of the queue, less than 0 if it goes away
- *
- * Context: process context.
- * Return: whether the completion queue has room if all of its queues are full.
+/*
+ * Count the places of a queue that completes in a completion queue, or, less than 0, of a queue
+ * that goes away. Returns whether there is room if all of these queues are full
  */
 bool madsim_cq_feed(struct ib_cq *ibcq, int places)
 {

@@ -22,15 +22,7 @@ static void madsim_events_work(struct work_struct *work)
 	}
 }
 
-/**
- * madsim_events_init - let an object have events
- * @events: those of the object
- * @event: device and object of each
- * @handler: what its owner wants to be called, or NULL
- * @context: with what
- *
- * Context: any.
- */
+/* Let an object have events, of which @handler hears, unless it is NULL */
 void madsim_events_init(struct madsim_events *events,
 			const struct ib_event *event,
 			void (*handler)(struct ib_event *event, void *context),

@@ -22,14 +22,7 @@ static bool madsim_rc_is_peer(const struct madsim_qp *qp,
 			       sizeof(pkt->grh.sgid));
 }
 
-/**
- * madsim_rc_receive - give a packet to the connected queue pair that it is for
- * @port: the end port where it is
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- * Return: whether the packet has become a response, which is to be sent.
- */
+/* Give a packet to a connected queue pair. Returns whether it responds. fabric->lock is held */
 bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	struct madsim_dev *dev = port->node->dev;
@@ -107,14 +100,7 @@ int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
 	return 0;
 }
 
-/**
- * madsim_rc_set - give a connected queue pair attributes
- * @qp: the queue pair
- * @attr: the attributes, which madsim_rc_check() has seen
- * @mask: which of them
- *
- * Context: any; fabric->lock and qp->lock are held.
- */
+/* Set attributes that madsim_rc_check() has seen. fabric->lock and qp->lock are held */
 void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		   int mask)
 {

@@ -288,13 +288,7 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
 	return true;
 }
 
-/**
- * madsim_rc_sent - a packet has gone, and its response may have come
- * @qp: the queue pair that has sent it
- *
- * Context: any; fabric->lock is held.
- * Return: whether there may be more to be sent at once.
- */
+/* A packet has gone. Returns whether more may be sent at once. fabric->lock is held */
 bool madsim_rc_sent(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc = qp->rc;

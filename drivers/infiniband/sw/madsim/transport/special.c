@@ -29,15 +29,7 @@ static u32 madsim_gather(u8 *to, u32 room, const struct ib_send_wr *wr)
 	return len >= sizeof(struct ib_mad_hdr) ? len : 0;
 }
 
-/**
- * madsim_mad_build - make a packet of what the MAD layer wants to send
- * @qp: its queue pair
- * @wr: what it wants to send
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- * Return: 0, or -EINVAL: it is no MAD, or its P_Key is none.
- */
+/* Make a packet of a MAD. -EINVAL: it is none, or has no P_Key. fabric->lock is held */
 int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		     struct madsim_packet *pkt)
 {
@@ -52,14 +44,9 @@ int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	return 0;
 }
 
-/**
- * madsim_mad_receive - put a packet into a buffer that the MAD layer posted
- * @port: an end port with queue pairs
- * @pkt: the packet; its checks have passed
- *
- * A queue pair that closes gets no requests, see madsim_mad_drain().
- *
- * Context: any; fabric->lock is held.
+/*
+ * Put a packet, whose checks have passed, into a buffer that the MAD layer posted. A queue pair
+ * that closes gets no requests, see madsim_mad_drain(). fabric->lock is held
  */
 void madsim_mad_receive(struct madsim_port *port,
 			const struct madsim_packet *pkt)

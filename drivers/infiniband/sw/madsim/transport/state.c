@@ -20,15 +20,9 @@ bool madsim_qp_admits(const struct madsim_qp *qp,
 	return false;
 }
 
-/**
- * madsim_sq_full - refuse a send for which there is no place
- * @qp: the queue pair
- * @wr: the send
- *
- * If no send is under way, and no completion unread, there will never be a place.
- *
- * Context: any; fabric->lock is held.
- * Return: -ENOMEM.
+/*
+ * Refuse a send for which there is no place. If no send is under way, and no completion unread,
+ * there will never be a place. fabric->lock is held
  */
 int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr)
 {
@@ -130,14 +124,10 @@ void madsim_rc_drained(struct madsim_qp *qp)
 		madsim_event(&qp->events, IB_EVENT_SQ_DRAINED);
 }
 
-/**
- * madsim_flush_recv - give back some buffers of a queue pair that has failed
- * @qp: the queue pair
- *
- * Others come back later. A program that posts to a ring makes no call then, so this looks
- * there again, the less often the longer that takes.
- *
- * Context: any; qp->lock is held.
+/*
+ * Give back some buffers of a queue pair that has failed. Others come back later. A program
+ * that posts to a ring makes no call then, so this looks there again, the less often the longer
+ * that takes. qp->lock is held
  */
 void madsim_flush_recv(struct madsim_qp *qp)
 {
@@ -253,13 +243,10 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 		madsim_qp_flush(qp, was);
 }
 
-/**
- * madsim_qp_idle - wait until nothing of a queue pair is being copied
- * @qp: the queue pair
- *
- * If the queue pair has failed, all its sends have come back then: in another state they might go.
- *
- * Context: process context, sleeps; fabric->lock is held, but not during sleep.
+/*
+ * Wait until nothing of a queue pair is being copied. If the queue pair has failed, all its
+ * sends have come back then: in another state they might go. fabric->lock is held, but not
+ * during sleep
  */
 void madsim_qp_idle(struct madsim_qp *qp)
 {

@@ -197,13 +197,9 @@ static unsigned long madsim_strict_jiffies(const struct madsim_qp *qp,
 	return 1 + msecs_to_jiffies(ms);
 }
 
-/**
- * madsim_strict_delay - when a queue pair of a strict fabric sends
- * @qp: the queue pair
- * @posted: something was posted just now, and not earlier
- *
- * Context: any; fabric->lock is held.
- * Return: after how many jiffies, as the seed of the device has it.
+/*
+ * After how many jiffies a queue pair of a strict fabric sends, by the seed of its device.
+ * @posted: something was posted just now, and not earlier. fabric->lock is held
  */
 unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted)
 {
@@ -232,12 +228,9 @@ static struct madsim_dgram *madsim_strict_first(struct madsim_qp *qp)
 	return list_first_entry_or_null(&qp->dgrams, struct madsim_dgram, list);
 }
 
-/**
- * madsim_strict_later - have datagrams sent later, if there are any
- * @qp: the queue pair
- * @posted: one was posted just now, or may be sent from now on
- *
- * Context: any; fabric->lock is held.
+/*
+ * Have datagrams sent later, if there are any. @posted: one was posted just now, or may be sent
+ * from now on. fabric->lock is held
  */
 void madsim_strict_later(struct madsim_qp *qp, bool posted)
 {
@@ -247,15 +240,7 @@ void madsim_strict_later(struct madsim_qp *qp, bool posted)
 				   madsim_strict_delay(qp, posted));
 }
 
-/**
- * madsim_strict_post - keep a datagram, to be sent later
- * @qp: the queue pair
- * @wr: what to send
- * @data: that, if it is with @wr itself
- *
- * Context: any; fabric->lock is held.
- * Return: 0, or -ENOMEM.
- */
+/* Keep a datagram, to be sent later: 0, or -ENOMEM. fabric->lock is held */
 int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		       const void *data)
 {
@@ -299,13 +284,7 @@ int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	return 0;
 }
 
-/**
- * madsim_strict_next - the next datagram that is to be sent
- * @qp: the queue pair
- *
- * Context: any; fabric->lock is held.
- * Return: the datagram, to be freed by the caller, or NULL: there is none, or may be none.
- */
+/* The next datagram to be sent, for the caller to free, or NULL. fabric->lock is held */
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp)
 {
 	struct madsim_dgram *dgram = madsim_strict_first(qp);

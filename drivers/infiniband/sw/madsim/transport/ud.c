@@ -218,13 +218,7 @@ static bool madsim_is_member(const struct madsim_member *member,
 	       !memcmp(&member->gid, gid, sizeof(*gid));
 }
 
-/**
- * madsim_ud_receive - give a packet to the queue pairs that it is for
- * @port: the end port where it is, which may be the sender's own
- * @pkt: the packet
- *
- * Context: any; fabric->lock is held.
- */
+/* Give a packet to the queue pairs that it is for. fabric->lock is held */
 void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	struct madsim_dev *dev = port->node->dev;

@@ -132,13 +132,7 @@ static struct madsim_user *madsim_user_find(struct madsim_dev *dev,
 	return NULL;
 }
 
-/**
- * madsim_user_get - let a user have another context
- * @dev: of which device
- *
- * Context: process context of a program of that user.
- * Return: the user, or NULL if there is no memory.
- */
+/* Let the user of the current process have another context. NULL: there is no memory */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev)
 {
 	struct madsim_fabric *fabric = dev->node->fabric;
