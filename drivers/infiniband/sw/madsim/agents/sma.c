@@ -152,20 +152,11 @@ static bool madsim_port_info_valid(const struct madsim_port *port,
 	if (!port->num)
 		return true;
 
-	if (width != 0xff && width & ~info->link_width_supported)
-		return false;
-	if (madsim_pi_get(in, MADSIM_PI_NEIGHBOR_MTU) >
-	    madsim_pi_get(info, MADSIM_PI_MTU_CAP))
-		return false;
-	if (madsim_pi_get(in, MADSIM_PI_OPER_VLS) >
-	    madsim_pi_get(info, MADSIM_PI_VL_CAP))
-		return false;
-	if (phys > IB_PORT_PHYS_STATE_DISABLED)
-		return false;
-	if (madsim_pi_get(in, MADSIM_PI_LINK_DOWN_DEFAULT) >
-	    IB_PORT_PHYS_STATE_POLLING)
-		return false;
-	if (phys && state > IB_PORT_DOWN)
+	if ((width != 0xff && width & ~info->link_width_supported) ||
+	    madsim_pi_get(in, MADSIM_PI_NEIGHBOR_MTU) > madsim_pi_get(info, MADSIM_PI_MTU_CAP) ||
+	    madsim_pi_get(in, MADSIM_PI_OPER_VLS) > madsim_pi_get(info, MADSIM_PI_VL_CAP) ||
+	    phys > IB_PORT_PHYS_STATE_DISABLED || (phys && state > IB_PORT_DOWN) ||
+	    madsim_pi_get(in, MADSIM_PI_LINK_DOWN_DEFAULT) > IB_PORT_PHYS_STATE_POLLING)
 		return false;
 
 	switch (state) {

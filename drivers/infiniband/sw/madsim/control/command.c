@@ -127,7 +127,7 @@ static int madsim_command_fail(struct madsim_node *node, const char *name,
 
 	if (verb < 0 || kstrtou32(arg, 0, &err) || err > MAX_ERRNO)
 		return -EINVAL;
-	madsim_fault_arm_verb(node, verb, err);
+	WRITE_ONCE(node->fail[verb], err);
 	return 0;
 }
 

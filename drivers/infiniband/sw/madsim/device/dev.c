@@ -221,20 +221,11 @@ static int madsim_get_port_immutable(struct ib_device *ibdev, u32 num,
 	return 0;
 }
 
-static enum rdma_link_layer madsim_get_link_layer(struct ib_device *ibdev,
-						  u32 num)
-{
-	return IB_LINK_LAYER_INFINIBAND;
-}
-
 static int madsim_query_gid(struct ib_device *ibdev, u32 num, int index,
 			    union ib_gid *gid)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
 	unsigned long flags;
-
-	if (index < 0 || index >= MADSIM_GUIDS)
-		return -EINVAL;
 
 	spin_lock_irqsave(&port->node->fabric->lock, flags);
 	gid->global.subnet_prefix =
@@ -409,7 +400,6 @@ static const struct ib_device_ops madsim_dev_ops = {
 
 	.disassociate_ucontext = madsim_disassociate_ucontext,
 	.get_dev_fw_str = madsim_get_dev_fw_str,
-	.get_link_layer = madsim_get_link_layer,
 	.get_port_immutable = madsim_get_port_immutable,
 	.modify_device = madsim_modify_device,
 	.modify_port = madsim_modify_port,

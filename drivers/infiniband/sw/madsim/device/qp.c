@@ -174,10 +174,6 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 			    struct ib_udata *udata)
 {
 	struct madsim_node *node = to_madsim_dev(ibqp->device)->node;
-	const struct ib_event event = {
-		.device = ibqp->device,
-		.element.qp = ibqp,
-	};
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
 	bool mad = attr->qp_type == IB_QPT_SMI || attr->qp_type == IB_QPT_GSI;
 	bool client = attr->qp_type == IB_QPT_UD ||
@@ -209,8 +205,8 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	INIT_WORK(&qp->lost, madsim_qp_lost);
 	INIT_LIST_HEAD(&qp->dgrams);
 	INIT_DELAYED_WORK(&qp->flush, madsim_flush_later);
-	madsim_events_init(&qp->events, &event, ibqp->event_handler,
-			   ibqp->qp_context);
+	qp->events.event.element.qp = ibqp;
+	madsim_events_init(&qp->events, ibqp->device, ibqp->event_handler, ibqp->qp_context);
 	ret = madsim_queues_init(qp, attr, udata);
 	if (ret)
 		return ret;

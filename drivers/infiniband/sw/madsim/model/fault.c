@@ -282,13 +282,6 @@ int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb)
 	return -err;
 }
 
-/* Have the next call of a verb fail with the errno @err, which is positive. With 0, it succeeds */
-void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
-			   int err)
-{
-	WRITE_ONCE(node->fail[verb], err);
-}
-
 /*
  * Not where the array of nodes is prepared: lockdep would take both locks for one, and this one
  * is taken under fabric->lock

@@ -286,8 +286,7 @@ static bool madsim_get_opcode(u8 opcode, struct madsim_packet *pkt)
 	pkt->bth.to = kind->to;
 	pkt->bth.uc = service == IB_OPCODE_UC;
 	if (pkt->bth.uc)
-		return (kind->op == MADSIM_OP_SEND || kind->op == MADSIM_OP_WRITE) &&
-		       !kind->with_inv;
+		return madsim_is_message(kind->op) && !kind->with_inv;
 	return service == IB_OPCODE_RC;
 }
 

@@ -713,8 +713,6 @@ int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which,
 void madsim_fault_count(struct madsim_port *port);
 void madsim_fault_clear(struct madsim_port *port);
 bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy);
-void madsim_fault_arm_verb(struct madsim_node *node, enum madsim_verb verb,
-			   int err);
 int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb);
 int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
 			bool refuse);

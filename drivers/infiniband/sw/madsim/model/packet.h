@@ -157,6 +157,12 @@ static inline bool madsim_is_data(const struct madsim_packet *pkt)
 	return pkt->src_qpn > 1;
 }
 
+/* Whether it has data, and the response is an acknowledgment and no more */
+static inline bool madsim_is_message(enum madsim_op op)
+{
+	return op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE;
+}
+
 static inline bool madsim_is_dr_smp(const struct madsim_packet *pkt)
 {
 	return pkt->smi &&

@@ -201,10 +201,6 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 			    const struct ib_cq_init_attr *attr,
 			    struct uverbs_attr_bundle *attrs)
 {
-	const struct ib_event event = {
-		.device = ibcq->device,
-		.element.cq = ibcq,
-	};
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	/* Its first member; older kernels have no more than that */
 	struct ib_udata *udata = (struct ib_udata *)attrs;
@@ -228,8 +224,8 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 	INIT_WORK(&cq->there, madsim_cq_there);
 	cq->cpu = madsim_cq_cpu(ibcq, attr->comp_vector, attrs);
 	INIT_DELAYED_WORK(&cq->later, madsim_cq_later);
-	madsim_events_init(&cq->events, &event, ibcq->event_handler,
-			   ibcq->cq_context);
+	cq->events.event.element.cq = ibcq;
+	madsim_events_init(&cq->events, ibcq->device, ibcq->event_handler, ibcq->cq_context);
 	ibcq->cqe = attr->cqe;
 	return 0;
 }

@@ -166,7 +166,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		.swap = wqe->swap,
 	};
 	bth->ask = !bth->uc && (!rc->far || madsim_rc_asks(qp));
-	send = bth->op == MADSIM_OP_SEND || bth->op == MADSIM_OP_WRITE;
+	send = madsim_is_message(bth->op);
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
 	if (!send && !rc->attr.max_rd_atomic) {
 		madsim_mistake(qp, wqe->wr_id, MADSIM_NO_RD_ATOMIC);
@@ -367,7 +367,7 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	u32 brings = 0, psn = rc->sq_psn;
 
 	madsim_rc_refresh(rc);
-	if (op != MADSIM_OP_SEND && op != MADSIM_OP_WRITE)
+	if (!madsim_is_message(op))
 		brings = madsim_rc_piece(rc, wqe, rc->sent);
 	if (pkt->len != brings) {
 		madsim_rc_fail(qp, IB_WC_BAD_RESP_ERR);
@@ -497,7 +497,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 		return -EINVAL;
 	if ((u32)wr->num_sge > qp->max_send_sge)
 		return -EINVAL;
-	if (data && op != MADSIM_OP_SEND && op != MADSIM_OP_WRITE)
+	if (data && !madsim_is_message(op))
 		return -EINVAL;
 	length = madsim_sge_length(wr->sg_list, wr->num_sge);
 	if (length > MADSIM_MAX_MESSAGE)

@@ -45,16 +45,10 @@ static bool madsim_rc_has_buffer(struct madsim_qp *qp)
 	return qp->rc->has_buffer;
 }
 
-/* Whether the response to a request is an acknowledgment and no more */
-static bool madsim_rc_is_message(enum madsim_op op)
-{
-	return op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE;
-}
-
 /* If this request asks for no response, a later request does, and its response is for both */
 static bool madsim_rc_wants_response(const struct madsim_packet *pkt)
 {
-	return pkt->bth.ask || !madsim_rc_is_message(pkt->bth.op);
+	return pkt->bth.ask || !madsim_is_message(pkt->bth.op);
 }
 
 static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
@@ -199,7 +193,7 @@ static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
 static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
-	bool message = madsim_rc_is_message(bth->op);
+	bool message = madsim_is_message(bth->op);
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome;
 
@@ -257,7 +251,7 @@ static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
 			      u8 syndrome)
 {
 	/* Only the responses of READs and atomic operations have bytes */
-	if (syndrome != MADSIM_ACKNOWLEDGED || madsim_rc_is_message(pkt->bth.op))
+	if (syndrome != MADSIM_ACKNOWLEDGED || madsim_is_message(pkt->bth.op))
 		pkt->len = 0;
 	pkt->bth.to = pkt->bth.op;
 	pkt->bth.op = MADSIM_OP_ACK;

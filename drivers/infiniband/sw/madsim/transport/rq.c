@@ -246,10 +246,6 @@ static int madsim_create_srq(struct ib_srq *ibsrq,
 			     struct ib_srq_init_attr *init_attr,
 			     struct ib_udata *udata)
 {
-	const struct ib_event event = {
-		.device = ibsrq->device,
-		.element.srq = ibsrq,
-	};
 	struct madsim_srq *srq = to_madsim_srq(ibsrq);
 	const struct ib_srq_attr *attr = &init_attr->attr;
 
@@ -261,8 +257,8 @@ static int madsim_create_srq(struct ib_srq *ibsrq,
 
 	spin_lock_init(&srq->lock);
 	srq->limit = attr->srq_limit;
-	madsim_events_init(&srq->events, &event, ibsrq->event_handler,
-			   ibsrq->srq_context);
+	srq->events.event.element.srq = ibsrq;
+	madsim_events_init(&srq->events, ibsrq->device, ibsrq->event_handler, ibsrq->srq_context);
 	return madsim_rq_init(&srq->rq, madsim_user_of(udata), attr->max_wr, attr->max_sge, udata);
 }
 

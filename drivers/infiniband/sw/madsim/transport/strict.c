@@ -97,8 +97,7 @@ void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe,
 			  enum madsim_op op)
 {
 	wqe->backwards = op == MADSIM_OP_READ;
-	if ((op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE) &&
-	    !(wqe->flags & IB_SEND_INLINE))
+	if (madsim_is_message(op) && !(wqe->flags & IB_SEND_INLINE))
 		wqe->hashed = madsim_strict_hash(qp, wqe, &wqe->hash);
 }
 

@@ -628,8 +628,7 @@ static inline struct ib_pd *madsim_recv_pd(const struct madsim_qp *qp)
 }
 
 /* event.c: asynchronous events */
-void madsim_events_init(struct madsim_events *events,
-			const struct ib_event *event,
+void madsim_events_init(struct madsim_events *events, struct ib_device *ibdev,
 			void (*handler)(struct ib_event *event, void *context),
 			void *context);
 void madsim_events_end(struct madsim_events *events);
