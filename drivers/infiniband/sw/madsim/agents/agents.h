@@ -99,6 +99,14 @@ madsim_attribute_find(const struct madsim_attribute *table, size_t size,
 	return NULL;
 }
 
+static inline void madsim_class_port_info(struct ib_class_port_info *cpi, u8 class_version)
+{
+	memset(cpi, 0, sizeof(*cpi));
+	cpi->base_version = IB_MGMT_BASE_VERSION;
+	cpi->class_version = class_version;
+	ib_set_cpi_resp_time(cpi, MADSIM_RESP_TIME);
+}
+
 /* Turn a request into its response */
 static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
 {

@@ -97,12 +97,7 @@ static __be32 madsim_cc_timestamp(void)
 
 static u16 madsim_cc_class_port_info(struct madsim_request *req)
 {
-	struct ib_class_port_info *cpi = req->data;
-
-	memset(cpi, 0, sizeof(*cpi));
-	cpi->base_version = IB_MGMT_BASE_VERSION;
-	cpi->class_version = MADSIM_CC_VERSION;
-	ib_set_cpi_resp_time(cpi, MADSIM_RESP_TIME);
+	madsim_class_port_info(req->data, MADSIM_CC_VERSION);
 	return MADSIM_OK;
 }
 

@@ -235,15 +235,12 @@ static void madsim_get_counters(struct madsim_node *node,
 
 static void madsim_pma_class_port_info(struct ib_class_port_info *cpi)
 {
-	memset(cpi, 0, sizeof(*cpi));
-	cpi->base_version = IB_MGMT_BASE_VERSION;
-	cpi->class_version = MADSIM_PMA_VERSION;
+	madsim_class_port_info(cpi, MADSIM_PMA_VERSION);
 	cpi->capability_mask = IB_PMA_CLASS_CAP_ALLPORTSELECT |
 			       IB_PMA_CLASS_CAP_EXT_WIDTH |
 			       IB_PMA_CLASS_CAP_XMIT_WAIT |
 			       MADSIM_PMA_CAP_QP1_DROPPED;
 	ib_set_cpi_capmask2(cpi, MADSIM_PMA_CAP2_EXT_ERRORS);
-	ib_set_cpi_resp_time(cpi, MADSIM_RESP_TIME);
 }
 
 u16 madsim_pma(struct madsim_port *port, struct ib_mad *mad)

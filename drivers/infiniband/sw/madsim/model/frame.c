@@ -151,16 +151,11 @@ static u8 *madsim_put_extended(u8 *at, const struct madsim_packet *pkt)
 		at = madsim_put32(at, bth->dma_len);
 		break;
 	case MADSIM_OP_SWAP:
-		at = madsim_put64(at, bth->va);
-		at = madsim_put32(at, bth->rkey);
-		at = madsim_put64(at, bth->swap);
-		at = madsim_put64(at, bth->compare);
-		break;
 	case MADSIM_OP_ADD:
 		at = madsim_put64(at, bth->va);
 		at = madsim_put32(at, bth->rkey);
-		at = madsim_put64(at, bth->compare);
-		at = madsim_put64(at, 0);
+		at = madsim_put64(at, bth->op == MADSIM_OP_SWAP ? bth->swap : bth->compare);
+		at = madsim_put64(at, bth->op == MADSIM_OP_SWAP ? bth->compare : 0);
 		break;
 	case MADSIM_OP_ACK:
 		at = madsim_put32(at, (u32)bth->syndrome << 24);

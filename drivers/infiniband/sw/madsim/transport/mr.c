@@ -137,6 +137,16 @@ static int madsim_mr_add(struct madsim_mr *mr)
 	return 0;
 }
 
+/* What a verb returns of a new region, for which there may have been an error */
+static struct ib_mr *madsim_mr_finish(struct madsim_mr *mr, int ret)
+{
+	ret = ret ?: madsim_mr_add(mr);
+	if (!ret)
+		return &mr->ibmr;
+	madsim_mr_free(mr);
+	return ERR_PTR(ret);
+}
+
 static int madsim_mr_map(struct madsim_mr *mr)
 {
 	struct sg_page_iter iter;
@@ -169,28 +179,16 @@ static struct ib_mr *madsim_mr_pin(struct ib_pd *ibpd, struct madsim_user *user,
 	mr->length = length;
 	mr->offset = offset_in_page(start);
 	mr->valid = true;
-	if (!madsim_user_charge(user, madsim_mr_cost(mr))) {
-		ret = -ENOMEM;
-		goto err;
-	}
+	if (!madsim_user_charge(user, madsim_mr_cost(mr)))
+		return madsim_mr_finish(mr, -ENOMEM);
 	mr->user = user;
 	mr->umem = ib_umem_get_va(ibpd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
 		ret = PTR_ERR(mr->umem);
 		mr->umem = NULL;
-		goto err;
+		return madsim_mr_finish(mr, ret);
 	}
-	ret = madsim_mr_map(mr);
-	if (ret)
-		goto err;
-	ret = madsim_mr_add(mr);
-	if (ret)
-		goto err;
-	return &mr->ibmr;
-
-err:
-	madsim_mr_free(mr);
-	return ERR_PTR(ret);
+	return madsim_mr_finish(mr, madsim_mr_map(mr));
 }
 
 static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
@@ -221,20 +219,13 @@ static struct ib_mr *madsim_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 sta
 /* All memory of the kernel, which has it where addresses say */
 static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
 {
-	struct madsim_mr *mr;
-	int ret;
+	struct madsim_mr *mr = madsim_mr_alloc(ibpd, access);
 
-	mr = madsim_mr_alloc(ibpd, access);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->length = U64_MAX;
 	mr->valid = true;
-	ret = madsim_mr_add(mr);
-	if (ret) {
-		madsim_mr_free(mr);
-		return ERR_PTR(ret);
-	}
-	return &mr->ibmr;
+	return madsim_mr_finish(mr, 0);
 }
 
 /* What the kernel maps and registers again and again */
@@ -242,7 +233,6 @@ static struct ib_mr *madsim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 				     u32 max_num_sg)
 {
 	struct madsim_mr *mr;
-	int ret;
 
 	if (type != IB_MR_TYPE_MEM_REG)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -255,12 +245,7 @@ static struct ib_mr *madsim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 	mr->max_pages = max_num_sg;
 	mr->pages = kvcalloc(max_num_sg, sizeof(*mr->pages), GFP_KERNEL);
 	mr->mapped = kvcalloc(max_num_sg, sizeof(*mr->mapped), GFP_KERNEL);
-	ret = mr->pages && mr->mapped ? madsim_mr_add(mr) : -ENOMEM;
-	if (ret) {
-		madsim_mr_free(mr);
-		return ERR_PTR(ret);
-	}
-	return &mr->ibmr;
+	return madsim_mr_finish(mr, mr->pages && mr->mapped ? 0 : -ENOMEM);
 }
 
 static int madsim_set_page(struct ib_mr *ibmr, u64 addr)
