@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Which agent answers a MAD, and how its response is addressed.
- */
+/* Which agent answers a MAD, and how its response is addressed. */
 
 #include "agents.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * The agents of a node: they answer MADs.
- */
+/* The agents of a node: they answer MADs. */
 
 #ifndef MADSIM_AGENTS_H
 #define MADSIM_AGENTS_H

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The performance management agent: PortCounters, PortCountersExtended,
- * PortRcvErrorDetails and PortXmitDiscardDetails of what really passed. Samples of
- * it are in samples.c.
+ * The performance management agent: PortCounters, PortCountersExtended, PortRcvErrorDetails and
+ * PortXmitDiscardDetails of what really passed. Samples are in samples.c.
  *
- * A port has one total of each kind. An attribute shows it in a field of so
- * many bits, which can be set, and which stops at its largest value.
+ * A port has one total of each kind. An attribute shows the total in a field, which can be set, and
+ * which stops at its largest value.
  */
 
 #include "agents.h"

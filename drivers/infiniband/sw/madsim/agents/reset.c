@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * What a port tells of itself before a subnet manager has said anything.
- */
+/* What a port tells of itself before a subnet manager has said anything. */
 
 #include "agents.h"
 

@@ -134,10 +134,7 @@ static bool madsim_is_unicast(__be16 lid)
 	return lid && be16_to_cpu(lid) < MADSIM_LID_MULTICAST;
 }
 
-/*
- * Whether every field that a Set(PortInfo) would change may have that value,
- * but for speeds
- */
+/* Whether every field that a Set(PortInfo) would change may have that value, but for speeds */
 static bool madsim_port_info_valid(const struct madsim_port *port,
 				   const struct ib_port_info *in)
 {

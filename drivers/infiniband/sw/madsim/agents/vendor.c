@@ -31,9 +31,8 @@
 #define MADSIM_GMP_BLOCK	220
 
 /*
- * AccessRegister: two headers with types and lengths in words, and the register. The first
- * one has the status in byte 2, the ID in bytes 4 and 5, the method and the bit of a response in
- * byte 6.
+ * AccessRegister: two headers with types and lengths in words, and the register. The first one has
+ * the status in byte 2, the ID in bytes 4 and 5, the method and the bit of a response in byte 6.
  */
 #define MADSIM_TLV_OPERATION	0x0804
 #define MADSIM_TLV_REGISTER	0x1800

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * What controls fabrics: module parameters, configfs, commands, wires.
- */
+/* What controls fabrics: module parameters, configfs, commands, wires. */
 
 #ifndef MADSIM_CONTROL_H
 #define MADSIM_CONTROL_H

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * /sys/kernel/debug/madsim/<fabric>/topology shows nodes and links, in the format
- * that ibsim reads.
+ * /sys/kernel/debug/madsim/<fabric>/topology shows nodes and links, in the format that ibsim reads.
  */
 
 #include <linux/debugfs.h>

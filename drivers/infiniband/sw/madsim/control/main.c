@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * The module: its parameters, and the fabric that they describe.
- */
+/* The module: its parameters, and the fabric that they describe. */
 
 #include <linux/module.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Preset fabrics. Hosts are H1, H2, ..., switches S1, S2, ...
- */
+/* Preset fabrics. Hosts are H1, H2, ..., switches S1, S2, ... */
 
 #include "control.h"
 #include "device/device.h"
@@ -71,9 +69,8 @@ static int madsim_topo_star(struct madsim_fabric *fabric, unsigned int hosts)
 }
 
 /*
- * The three-level fat tree of switches with @radix ports: @radix pods of
- * radix/2 edge and radix/2 aggregation switches, (radix/2)^2 core switches,
- * radix^3/4 hosts.
+ * The three-level fat tree of switches with @radix ports: @radix pods of radix/2 edge and radix/2
+ * aggregation switches, (radix/2)^2 core switches, radix^3/4 hosts.
  */
 static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 {

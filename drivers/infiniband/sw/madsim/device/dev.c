@@ -251,9 +251,8 @@ static int madsim_query_pkey(struct ib_device *ibdev, u32 num, u16 index,
 }
 
 /*
- * The MAD layer shows every MAD that came in on a queue pair, directed-route
- * SMPs that do not leave the port, and what sysfs asks for; only the latter
- * comes without a completion.
+ * The MAD layer shows every MAD that came in on a queue pair, directed-route SMPs that do not leave
+ * the port, and what sysfs asks for; only the latter comes without a completion.
  */
 static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 			      const struct ib_wc *in_wc,
@@ -548,8 +547,7 @@ err_bus:
 }
 
 /*
- * Take the ib_device of a node without power away, when its clients let go. fabric->mutex is
- * held
+ * Take the ib_device of a node without power away, when its clients let go. fabric->mutex is held
  */
 void madsim_dev_unregister(struct madsim_dev *dev)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * The RDMA devices of nodes.
- */
+/* The RDMA devices of nodes. */
 
 #ifndef MADSIM_DEVICE_H
 #define MADSIM_DEVICE_H

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * The speed of a port as one number. Programs ask kernels since 7.0 for it.
- */
+/* The speed of a port as one number. Programs ask kernels since 7.0 for it. */
 
 #include "device.h"
 

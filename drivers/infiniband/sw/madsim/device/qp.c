@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The verbs of queue pairs and address handles: the border between the kernel's
- * clients and the fabric. A datagram has been routed when post_send() returns, unless the
- * fabric is strict.
+ * The verbs of queue pairs and address handles: the border between the kernel's clients and the
+ * fabric. A datagram has been routed when post_send() returns, unless the fabric is strict.
  */
 
 #include <linux/slab.h>

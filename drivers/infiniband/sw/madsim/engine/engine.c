@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What makes packets go: out of an end port, over links, through switches, and into
- * an end port. All of it happens in the sender's context under fabric->lock, so a
- * packet meets one state of the fabric only. Queue pairs and agents are called with
- * what has come to them. They turn a request into its response, which goes on as the next
- * packet; they send nothing themselves.
+ * What makes packets go: out of an end port, over links, through switches, and into an end port.
+ * All of it happens in the sender's context under fabric->lock, so a packet meets one state of the
+ * fabric only. Queue pairs and agents are called with what has come to them. They turn a request
+ * into its response, which goes on as the next packet; they send nothing themselves.
  */
 
 #include "engine.h"
@@ -293,9 +292,8 @@ static struct madsim_port *madsim_start(struct madsim_port *port,
 }
 
 /*
- * Move a packet that has come in at @in one node on. Returns where it, or its
- * response, is then. A multicast packet may leave by several ports: those are on
- * fabric->mcast, and this is NULL.
+ * Move a packet that has come in at @in one node on. Returns where it, or its response, is then. A
+ * multicast packet may leave by several ports: those are on fabric->mcast, and this is NULL.
  */
 static struct madsim_port *madsim_step(struct madsim_port *in,
 				       struct madsim_packet *pkt,

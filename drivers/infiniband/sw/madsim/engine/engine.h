@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * What makes packets go.
- */
+/* What makes packets go. */
 
 #ifndef MADSIM_ENGINE_H
 #define MADSIM_ENGINE_H

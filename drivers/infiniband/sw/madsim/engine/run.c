@@ -206,9 +206,8 @@ static void madsim_defer(struct madsim_qp *qp, bool posted)
 }
 
 /*
- * Send what was posted to a connected queue pair, up to %MADSIM_MAX_RUN packets, and leave the
- * rest to the worker, after others had their turn. The caller keeps the queue pair from
- * being destroyed.
+ * Send what was posted to a connected queue pair, up to %MADSIM_MAX_RUN packets, and leave the rest
+ * to the worker, after others had their turn. The caller keeps the queue pair from being destroyed.
  */
 static void madsim_run(struct madsim_qp *qp)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * Attributes: what a node keeps for its agents, and what MADs say of these.
- */
+/* Attributes: what a node keeps for its agents, and what MADs say of these. */
 
 #ifndef MADSIM_ATTRIBUTES_H
 #define MADSIM_ATTRIBUTES_H

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Fault injection: what a link does to packets, and which verbs fail. Only a
- * port with a fault pays for it.
+ * Fault injection: what a link does to packets, and which verbs fail. Only a port with a fault pays
+ * for it.
  *
- * Packets that are delayed, duplicated or reordered are held on the far side
- * of the port they left by, until held_work lets them go on. A packet that its receiver
- * cannot take yet is held there.
+ * Packets that are delayed, duplicated or reordered are held on the far side of the port they left
+ * by, until held_work lets them go on. A packet that its receiver cannot take yet is held there.
  */
 
 #include <linux/ktime.h>

@@ -2,9 +2,8 @@
 /*
  * Cables, and the state of the ports at their ends.
  *
- * A link trains when both ports are enabled, the cable is in, and both nodes
- * are powered. It then is in INIT on both sides, and a subnet manager decides what
- * follows.
+ * A link trains when both ports are enabled, the cable is in, and both nodes are powered. It then
+ * is in INIT on both sides, and a subnet manager decides what follows.
  */
 
 #include <linux/if_link.h>

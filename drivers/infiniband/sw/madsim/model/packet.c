@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * The headers of packets: how long they are.
- */
+/* The headers of packets: how long they are. */
 
 #include <linux/math.h>
 

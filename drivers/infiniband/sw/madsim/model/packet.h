@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * Packets, and where they go.
- */
+/* Packets, and where they go. */
 
 #ifndef MADSIM_PACKET_H
 #define MADSIM_PACKET_H

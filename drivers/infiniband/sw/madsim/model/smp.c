@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Directed routes: what the hop pointer of an SMP means at a node of the
- * model, and how it moves on. IBA 14.2.2; the numbers in the comments are its
- * compliance statements. On an ib_device that is a channel adapter the MAD
- * layer does this itself.
+ * Directed routes: what the hop pointer of an SMP means at a node of the model, and how it moves
+ * on. IBA 14.2.2; the numbers in the comments are its compliance statements. On an ib_device that
+ * is a channel adapter the MAD layer does this itself.
  */
 
 #include "model.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Widths and speeds: what a port can do, what two ports agree on, and how
- * PortInfo says it.
+ * Widths and speeds: what a port can do, what two ports agree on, and how PortInfo says it.
  *
- * Here a speed is an IB_SPEED_*, and these are in order. PortInfo has them in
- * three places. SDR to QDR were there from the beginning. FDR to NDR are in the
- * LinkSpeedExt components, XDR in those with a 2. FDR10 is in none, but in an
- * attribute of Mellanox's.
+ * Here a speed is an IB_SPEED_*, and these are in order. PortInfo has them in three places. SDR to
+ * QDR were there from the beginning. FDR to NDR are in the LinkSpeedExt components, XDR in those
+ * with a 2. FDR10 is in none, but in an attribute of Mellanox's.
  */
 
 #include "model.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * Wires: cables whose other end is a file descriptor.
- */
+/* Wires: cables whose other end is a file descriptor. */
 
 #ifndef MADSIM_WIRE_H
 #define MADSIM_WIRE_H

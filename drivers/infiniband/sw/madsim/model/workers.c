@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * The queues of work that all floors share.
- */
+/* The queues of work that all floors share. */
 
 #include <linux/workqueue.h>
 

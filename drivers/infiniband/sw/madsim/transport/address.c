@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * The headers of packets that say where to: from a port, and of a datagram.
- */
+/* The headers of packets that say where to: from a port, and of a datagram. */
 
 #include "transport.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Packets from the middle of a message, many at once. When one packet has been taken and
- * responded to, and fabric->lock has been held since, the next ones fare as it did: their
- * headers are the same but for their numbers. So the ports on the way count them, and the
- * queue pairs go on as if they had been sent one by one. Then their bytes are copied from
- * the sender's memory to the receiver's, without a packet in between, and without
- * fabric->lock. The last packet of a message, which completes it, goes by itself after
- * that.
+ * Packets from the middle of a message, many at once. When one packet has been taken and responded
+ * to, and fabric->lock has been held since, the next ones fare as it did: their headers are the
+ * same but for their numbers. So the ports on the way count them, and the queue pairs go on as if
+ * they had been sent one by one. Then their bytes are copied from the sender's memory to the
+ * receiver's, without a packet in between, and without fabric->lock. The last packet of a message,
+ * which completes it, goes by itself after that.
  */
 
 #include <linux/minmax.h>

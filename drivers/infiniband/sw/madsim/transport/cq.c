@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Completion queues.
- */
+/* Completion queues. */
 
 #include <linux/delay.h>
 #include <linux/log2.h>
@@ -428,11 +426,10 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq,
 /*
  * Put an entry into a completion queue.
  *
- * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and
- * with it the CQ.
+ * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and with it the CQ.
  *
- * A queue that has lost an entry is broken, and tells so once. It takes no more, and
- * each queue pair that needs it fails.
+ * A queue that has lost an entry is broken, and tells so once. It takes no more, and each queue
+ * pair that needs it fails.
  */
 static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc,
 			  bool send, bool solicited)

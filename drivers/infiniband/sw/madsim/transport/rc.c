@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * Connected queue pairs, of the types RC and UC: their attributes, and what they take in.
- */
+/* Connected queue pairs, of the types RC and UC: their attributes, and what they take in. */
 
 #include <linux/slab.h>
 

@@ -2,11 +2,10 @@
 /*
  * The requesters of connected queue pairs.
  *
- * A packet travels in no time: on an undisturbed fabric the response is there when the
- * packet has been sent, and so one packet is under way. A timer is armed only if the
- * response is not there. Where responses come later, as behind a wire, several packets of
- * a message are under way, and not each asks for a response. When one is lost, all from
- * there on go again.
+ * A packet travels in no time: on an undisturbed fabric the response is there when the packet has
+ * been sent, and so one packet is under way. A timer is armed only if the response is not there.
+ * Where responses come later, as behind a wire, several packets of a message are under way, and not
+ * each asks for a response. When one is lost, all from there on go again.
  *
  * An RDMA READ goes as one request for each MTU, so that each packet has one response.
  *

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * QP0 and QP1: what the MAD layer sends and receives.
- */
+/* QP0 and QP1: what the MAD layer sends and receives. */
 
 #include <linux/mm.h>
 

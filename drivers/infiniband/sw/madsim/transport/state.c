@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * The states of queue pairs, and what comes back to their owners as they change.
- */
+/* The states of queue pairs, and what comes back to their owners as they change. */
 
 #include <linux/slab.h>
 
@@ -244,9 +242,8 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state)
 }
 
 /*
- * Wait until nothing of a queue pair is being copied. If the queue pair has failed, all its
- * sends have come back then: in another state they might go. fabric->lock is held, but not
- * during sleep
+ * Wait until nothing of a queue pair is being copied. If the queue pair has failed, all its sends
+ * have come back then: in another state they might go. fabric->lock is held, but not during sleep
  */
 void madsim_qp_idle(struct madsim_qp *qp)
 {

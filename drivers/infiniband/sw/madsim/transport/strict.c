@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Stricter than an adapter. Most adapters let most mistakes pass most of the time: a
- * program works until it meets a faster one. A strict fabric sends later, lets data
- * land in another order, overwrites buffers before that, completes later, and tells of
- * mistakes.
+ * Stricter than an adapter. Most adapters let most mistakes pass most of the time: a program works
+ * until it meets a faster adapter. A strict fabric sends later, lets data land in another order,
+ * overwrites buffers before that, completes later, and tells of mistakes.
  */
 
 #include <linux/jhash.h>
