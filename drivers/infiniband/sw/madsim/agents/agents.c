@@ -51,8 +51,7 @@ enum madsim_verdict madsim_gsa(struct madsim_port *port, struct ib_mad *mad)
  * Context: any; fabric->lock is held.
  * Return: true if they respond. @pkt has become the response, and is addressed to the requester.
  */
-bool madsim_respond(struct madsim_port *port, u8 in_port,
-		    struct madsim_packet *pkt)
+bool madsim_respond(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt)
 {
 	enum madsim_verdict verdict;
 	struct ib_mad *mad = (struct ib_mad *)pkt->mad;

@@ -116,8 +116,7 @@ static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
 
 /* agents.c: which agent answers. Each agent itself returns the status of its response */
 enum madsim_verdict madsim_gsa(struct madsim_port *port, struct ib_mad *mad);
-bool madsim_respond(struct madsim_port *port, u8 in_port,
-		    struct madsim_packet *pkt);
+bool madsim_respond(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt);
 
 /* reset.c: power-on */
 void madsim_port_reset(struct madsim_port *port);
@@ -129,8 +128,7 @@ enum madsim_verdict madsim_sma(struct madsim_port *port, u8 in_port,
 /* pma.c: performance management agent */
 extern const char * const madsim_counter_names[MADSIM_COUNTERS];
 u16 madsim_pma(struct madsim_port *port, struct ib_mad *mad);
-void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
-		    u64 value);
+void madsim_pma_set(struct madsim_port *port, enum madsim_counter which, u64 value);
 
 /* samples.c: what a port counts from one moment to another */
 void madsim_samples_init(struct madsim_fabric *fabric);
@@ -138,20 +136,16 @@ void madsim_samples_reset(struct madsim_port *port);
 u16 madsim_samples_control(struct madsim_port *port, u8 first, u8 last,
 			   struct ib_pma_mad *pma, bool set);
 u16 madsim_samples_result(struct madsim_port *port, struct ib_pma_mad *pma);
-void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which,
-			 u64 by);
+void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which, u64 by);
 
 /* vendor.c: vendor's agent */
 #define MADSIM_CLASS_VENDOR		0x0a
 #define MADSIM_ATTR_ACCESS_REGISTER	cpu_to_be16(0xff52)
 
-int madsim_register_set(struct madsim_node *node, u32 id, const char *key,
-			const char *value);
+int madsim_register_set(struct madsim_node *node, u32 id, const char *key, const char *value);
 void madsim_registers_free(struct madsim_node *node);
-u16 madsim_access_register(const struct madsim_node *node, u8 *tlv,
-			   size_t room);
-u16 madsim_config_space(const struct madsim_node *node, u32 mod, u8 *data,
-			size_t room);
+u16 madsim_access_register(const struct madsim_node *node, u8 *tlv, size_t room);
+u16 madsim_config_space(const struct madsim_node *node, u32 mod, u8 *data, size_t room);
 u16 madsim_vendor(const struct madsim_node *node, struct ib_mad_hdr *hdr);
 
 /* cc.c: congestion control agent */

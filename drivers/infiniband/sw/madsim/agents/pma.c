@@ -136,8 +136,7 @@ const char * const madsim_counter_names[MADSIM_COUNTERS] = {
 };
 
 /* Set a counter in all attributes that have it. A field that is too short shows its maximum */
-void madsim_pma_set(struct madsim_port *port, enum madsim_counter which,
-		    u64 value)
+void madsim_pma_set(struct madsim_port *port, enum madsim_counter which, u64 value)
 {
 	struct madsim_counters *cnt = &port->counters;
 	unsigned int i;
@@ -162,8 +161,7 @@ static u64 madsim_get_bytes(const u8 *from, unsigned int len)
 	return value;
 }
 
-static u64 madsim_get_field(const struct madsim_pma_field *field,
-			    const u8 *data)
+static u64 madsim_get_field(const struct madsim_pma_field *field, const u8 *data)
 {
 	const u8 *from = &data[field->offset / 8];
 
@@ -173,8 +171,7 @@ static u64 madsim_get_field(const struct madsim_pma_field *field,
 	return madsim_get_bytes(from, field->bits / 8);
 }
 
-static void madsim_put_field(const struct madsim_pma_field *field, u8 *data,
-			     u64 value)
+static void madsim_put_field(const struct madsim_pma_field *field, u8 *data, u64 value)
 {
 	u8 *to = &data[field->offset / 8];
 	int i;

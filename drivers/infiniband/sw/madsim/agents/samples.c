@@ -73,8 +73,7 @@ struct madsim_samples {
 	u64 counter[MADSIM_SAMPLE_COUNTERS];
 };
 
-static u64 madsim_sample_count(const struct madsim_samples *samples,
-			       unsigned int i)
+static u64 madsim_sample_count(const struct madsim_samples *samples, unsigned int i)
 {
 	u16 select = be16_to_cpu(samples->control.counter_select[i]);
 	enum madsim_counter which = madsim_quantities[select];
@@ -90,8 +89,7 @@ static u64 madsim_sample_count(const struct madsim_samples *samples,
 }
 
 /* Begin or end a sample if the time has come. It begins with counters of 0 */
-static void madsim_samples_advance(struct madsim_samples *samples,
-				   unsigned long now)
+static void madsim_samples_advance(struct madsim_samples *samples, unsigned long now)
 {
 	struct madsim_samples_control *control = &samples->control;
 	unsigned int i;
@@ -151,8 +149,7 @@ void madsim_samples_reset(struct madsim_port *port)
 }
 
 /* No sample counts what setting a counter adds to it, which is @by. fabric->lock is held */
-void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which,
-			 u64 by)
+void madsim_samples_skip(struct madsim_port *port, enum madsim_counter which, u64 by)
 {
 	struct madsim_samples *samples;
 	unsigned int i;

@@ -23,8 +23,7 @@
 #define MADSIM_MOD_ALL_OUT	BIT(16)
 
 /* A lease that has run out opens the port */
-static bool madsim_mkey_allows(struct madsim_port *port,
-			       const struct ib_smp *smp)
+static bool madsim_mkey_allows(struct madsim_port *port, const struct ib_smp *smp)
 {
 	struct ib_port_info *info = &port->info;
 
@@ -135,8 +134,7 @@ static bool madsim_is_unicast(__be16 lid)
 }
 
 /* Whether every field that a Set(PortInfo) would change may have that value, but for speeds */
-static bool madsim_port_info_valid(const struct madsim_port *port,
-				   const struct ib_port_info *in)
+static bool madsim_port_info_valid(const struct madsim_port *port, const struct ib_port_info *in)
 {
 	const struct ib_port_info *info = &port->info;
 	u8 width = in->link_width_enabled;
@@ -171,8 +169,7 @@ static bool madsim_port_info_valid(const struct madsim_port *port,
 	}
 }
 
-static void madsim_set_end_port(struct madsim_port *port,
-				const struct ib_port_info *in)
+static void madsim_set_end_port(struct madsim_port *port, const struct ib_port_info *in)
 {
 	struct ib_port_info *info = &port->info;
 	bool lid_change = info->lid != in->lid ||
@@ -205,8 +202,7 @@ static void madsim_set_end_port(struct madsim_port *port,
 		madsim_port_event(port, IB_EVENT_CLIENT_REREGISTER);
 }
 
-static void madsim_set_link(struct madsim_port *port,
-			    const struct ib_port_info *in)
+static void madsim_set_link(struct madsim_port *port, const struct ib_port_info *in)
 {
 	struct ib_port_info *info = &port->info;
 	u8 width = in->link_width_enabled;
@@ -244,8 +240,7 @@ static void madsim_set_link(struct madsim_port *port,
  * channel adapter takes 0 for the port that got it. There each port is in a
  * subnet of its own, so only that one can be set.
  */
-static struct madsim_port *madsim_target(const struct madsim_request *req,
-					 u32 num)
+static struct madsim_port *madsim_target(const struct madsim_request *req, u32 num)
 {
 	struct madsim_port *port = req->port;
 	struct madsim_node *node = port->node;
@@ -491,8 +486,7 @@ static u16 madsim_ib_answer(struct madsim_request *req, struct ib_smp *smp)
 }
 
 /* The response ends with the attribute */
-static u16 madsim_opa_answer(struct madsim_request *req, struct opa_smp *smp,
-			     u32 *len)
+static u16 madsim_opa_answer(struct madsim_request *req, struct opa_smp *smp, u32 *len)
 {
 	const struct madsim_attribute *attr;
 

@@ -64,8 +64,7 @@ struct madsim_register {
 	u8 value[];
 };
 
-static bool madsim_register_fits(const struct madsim_register *reg,
-				 const u8 *data, size_t len)
+static bool madsim_register_fits(const struct madsim_register *reg, const u8 *data, size_t len)
 {
 	size_t i;
 	u8 digit;
@@ -119,8 +118,7 @@ static u8 madsim_register_read(const struct madsim_node *node, u32 id,
  * Context: process context.
  * Return: 0, -ENOMEM, or -EINVAL if @key or @value has anything else.
  */
-int madsim_register_set(struct madsim_node *node, u32 id, const char *key,
-			const char *value)
+int madsim_register_set(struct madsim_node *node, u32 id, const char *key, const char *value)
 {
 	struct madsim_register *reg = NULL, *old, *next;
 	size_t len, size = strlen(key) + 1;
@@ -192,8 +190,7 @@ u16 madsim_access_register(const struct madsim_node *node, u8 *tlv, size_t room)
  * Answer ConfigSpaceAccess: @mod has an address in two parts, a mode, and how many words. Words
  * that are written do not change. Returns the status of the MAD
  */
-u16 madsim_config_space(const struct madsim_node *node, u32 mod, u8 *data,
-			size_t room)
+u16 madsim_config_space(const struct madsim_node *node, u32 mod, u8 *data, size_t room)
 {
 	u32 address = mod >> 24 << 16 | (mod & U16_MAX);
 	u32 mode = mod >> 22 & 3, len = 4 * (mod >> 16 & 0x3f);

@@ -119,8 +119,7 @@ static int madsim_command_port(struct madsim_port *port, const char *what,
 }
 
 /* "fail VERB ERRNO" */
-static int madsim_command_fail(struct madsim_node *node, const char *name,
-			       const char *arg)
+static int madsim_command_fail(struct madsim_node *node, const char *name, const char *arg)
 {
 	int verb = match_string(madsim_verb_names, MADSIM_VERBS, name);
 	u32 err;

@@ -114,8 +114,7 @@ static int madsim_node_set(struct madsim_node *node, void *field, const void *va
 	return 0;
 }
 
-static int madsim_node_write_flag(struct madsim_node *node, bool *flag,
-				  const char *page)
+static int madsim_node_write_flag(struct madsim_node *node, bool *flag, const char *page)
 {
 	bool value;
 
@@ -134,8 +133,7 @@ MADSIM_NODE_FILE(smp_by_lid,
 		 madsim_node_write_flag(node, &node->smp_by_lid, page),
 		 "%d\n", node->smp_by_lid)
 
-static int madsim_node_write_sm_disabled(struct madsim_node *node,
-					 const char *page)
+static int madsim_node_write_sm_disabled(struct madsim_node *node, const char *page)
 {
 	DECLARE_BITMAP(ports, MADSIM_MAX_PORTS + 1);
 
@@ -146,8 +144,7 @@ static int madsim_node_write_sm_disabled(struct madsim_node *node,
 MADSIM_NODE_FILE(sm_disabled, madsim_node_write_sm_disabled(node, page),
 		 "%*pbl\n", MADSIM_MAX_PORTS + 1, node->sm_disabled)
 
-static int madsim_node_write_guid(struct madsim_node *node, u64 *field,
-				  const char *page)
+static int madsim_node_write_guid(struct madsim_node *node, u64 *field, const char *page)
 {
 	u64 guid;
 
@@ -164,8 +161,7 @@ MADSIM_NODE_FILE(port_guid,
 		 madsim_node_write_guid(node, &node->port_guid, page),
 		 "0x%016llx\n", madsim_first_port_guid(node))
 
-static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max,
-				const char *page)
+static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max, const char *page)
 {
 	u32 id;
 
@@ -214,8 +210,7 @@ static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
 	return *node ? 0 : -ENOENT;
 }
 
-static ssize_t madsim_node_virtual_function_show(struct config_item *item,
-						 char *page)
+static ssize_t madsim_node_virtual_function_show(struct config_item *item, char *page)
 {
 	struct madsim_node *node = to_madsim_node(item);
 	ssize_t len;
@@ -256,8 +251,7 @@ static ssize_t madsim_node_virtual_function_store(struct config_item *item,
 	return ret ?: count;
 }
 
-static ssize_t madsim_node_description_show(struct config_item *item,
-					    char *page)
+static ssize_t madsim_node_description_show(struct config_item *item, char *page)
 {
 	struct madsim_node *node = to_madsim_node(item);
 	char desc[MADSIM_NAME_LEN];
@@ -376,8 +370,7 @@ static ssize_t madsim_fabric_live_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->live);
 }
 
-static ssize_t madsim_fabric_live_store(struct config_item *item,
-					const char *page, size_t count)
+static ssize_t madsim_fabric_live_store(struct config_item *item, const char *page, size_t count)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 	bool live;
@@ -393,8 +386,7 @@ static ssize_t madsim_fabric_live_store(struct config_item *item,
 	return ret ?: count;
 }
 
-static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag,
-				    const char *page)
+static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag, const char *page)
 {
 	bool value;
 	int ret;
@@ -447,8 +439,7 @@ static ssize_t madsim_fabric_strict_show(struct config_item *item, char *page)
 	return len;
 }
 
-static ssize_t madsim_fabric_strict_store(struct config_item *item,
-					  const char *page, size_t count)
+static ssize_t madsim_fabric_strict_store(struct config_item *item, const char *page, size_t count)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(item);
 	bool strict;
@@ -560,8 +551,7 @@ static ssize_t madsim_fabric_faults_show(struct config_item *item, char *page)
 	return madsim_command_list(to_madsim_fabric(item), page);
 }
 
-static ssize_t madsim_fabric_faults_store(struct config_item *item,
-					  const char *page, size_t count)
+static ssize_t madsim_fabric_faults_store(struct config_item *item, const char *page, size_t count)
 {
 	/* configfs cuts a longer text, amid a command */
 	if (count >= MADSIM_FILE_SIZE - 1)
@@ -599,8 +589,7 @@ static bool madsim_name_valid(const char *name)
 	return true;
 }
 
-static struct config_group *madsim_fabric_make_node(struct config_group *group,
-						    const char *name)
+static struct config_group *madsim_fabric_make_node(struct config_group *group, const char *name)
 {
 	struct madsim_fabric *fabric = to_madsim_fabric(&group->cg_item);
 	struct madsim_node *node;
@@ -659,8 +648,7 @@ static void madsim_fabric_offer(struct madsim_fabric *fabric)
 				    &madsim_fabric_type);
 }
 
-static struct config_group *madsim_make_fabric(struct config_group *group,
-					       const char *name)
+static struct config_group *madsim_make_fabric(struct config_group *group, const char *name)
 {
 	struct madsim_fabric *fabric;
 

@@ -27,8 +27,7 @@ struct madsim_node *madsim_node_create(struct madsim_fabric *fabric,
 				       u8 nports);
 void madsim_node_remove(struct madsim_node *node);
 void madsim_node_free(struct madsim_node *node);
-struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
-				     const char *name);
+struct madsim_node *madsim_node_find(struct madsim_fabric *fabric, const char *name);
 int madsim_node_rebuild(struct madsim_node *node, u8 type, u8 nports);
 int madsim_node_set_vf(struct madsim_node *node, struct madsim_node *pf, u32 num);
 int madsim_node_plug(struct madsim_node *node);
@@ -41,8 +40,7 @@ int madsim_wires_init(void);
 void madsim_wires_exit(void);
 
 /* topo.c: presets */
-int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
-		      unsigned int devices);
+int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned int devices);
 
 /* command.c: what is done at run time */
 int madsim_command(struct madsim_fabric *fabric, const char *page);

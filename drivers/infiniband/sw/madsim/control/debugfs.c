@@ -19,8 +19,7 @@ static const char * const madsim_state_names[] = {
 	[IB_PORT_ACTIVE] = "active",
 };
 
-static void madsim_topology_show_link(struct seq_file *m,
-				      const struct madsim_port *port)
+static void madsim_topology_show_link(struct seq_file *m, const struct madsim_port *port)
 {
 	const struct madsim_port *peer = port->peer;
 	enum ib_port_state state;

@@ -137,8 +137,7 @@ static void madsim_ports_free(struct madsim_port *ports, u8 nports)
 	kvfree(ports);
 }
 
-static struct madsim_port *madsim_ports_alloc(struct madsim_node *node,
-					      bool is_switch, u8 nports)
+static struct madsim_port *madsim_ports_alloc(struct madsim_node *node, bool is_switch, u8 nports)
 {
 	struct madsim_port *ports;
 	unsigned int i;
@@ -408,8 +407,7 @@ void madsim_node_free(struct madsim_node *node)
 }
 
 /* The node of this name, or NULL. fabric->mutex is held */
-struct madsim_node *madsim_node_find(struct madsim_fabric *fabric,
-				     const char *name)
+struct madsim_node *madsim_node_find(struct madsim_fabric *fabric, const char *name)
 {
 	struct rb_node *rb;
 

@@ -18,8 +18,7 @@ static struct madsim_node *madsim_topo_add(struct madsim_fabric *fabric,
 	return madsim_node_create(fabric, name, is_switch, nports);
 }
 
-static int madsim_topo_link(struct madsim_node *a, u32 a_port,
-			    struct madsim_node *b, u32 b_port)
+static int madsim_topo_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port)
 {
 	return madsim_link(a, a_port, b, b_port, MADSIM_WIDTH, MADSIM_SPEED);
 }
@@ -136,8 +135,7 @@ out:
 }
 
 /* Spread the ib_devices over the hosts, so that they are far apart */
-static void madsim_topo_devices(struct madsim_fabric *fabric,
-				unsigned int devices)
+static void madsim_topo_devices(struct madsim_fabric *fabric, unsigned int devices)
 {
 	unsigned int hosts = 0, chosen, at = 0;
 	struct madsim_node *node;
@@ -165,8 +163,7 @@ static void madsim_topo_devices(struct madsim_fabric *fabric,
  * Fill an empty fabric with "pair", "star[:HOSTS]" or "fattree[:RADIX]", and let @devices of
  * the nodes have an ib_device. An error leaves some of the nodes
  */
-int madsim_topo_build(struct madsim_fabric *fabric, const char *preset,
-		      unsigned int devices)
+int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned int devices)
 {
 	unsigned int size = 0;
 	const char *colon;

@@ -91,8 +91,7 @@ static int madsim_query_device(struct ib_device *ibdev,
 	return 0;
 }
 
-static int madsim_modify_device(struct ib_device *ibdev, int mask,
-				struct ib_device_modify *modify)
+static int madsim_modify_device(struct ib_device *ibdev, int mask, struct ib_device_modify *modify)
 {
 	struct madsim_node *node = to_madsim_dev(ibdev)->node;
 	unsigned long flags;
@@ -113,8 +112,7 @@ static int madsim_modify_device(struct ib_device *ibdev, int mask,
 }
 
 /* Of two devices for a port, each has the bits of what it is for */
-static u32 madsim_dev_caps(const struct madsim_dev *dev,
-			   const struct ib_port_info *info)
+static u32 madsim_dev_caps(const struct madsim_dev *dev, const struct ib_port_info *info)
 {
 	u32 caps = be32_to_cpu(info->cap_mask);
 
@@ -125,8 +123,7 @@ static u32 madsim_dev_caps(const struct madsim_dev *dev,
 	return caps;
 }
 
-static int madsim_query_port(struct ib_device *ibdev, u32 num,
-			     struct ib_port_attr *attr)
+static int madsim_query_port(struct ib_device *ibdev, u32 num, struct ib_port_attr *attr)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
 	struct ib_port_info *info = &port->info;
@@ -221,8 +218,7 @@ static int madsim_get_port_immutable(struct ib_device *ibdev, u32 num,
 	return 0;
 }
 
-static int madsim_query_gid(struct ib_device *ibdev, u32 num, int index,
-			    union ib_gid *gid)
+static int madsim_query_gid(struct ib_device *ibdev, u32 num, int index, union ib_gid *gid)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
 	unsigned long flags;
@@ -235,8 +231,7 @@ static int madsim_query_gid(struct ib_device *ibdev, u32 num, int index,
 	return 0;
 }
 
-static int madsim_query_pkey(struct ib_device *ibdev, u32 num, u16 index,
-			     u16 *pkey)
+static int madsim_query_pkey(struct ib_device *ibdev, u32 num, u16 index, u16 *pkey)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
 	unsigned long flags;
@@ -305,24 +300,21 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	}
 }
 
-static ssize_t hca_type_show(struct device *device,
-			     struct device_attribute *attr, char *buf)
+static ssize_t hca_type_show(struct device *device, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "madsim\n");
 }
 static DEVICE_ATTR_RO(hca_type);
 
 /* node_exporter shows nothing of any device if one lacks this */
-static ssize_t board_id_show(struct device *device,
-			     struct device_attribute *attr, char *buf)
+static ssize_t board_id_show(struct device *device, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "madsim\n");
 }
 static DEVICE_ATTR_RO(board_id);
 
 /* The name that topologies and commands have for the node */
-static ssize_t node_name_show(struct device *device,
-			      struct device_attribute *attr, char *buf)
+static ssize_t node_name_show(struct device *device, struct device_attribute *attr, char *buf)
 {
 	struct madsim_dev *dev =
 		rdma_device_to_drv_device(device, struct madsim_dev, ibdev);
@@ -347,8 +339,7 @@ static struct madsim_ucontext *to_madsim_ucontext(struct ib_ucontext *ibucontext
 	return container_of(ibucontext, struct madsim_ucontext, ibucontext);
 }
 
-static int madsim_alloc_ucontext(struct ib_ucontext *ibucontext,
-				 struct ib_udata *udata)
+static int madsim_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 {
 	struct madsim_ucontext *ucontext = to_madsim_ucontext(ibucontext);
 

@@ -128,8 +128,7 @@ static bool madsim_caps_valid(const struct ib_qp_cap *cap, bool mad, bool user)
 }
 
 /* The queues of a queue pair may complete at any time from now on */
-static void madsim_qp_feed(struct madsim_qp *qp, struct ib_cq *send_cq,
-			   struct ib_cq *recv_cq)
+static void madsim_qp_feed(struct madsim_qp *qp, struct ib_cq *send_cq, struct ib_cq *recv_cq)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	bool fits = madsim_cq_feed(send_cq, qp->max_send_wr);
@@ -393,8 +392,7 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
  * Data that is with a request itself: a program posts, so the data is in the memory of the
  * current process.
  */
-static int madsim_get_inline(const struct madsim_qp *qp,
-			     const struct ib_send_wr *wr, void *data)
+static int madsim_get_inline(const struct madsim_qp *qp, const struct ib_send_wr *wr, void *data)
 {
 	const struct ib_sge *sge = wr->sg_list;
 	int i;
@@ -416,8 +414,7 @@ static bool madsim_is_for_later(const struct madsim_qp *qp)
 	return madsim_is_late(qp) || !list_empty(&qp->dgrams);
 }
 
-static int madsim_check_opcode(const struct madsim_qp *qp,
-			       const struct ib_send_wr *wr)
+static int madsim_check_opcode(const struct madsim_qp *qp, const struct ib_send_wr *wr)
 {
 	if (wr->opcode == IB_WR_SEND || wr->opcode == IB_WR_SEND_WITH_IMM)
 		return 0;
@@ -426,8 +423,7 @@ static int madsim_check_opcode(const struct madsim_qp *qp,
 	return -EOPNOTSUPP;
 }
 
-static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
-			   const void *data)
+static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
 {
 	int ret;
 
@@ -458,8 +454,7 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr,
 	return ret;
 }
 
-static int madsim_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		       const void *data)
+static int madsim_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	unsigned long flags;
@@ -476,8 +471,7 @@ static int madsim_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
 }
 
 /* With a frame of its own: many a kernel clears what a function has on its stack */
-static noinline_for_stack int madsim_post_inline(struct madsim_qp *qp,
-						 const struct ib_send_wr *wr)
+static noinline_for_stack int madsim_post_inline(struct madsim_qp *qp, const struct ib_send_wr *wr)
 {
 	u8 data[MADSIM_MAX_INLINE];
 	int ret;

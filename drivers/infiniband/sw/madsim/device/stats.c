@@ -23,8 +23,7 @@ static const struct rdma_stat_desc madsim_stat_descs[] = {
 static_assert(ARRAY_SIZE(madsim_stat_descs) ==
 	      MADSIM_COUNTERS - MADSIM_LOCAL_PHYSICAL_ERRORS);
 
-static struct rdma_hw_stats *madsim_alloc_hw_port_stats(struct ib_device *ibdev,
-							u32 num)
+static struct rdma_hw_stats *madsim_alloc_hw_port_stats(struct ib_device *ibdev, u32 num)
 {
 	return rdma_alloc_hw_stats_struct(madsim_stat_descs,
 					  ARRAY_SIZE(madsim_stat_descs),

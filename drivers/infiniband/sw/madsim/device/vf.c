@@ -41,8 +41,7 @@ static int madsim_get_vf_guid(struct ib_device *ibdev, int num, u32 port,
 	return vf ? 0 : -EINVAL;
 }
 
-static int madsim_set_vf_guid(struct ib_device *ibdev, int num, u32 port,
-			      u64 guid, int type)
+static int madsim_set_vf_guid(struct ib_device *ibdev, int num, u32 port, u64 guid, int type)
 {
 	struct madsim_node *node = to_madsim_dev(ibdev)->node;
 	struct madsim_node *vf;
@@ -60,8 +59,7 @@ static int madsim_set_vf_guid(struct ib_device *ibdev, int num, u32 port,
 	return vf ? 0 : -EINVAL;
 }
 
-static int madsim_set_vf_link_state(struct ib_device *ibdev, int num, u32 port,
-				    int state)
+static int madsim_set_vf_link_state(struct ib_device *ibdev, int num, u32 port, int state)
 {
 	struct madsim_node *node = to_madsim_dev(ibdev)->node;
 	struct madsim_node *vf;

@@ -65,8 +65,7 @@ static void madsim_lose(struct madsim_port *port,
 }
 
 /* A packet comes in by @in. Returns where it is; NULL if the port does not take it */
-static struct madsim_port *madsim_enter(struct madsim_port *in,
-					struct madsim_packet *pkt)
+static struct madsim_port *madsim_enter(struct madsim_port *in, struct madsim_packet *pkt)
 {
 	enum madsim_fate fate = madsim_route_in(in, pkt);
 
@@ -82,8 +81,7 @@ static struct madsim_port *madsim_enter(struct madsim_port *in,
 }
 
 /* The far half of crossing the link of @out; NULL if nothing takes @pkt there */
-static struct madsim_port *madsim_take(struct madsim_port *out,
-				       struct madsim_packet *pkt)
+static struct madsim_port *madsim_take(struct madsim_port *out, struct madsim_packet *pkt)
 {
 	struct madsim_port *in = out->peer;
 
@@ -120,8 +118,7 @@ static void madsim_remember(struct madsim_port *out)
 }
 
 /* Put @pkt on the link of @out. Returns where it is then, if it has not been lost */
-static struct madsim_port *madsim_cross(struct madsim_port *out,
-					struct madsim_packet *pkt)
+static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_packet *pkt)
 {
 	enum madsim_fate fate = madsim_route_out(out, pkt);
 
@@ -144,8 +141,7 @@ static struct madsim_port *madsim_cross(struct madsim_port *out,
 }
 
 /* The checks of the end port for a MAD that are not about the route */
-static bool madsim_admit(struct madsim_port *port,
-			 const struct madsim_packet *pkt)
+static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	bool multicast = madsim_lid_is_multicast(pkt->dlid);
 
@@ -176,8 +172,7 @@ static bool madsim_admit(struct madsim_port *port,
  * MAD layer could not send the response by the port that the request came from.
  * SMInfo is for the subnet manager behind port 0, if there is one.
  */
-static bool madsim_is_for_host(const struct madsim_port *port,
-			       const struct madsim_packet *pkt)
+static bool madsim_is_for_host(const struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	if (!port->qp[!pkt->smi])
 		return false;
@@ -208,8 +203,7 @@ static bool madsim_is_for_client(const struct madsim_packet *pkt)
 	return pkt->dst_qpn > 1;
 }
 
-static bool madsim_deliver_client(struct madsim_port *port,
-				  struct madsim_packet *pkt)
+static bool madsim_deliver_client(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	if (!madsim_grh_fits(port, pkt))
 		return false;
@@ -220,8 +214,7 @@ static bool madsim_deliver_client(struct madsim_port *port,
 }
 
 /* Returns whether @pkt has become a response, which @port is to send */
-static bool madsim_deliver(struct madsim_port *port, u8 in_port,
-			   struct madsim_packet *pkt)
+static bool madsim_deliver(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt)
 {
 	if (madsim_is_for_client(pkt))
 		return madsim_deliver_client(port, pkt);
@@ -280,8 +273,7 @@ static bool madsim_goes_back(struct madsim_port *port, const struct madsim_packe
 }
 
 /* Where @pkt is when @port, or an agent behind it, has sent it; NULL: lost */
-static struct madsim_port *madsim_start(struct madsim_port *port,
-					struct madsim_packet *pkt)
+static struct madsim_port *madsim_start(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	/* A channel adapter has one link, and takes what has its own LID */
 	if (port->node->sw || madsim_lid_is_mine(port, pkt->dlid))
@@ -328,8 +320,7 @@ static struct madsim_port *madsim_step(struct madsim_port *in,
  * describe. A tree has fewer links than ends. It is the subnet manager's work;
  * if it is none, the bound ends the storm. A unicast packet has no copies.
  */
-static void madsim_flood(struct madsim_fabric *fabric,
-			 const struct madsim_packet *pkt)
+static void madsim_flood(struct madsim_fabric *fabric, const struct madsim_packet *pkt)
 {
 	struct madsim_packet *copy = &fabric->copy;
 	unsigned int budget = fabric->end_ports;

@@ -92,8 +92,7 @@ static enum ib_wc_status madsim_send_segments(struct madsim_qp *qp,
  * Context: any; fabric->lock is held.
  * Return: 0: it has ended, as its completion tells; or what madsim_mad_build() said.
  */
-int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr,
-			 const void *data)
+int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
 {
 	struct madsim_packet *pkt = &madsim_fabric_of(qp->ibqp.device)->tx;
 	struct ib_wc wc = {

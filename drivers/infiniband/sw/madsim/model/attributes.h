@@ -164,8 +164,7 @@ static inline u8 madsim_pi_get(const struct ib_port_info *pi, enum madsim_pi c)
 	return c & 1 ? byte & 0x0f : byte >> 4;
 }
 
-static inline void madsim_pi_set(struct ib_port_info *pi, enum madsim_pi c,
-				 u8 value)
+static inline void madsim_pi_set(struct ib_port_info *pi, enum madsim_pi c, u8 value)
 {
 	u8 *byte = (u8 *)pi + c / 2;
 

@@ -43,8 +43,7 @@ static size_t madsim_held_size(const struct madsim_packet *pkt)
 	return offsetof(struct madsim_packet, mad) + pkt->len;
 }
 
-static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric,
-					    unsigned long *wait)
+static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric, unsigned long *wait)
 {
 	struct madsim_held *held;
 
@@ -300,8 +299,7 @@ void madsim_fault_init(struct madsim_node *node)
  * Context: process context.
  * Return: 0, or -ENOMEM.
  */
-int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
-			bool refuse)
+int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id, bool refuse)
 {
 	return xa_err(xa_store_irq(&node->refused,
 				   MADSIM_REFUSED(mgmt_class, attr_id),
@@ -309,8 +307,7 @@ int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
 }
 
 /* Whether an agent has to refuse the attribute of a MAD. fabric->lock is held */
-bool madsim_fault_refuses(struct madsim_node *node,
-			  const struct ib_mad_hdr *hdr)
+bool madsim_fault_refuses(struct madsim_node *node, const struct ib_mad_hdr *hdr)
 {
 	u8 mgmt_class = hdr->mgmt_class;
 	unsigned long index;
@@ -437,8 +434,7 @@ void madsim_fault_count(struct madsim_port *port)
 }
 
 /* Have a counter of a port grow by @rate a second: 0, or -ENOMEM. fabric->mutex is held */
-int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which,
-			  u32 rate)
+int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which, u32 rate)
 {
 	struct madsim_fault *fault = madsim_fault_get(port);
 

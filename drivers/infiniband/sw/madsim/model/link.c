@@ -104,8 +104,7 @@ void madsim_port_set_state(struct madsim_port *port, enum ib_port_state state)
 }
 
 /* One that sleeps wakes up when it hears the other end, if that does not sleep */
-static bool madsim_link_trains(const struct madsim_port *a,
-			       const struct madsim_port *b)
+static bool madsim_link_trains(const struct madsim_port *a, const struct madsim_port *b)
 {
 	return madsim_port_enabled(a) && madsim_port_enabled(b) &&
 	       (madsim_phys_state(a) != IB_PORT_PHYS_STATE_SLEEP ||

@@ -178,8 +178,7 @@ enum madsim_verb {
  * @peer:	the other end of the link, changed under fabric->mutex as well
  * @wire:	of the far end of one, and that alone: immutable
  * @pulled:	the cable is out
- * @width:	the widest link it can have, an IB_WIDTH_*; changed under
- *		fabric->mutex as well
+ * @width:	the widest link it can have, an IB_WIDTH_*; changed under fabric->mutex as well
  * @speed:	the fastest one, an IB_SPEED_*; as @width
  * @speeds:	mask of the speeds that it supports
  * @speeds_enabled: mask of @speeds that a subnet manager allows
@@ -274,12 +273,10 @@ struct madsim_switch {
  * @port_guid:	GUID of the first end port, 0 if it follows from @guid
  * @vendor_id:	what NodeInfo says of its maker, 24 bits
  * @device_id:	and of what it is, 16 bits
- * @seed:	the first numbers of queue pairs and keys of its ib_device follow from
- *		this
+ * @seed:	the first numbers of queue pairs and keys of its ib_device follow from this
  * @want_dev:	the node shall be backed by an ib_device
  * @split:	that has QP1 only, and QP0 is for another one
- * @planes:	that has port 1 only, of which all ports are planes; the one for QP0
- *		has them all
+ * @planes:	that has port 1 only, of which all ports are planes; the one for QP0 has them all
  * @smp_by_lid:	its agent answers SMPs that come by LID, too
  * @sm_disabled: its end ports with IsSMDisabled
  * @vpd:	vital product data of its ib_device, or NULL
@@ -290,13 +287,11 @@ struct madsim_switch {
  *		RTNL, as ip counts them twice. One that was found there under
  *		fabric->lock is there until that is released
  * @vf:		its number in @vfs of @pf
- * @vf_policy:	its ports as a virtual function have a link: IFLA_VF_LINK_STATE_*;
- *		fabric->lock
+ * @vf_policy:	its ports as a virtual function have a link: IFLA_VF_LINK_STATE_*; fabric->lock
  * @vf_node_guid: will be @guid when it gets power, unless 0; fabric->lock
  * @vf_port_guid: as that, of @port_guid
  * @desc:	NodeDescription; fabric->lock
- * @powered:	the node is in the fabric; fabric->lock, changed under
- *		fabric->mutex as well
+ * @powered:	the node is in the fabric; fabric->lock, changed under fabric->mutex as well
  * @dev:	the ib_device; fabric->mutex, and fabric->lock for use in there
  * @smi_dev:	the one for QP0, if it is another; fabric->lock, for changes with a
  *		reference to @dev, too
@@ -390,8 +385,7 @@ struct madsim_way {
  * @index:	immutable; makes GUIDs unique
  * @mutex:	serialises all configuration: nodes, links, live, plug
  * @live:	the fabric runs; @mutex
- * @data:	its devices have more than QP0 and QP1; @mutex, constant while the
- *		fabric is live
+ * @data:	its devices have more than QP0 and QP1; @mutex, constant while the fabric is live
  * @duplicates:	nodes may have the same GUID; as @data
  * @nodes:	all nodes; @mutex, and @lock for changes
  * @by_name:	the same nodes; @mutex
@@ -469,9 +463,8 @@ enum madsim_share {
  * @smi:	immutable; it is the node's @smi_dev
  * @registered:	the core takes events of @ibdev. There are none while the node has
  *		no power; fabric->lock
- * @qps:	queue pairs of clients by number, counted from @first_qpn so that the tree
- *		stays low. One that was found there under fabric->lock is there until that
- *		is released
+ * @qps:	queue pairs of clients by number, counted from @first_qpn so that the tree stays
+ *		low. One that was found there under fabric->lock is there until that is released
  * @first_qpn:	immutable; the lowest number that a client's queue pair can have
  * @next_qp:	where in @qps the search for a place begins; the lock of @qps
  * @aliases:	stand for queue pairs of programs in completions, by number; stay as
@@ -671,13 +664,11 @@ extern const char * const madsim_speed_names[MADSIM_SPEEDS];
 void madsim_speed_limit(struct madsim_port *port, u8 width, u16 speed);
 bool madsim_speed_agree(const struct madsim_port *a,
 			const struct madsim_port *b, u8 *width, u16 *speed);
-void madsim_speed_read(const struct madsim_port *port,
-		       union madsim_port_info *pi, bool extended);
+void madsim_speed_read(const struct madsim_port *port, union madsim_port_info *pi, bool extended);
 bool madsim_speed_wanted(const struct madsim_port *port,
 			 const union madsim_port_info *pi, bool extended,
 			 u16 *speeds);
-bool madsim_speed_fdr10(struct madsim_port *port,
-			struct madsim_ext_port_info *epi, bool set);
+bool madsim_speed_fdr10(struct madsim_port *port, struct madsim_ext_port_info *epi, bool set);
 
 /* trap.c: notices */
 struct madsim_port *madsim_trap_take(struct madsim_fabric *fabric,
@@ -689,10 +680,8 @@ void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);
 void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp);
 void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
 			 const struct madsim_packet *pkt);
-void madsim_trap_switch_pkey(struct madsim_port *port,
-			     const struct madsim_packet *pkt);
-void madsim_trap_repress(struct madsim_port *port,
-			 const struct ib_mad_notice_attr *notice);
+void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt);
+void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice);
 
 /* fault.c: fault injection */
 void madsim_fault_init(struct madsim_node *node);
@@ -708,15 +697,12 @@ int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
 			  u32 nth, u32 permille);
 int madsim_fault_set_seed(struct madsim_port *port, u32 seed);
 int madsim_fault_set_delay(struct madsim_port *port, u32 ms);
-int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which,
-			  u32 rate);
+int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which, u32 rate);
 void madsim_fault_count(struct madsim_port *port);
 void madsim_fault_clear(struct madsim_port *port);
 bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy);
 int madsim_fault_verb(struct madsim_node *node, enum madsim_verb verb);
-int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id,
-			bool refuse);
-bool madsim_fault_refuses(struct madsim_node *node,
-			  const struct ib_mad_hdr *hdr);
+int madsim_fault_refuse(struct madsim_node *node, u8 mgmt_class, u16 attr_id, bool refuse);
+bool madsim_fault_refuses(struct madsim_node *node, const struct ib_mad_hdr *hdr);
 
 #endif /* MADSIM_MODEL_H */

@@ -93,8 +93,7 @@ struct madsim_bth {
  * @qkey:	Q_Key; not from QP0
  * @words:	how long it is, as counters have it; of the engine
  * @bth:	what it has in place of @qkey if it is of a connected queue pair
- * @len:	length of @mad: 256, or up to 2048 on OPA ports. Of @data: up to the
- *		MTU
+ * @len:	length of @mad: 256, or up to 2048 on OPA ports. Of @data: up to the MTU
  * @grh:	global route header
  * @mad:	the datagram, if it is a MAD
  * @data:	and if it is one of a client, see madsim_is_data()
@@ -186,8 +185,7 @@ u32 madsim_words(const struct madsim_packet *pkt);
 
 /* route.c: where a packet goes */
 int madsim_find_pkey(const struct madsim_port *port, u16 pkey);
-bool madsim_grh_fits(const struct madsim_port *port,
-		     const struct madsim_packet *pkt);
+bool madsim_grh_fits(const struct madsim_port *port, const struct madsim_packet *pkt);
 bool madsim_in_mft(const struct madsim_switch *sw, u16 lid, u8 num);
 enum madsim_fate madsim_route_leave(struct madsim_port *in,
 				    struct madsim_port *out,
@@ -198,10 +196,8 @@ enum madsim_fate madsim_route_next(struct madsim_port *in,
 				   struct madsim_port **at);
 
 /* smp.c: directed routes */
-struct madsim_port *madsim_dr_forward(struct madsim_port *in,
-				      struct madsim_packet *pkt);
-struct madsim_port *madsim_dr_depart(struct madsim_node *node,
-				     struct madsim_packet *pkt);
+struct madsim_port *madsim_dr_forward(struct madsim_port *in, struct madsim_packet *pkt);
+struct madsim_port *madsim_dr_depart(struct madsim_node *node, struct madsim_packet *pkt);
 bool madsim_dr_terminate(struct madsim_port *port, struct madsim_packet *pkt);
 
 #endif /* MADSIM_PACKET_H */

@@ -9,8 +9,7 @@
 
 #include "model.h"
 
-static bool madsim_gid_is_mine(const struct madsim_port *port,
-			       const union ib_gid *gid)
+static bool madsim_gid_is_mine(const struct madsim_port *port, const union ib_gid *gid)
 {
 	unsigned int i;
 
@@ -52,8 +51,7 @@ int madsim_find_pkey(const struct madsim_port *port, u16 pkey)
 }
 
 /* Whether a packet that has come to an end port has no GID of another port. fabric->lock is held */
-bool madsim_grh_fits(const struct madsim_port *port,
-		     const struct madsim_packet *pkt)
+bool madsim_grh_fits(const struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	return !pkt->grh_valid || pkt->grh.dgid.raw[0] == 0xff ||
 	       madsim_gid_is_mine(port, &pkt->grh.dgid);
@@ -63,8 +61,7 @@ bool madsim_grh_fits(const struct madsim_port *port,
  * Whether a switch lets a packet in by @in. The P_Key has the membership of
  * its sender, and so has the entry for it: only the partition is compared.
  */
-static bool madsim_may_enter(const struct madsim_port *in,
-			     const struct madsim_packet *pkt)
+static bool madsim_may_enter(const struct madsim_port *in, const struct madsim_packet *pkt)
 {
 	unsigned int i;
 
@@ -169,8 +166,7 @@ madsim_route_switch(struct madsim_port *in, struct madsim_packet *pkt,
 }
 
 /* The end port that a GID is of; NULL if there is none, or it has no power */
-static struct madsim_port *madsim_find_gid(struct madsim_fabric *fabric,
-					   const union ib_gid *gid)
+static struct madsim_port *madsim_find_gid(struct madsim_fabric *fabric, const union ib_gid *gid)
 {
 	u64 id = be64_to_cpu(gid->global.interface_id);
 	struct madsim_port **found = &fabric->found[hash_64(id, MADSIM_FOUND_BITS)];
@@ -193,8 +189,7 @@ static struct madsim_port *madsim_find_gid(struct madsim_fabric *fabric,
 }
 
 /* The port of a router in the subnet of a GID; NULL if there is none, or it is down */
-static struct madsim_port *madsim_router_port(struct madsim_node *router,
-					      const union ib_gid *gid)
+static struct madsim_port *madsim_router_port(struct madsim_node *router, const union ib_gid *gid)
 {
 	unsigned int i;
 

@@ -78,8 +78,7 @@ static struct madsim_port *madsim_dr_end(struct madsim_node *node,
  * Advance an SMP through a switch. Returns the port by which it leaves, port 0 if it is for
  * this switch, or NULL if it has to be discarded. fabric->lock is held
  */
-struct madsim_port *madsim_dr_forward(struct madsim_port *in,
-				      struct madsim_packet *pkt)
+struct madsim_port *madsim_dr_forward(struct madsim_port *in, struct madsim_packet *pkt)
 {
 	struct madsim_node *node = in->node;
 	struct madsim_dr dr;
@@ -123,8 +122,7 @@ struct madsim_port *madsim_dr_forward(struct madsim_port *in,
 }
 
 /* The port by which an SMP leaves that a switch's own MAD layer has sent. NULL: discard it */
-struct madsim_port *madsim_dr_depart(struct madsim_node *node,
-				     struct madsim_packet *pkt)
+struct madsim_port *madsim_dr_depart(struct madsim_node *node, struct madsim_packet *pkt)
 {
 	struct madsim_dr dr;
 	const u8 *path;

@@ -141,8 +141,7 @@ bool madsim_speed_agree(const struct madsim_port *a,
  *
  * Context: any; fabric->lock is held.
  */
-void madsim_speed_read(const struct madsim_port *port,
-		       union madsim_port_info *pi, bool extended)
+void madsim_speed_read(const struct madsim_port *port, union madsim_port_info *pi, bool extended)
 {
 	u16 supported = port->speeds, enabled = port->speeds_enabled;
 	u16 active = port->speed_active;
@@ -231,8 +230,7 @@ bool madsim_speed_wanted(const struct madsim_port *port,
  * Context: any; fabric->lock is held.
  * Return: false if it enables FDR10, and the port does not support it.
  */
-bool madsim_speed_fdr10(struct madsim_port *port,
-			struct madsim_ext_port_info *epi, bool set)
+bool madsim_speed_fdr10(struct madsim_port *port, struct madsim_ext_port_info *epi, bool set)
 {
 	bool change = set && epi->state_change_enable & 1;
 	bool enable = epi->speed_enabled & 1;

@@ -83,8 +83,7 @@ static void madsim_trap_build(struct madsim_port *port, enum madsim_trap trap,
 }
 
 /* When a port that has notices may send one of them, and which */
-static unsigned long madsim_trap_next(const struct madsim_port *port,
-				      enum madsim_trap *next)
+static unsigned long madsim_trap_next(const struct madsim_port *port, enum madsim_trap *next)
 {
 	const unsigned long *due = port->trap_due;
 	enum madsim_trap trap;
@@ -162,8 +161,7 @@ struct madsim_port *madsim_trap_take(struct madsim_fabric *fabric,
 	return NULL;
 }
 
-static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port,
-						    enum madsim_trap trap)
+static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port, enum madsim_trap trap)
 {
 	struct madsim_fabric *fabric = port->node->fabric;
 	struct ib_mad_notice_attr *notice = &port->notice[trap];
@@ -282,8 +280,7 @@ void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
 }
 
 /* Send trap 259: at @port, a switch has dropped a packet with a wrong P_Key. fabric->lock is held */
-void madsim_trap_switch_pkey(struct madsim_port *port,
-			     const struct madsim_packet *pkt)
+void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	struct madsim_port *port0 = madsim_end_port(port);
 	struct ib_mad_notice_attr *notice;
@@ -307,8 +304,7 @@ void madsim_trap_switch_pkey(struct madsim_port *port,
 }
 
 /* Stop a notice because the subnet manager has it. fabric->lock is held */
-void madsim_trap_repress(struct madsim_port *port,
-			 const struct ib_mad_notice_attr *notice)
+void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice)
 {
 	enum madsim_trap trap;
 

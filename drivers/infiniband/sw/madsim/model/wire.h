@@ -52,8 +52,7 @@ struct madsim_offer {
  * @mutex:	keeps @fabric while it is held
  * @fabric:	NULL when the cable has been taken away
  * @node:	stands for what is beyond the wire, and is on no list
- * @far:	the port of @node, and the peer of the port at the near end;
- *		fabric->lock
+ * @far:	the port of @node, and the peer of the port at the near end; fabric->lock
  * @opened:	there is a descriptor; fabric->lock, but open() looks without
  * @part:	of the descriptor, if it is one for streams: the beginning of a frame of which the
  *		rest is still to be written; @mutex, but constant while it is open

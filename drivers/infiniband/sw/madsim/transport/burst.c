@@ -79,8 +79,7 @@ static u32 madsim_burst_count(const struct madsim_qp *qp,
  * bytes. So madsim_burst_copy() is next, when the lock was released, and madsim_burst_end()
  * when it was taken again.
  */
-u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
-		 struct madsim_packet *pkt)
+u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc, *their = peer->rc;
 	const struct madsim_swqe *wqe = madsim_rc_head(rc);

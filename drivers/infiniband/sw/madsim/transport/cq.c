@@ -333,8 +333,7 @@ void madsim_cq_look_all(struct ib_cq *ibcq)
 	madsim_cq_turns(to_madsim_cq(ibcq), madsim_cq_look);
 }
 
-static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
-			    struct ib_udata *udata)
+static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	struct madsim_ring *shared;
@@ -405,8 +404,7 @@ static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 	return n;
 }
 
-static int madsim_req_notify_cq(struct ib_cq *ibcq,
-				enum ib_cq_notify_flags cq_flags)
+static int madsim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags cq_flags)
 {
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	unsigned long flags;
@@ -431,8 +429,7 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq,
  * A queue that has lost an entry is broken, and tells so once. It takes no more, and each queue
  * pair that needs it fails.
  */
-static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc,
-			  bool send, bool solicited)
+static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool send, bool solicited)
 {
 	struct ib_cq *ibcq = send ? qp->ibqp.send_cq : qp->ibqp.recv_cq;
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
@@ -477,8 +474,7 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc,
 }
 
 /* Tell the owner of a queue pair of what it has received. fabric->lock or qp->lock is held */
-void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
-		     bool solicited)
+void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc, bool solicited)
 {
 	madsim_cq_put(qp, wc, false, solicited);
 }
@@ -536,8 +532,7 @@ static bool madsim_cq_sift(struct madsim_cq *cq, const struct madsim_qp *qp)
 }
 
 /* Whether entries of a queue pair are in a completion queue */
-static bool madsim_cq_has(const struct madsim_cq *cq,
-			  const struct madsim_qp *qp)
+static bool madsim_cq_has(const struct madsim_cq *cq, const struct madsim_qp *qp)
 {
 	return (qp->ibqp.send_cq == &cq->ibcq && qp->unread_sends) ||
 	       (qp->ibqp.recv_cq == &cq->ibcq && qp->unread_recvs);

@@ -24,8 +24,7 @@ static void madsim_events_work(struct work_struct *work)
 
 /* Let the object in events->event have events, of which @handler hears, unless it is NULL */
 void madsim_events_init(struct madsim_events *events, struct ib_device *ibdev,
-			void (*handler)(struct ib_event *event, void *context),
-			void *context)
+			void (*handler)(struct ib_event *event, void *context), void *context)
 {
 	INIT_WORK(&events->work, madsim_events_work);
 	events->event.device = ibdev;

@@ -229,8 +229,7 @@ static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
 }
 
 /* What the kernel maps and registers again and again */
-static struct ib_mr *madsim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
-				     u32 max_num_sg)
+static struct ib_mr *madsim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
 {
 	struct madsim_mr *mr;
 
@@ -304,8 +303,7 @@ static struct madsim_mr *madsim_mr_find(struct ib_pd *pd, u32 key)
 }
 
 /* The region where @key lets @access to all of @len bytes, if there is one */
-static struct madsim_mr *madsim_mr_check(struct ib_pd *pd, u32 key, u64 addr,
-					 u32 len, int access)
+static struct madsim_mr *madsim_mr_check(struct ib_pd *pd, u32 key, u64 addr, u32 len, int access)
 {
 	struct madsim_mr *mr = madsim_mr_find(pd, key);
 
@@ -331,8 +329,7 @@ static inline void *madsim_mr_piece(const struct madsim_mr *mr, u64 addr, u32 *l
 	return ib_virt_dma_to_ptr(mr->pages[at >> mr->page_shift] + in_page);
 }
 
-static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data,
-			   u32 len, bool store)
+static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data, u32 len, bool store)
 {
 	while (len) {
 		u32 piece = len;
@@ -355,8 +352,7 @@ bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access)
 }
 
 /* Copy out of a region, if a remote key allows it. No bytes need no key. fabric->lock is held */
-bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
-		    int access)
+bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len, int access)
 {
 	struct madsim_mr *mr = madsim_mr_check(pd, rkey, addr, len, access);
 
@@ -366,8 +362,7 @@ bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
 }
 
 /* Copy into a region, if a remote key allows it. No bytes need no key. fabric->lock is held */
-bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
-		     u32 len, int access)
+bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from, u32 len, int access)
 {
 	struct madsim_mr *mr = madsim_mr_check(pd, rkey, addr, len, access);
 
@@ -416,8 +411,7 @@ int madsim_mr_invalidate(struct ib_pd *pd, u32 key)
 }
 
 /* Whether the kernel itself has this piece, with the key of all of its memory */
-static bool madsim_is_kernel_sge(const struct ib_pd *pd,
-				 const struct ib_sge *sge)
+static bool madsim_is_kernel_sge(const struct ib_pd *pd, const struct ib_sge *sge)
 {
 	return rdma_is_kernel_res(&pd->res) &&
 	       sge->lkey == pd->local_dma_lkey;
@@ -482,15 +476,13 @@ enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 }
 
 /* The kernel uses its own memory without a region. A remote key always has a region */
-static bool madsim_span_is_kernel(const struct madsim_span *span,
-				  const struct ib_sge *sge)
+static bool madsim_span_is_kernel(const struct madsim_span *span, const struct ib_sge *sge)
 {
 	return !span->remote && madsim_is_kernel_sge(span->pd, sge);
 }
 
 /* The piece of memory where the next of @len bytes is. @piece becomes how many are there */
-static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len,
-					     u32 *piece)
+static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len, u32 *piece)
 {
 	while (span->at >= span->sge->length) {
 		span->at -= span->sge->length;

@@ -6,8 +6,7 @@
 #include "transport.h"
 
 /* Whether a packet has come by the path of a connection, from its other end */
-static bool madsim_rc_is_peer(const struct madsim_qp *qp,
-			      const struct madsim_packet *pkt)
+static bool madsim_rc_is_peer(const struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	const struct ib_qp_attr *attr = &qp->rc->attr;
 	const struct rdma_ah_attr *path = &attr->ah_attr;
@@ -99,8 +98,7 @@ int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /* Set attributes that madsim_rc_check() has seen. fabric->lock and qp->lock are held */
-void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
-		   int mask)
+void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	struct madsim_rc *rc = qp->rc;
 	struct ib_qp_attr *mine = &rc->attr;

@@ -97,15 +97,13 @@ static void madsim_rc_narrow(struct madsim_rc *rc)
 }
 
 /* How long the packet behind the first @sent bytes of a message is */
-static u32 madsim_rc_piece(const struct madsim_rc *rc,
-			   const struct madsim_swqe *wqe, u64 sent)
+static u32 madsim_rc_piece(const struct madsim_rc *rc, const struct madsim_swqe *wqe, u64 sent)
 {
 	return min_t(u64, wqe->length - sent, rc->mtu);
 }
 
 /* Where in the message this packet begins: strict fabrics read from its end */
-static u64 madsim_rc_at(const struct madsim_rc *rc,
-			const struct madsim_swqe *wqe, u64 sent)
+static u64 madsim_rc_at(const struct madsim_rc *rc, const struct madsim_swqe *wqe, u64 sent)
 {
 	if (!wqe->backwards)
 		return sent;
@@ -249,8 +247,7 @@ static bool madsim_rc_may_send(const struct madsim_qp *qp)
  * Context: any; fabric->lock is held.
  * Return: whether there is one. Then madsim_rc_sent() is to be called when it was sent.
  */
-bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
-		       bool *more)
+bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt, bool *more)
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_swqe *wqe = madsim_rc_head(rc);
@@ -481,8 +478,7 @@ static void madsim_rc_take_kind(struct madsim_swqe *wqe, const struct ib_send_wr
  * Return: 0; -EOPNOTSUPP: such an operation is not there; -EINVAL: the queue pair
  * cannot do it, or not now; -ENOMEM: the queue is full.
  */
-int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		   const void *data)
+int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_swqe *wqe;

@@ -56,8 +56,7 @@ static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
 	return rc->attr.qp_access_flags & access;
 }
 
-static u8 madsim_rc_take_send(struct madsim_qp *qp,
-			      const struct madsim_packet *pkt)
+static u8 madsim_rc_take_send(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
 	struct ib_pd *pd = madsim_recv_pd(qp);
@@ -114,8 +113,7 @@ static bool madsim_rc_write(struct madsim_qp *qp, const struct madsim_packet *pk
 			       pkt->data, pkt->len, IB_ACCESS_REMOTE_WRITE);
 }
 
-static u8 madsim_rc_take_write(struct madsim_qp *qp,
-			       const struct madsim_packet *pkt)
+static u8 madsim_rc_take_write(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
 	const struct madsim_bth *bth = &pkt->bth;
@@ -247,8 +245,7 @@ static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
 }
 
 /* Turn a request into its response */
-static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt,
-			      u8 syndrome)
+static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt, u8 syndrome)
 {
 	/* Only the responses of READs and atomic operations have bytes */
 	if (syndrome != MADSIM_ACKNOWLEDGED || madsim_is_message(pkt->bth.op))

@@ -28,8 +28,7 @@ static u32 madsim_gather(u8 *to, u32 room, const struct ib_send_wr *wr)
 }
 
 /* Make a packet of a MAD. -EINVAL: it is none, or has no P_Key. fabric->lock is held */
-int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		     struct madsim_packet *pkt)
+int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr, struct madsim_packet *pkt)
 {
 	u16 pkey_index = ud_wr(wr)->pkey_index;
 
@@ -46,8 +45,7 @@ int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
  * Put a packet, whose checks have passed, into a buffer that the MAD layer posted. A queue pair
  * that closes gets no requests, see madsim_mad_drain(). fabric->lock is held
  */
-void madsim_mad_receive(struct madsim_port *port,
-			const struct madsim_packet *pkt)
+void madsim_mad_receive(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	struct madsim_qp *qp = port->qp[!pkt->smi];
 	struct madsim_rwqe *rwqe;

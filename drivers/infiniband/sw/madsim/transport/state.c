@@ -9,8 +9,7 @@
 #define MADSIM_FLUSH_TURN	256
 
 /* Whether a client's queue pair has the P_Key of a packet. Counts and tells of a wrong one */
-bool madsim_qp_admits(const struct madsim_qp *qp,
-		      const struct madsim_packet *pkt)
+bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	if (madsim_pkey_matches(be16_to_cpu(qp->port->pkeys[qp->pkey_index]), pkt->pkey))
 		return true;

@@ -74,8 +74,7 @@ void madsim_mistake(struct madsim_qp *qp, u64 wr_id, enum madsim_mistake mistake
 }
 
 /* Hash what is to be sent. Returns false if a key does not allow that any more */
-static bool madsim_strict_hash(const struct madsim_qp *qp,
-			       const struct madsim_swqe *wqe, u32 *hash)
+static bool madsim_strict_hash(const struct madsim_qp *qp, const struct madsim_swqe *wqe, u32 *hash)
 {
 	u32 len = min_t(u64, wqe->length, MADSIM_STRICT_BYTES);
 	u8 chunk[MADSIM_STRICT_CHUNK];
@@ -92,8 +91,7 @@ static bool madsim_strict_hash(const struct madsim_qp *qp,
 }
 
 /* Remember the data of a send, or how to read. The fabric is strict; fabric->lock is held */
-void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe,
-			  enum madsim_op op)
+void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe, enum madsim_op op)
 {
 	wqe->backwards = op == MADSIM_OP_READ;
 	if (madsim_is_message(op) && !(wqe->flags & IB_SEND_INLINE))
@@ -239,8 +237,7 @@ void madsim_strict_later(struct madsim_qp *qp, bool posted)
 }
 
 /* Keep a datagram, to be sent later: 0, or -ENOMEM. fabric->lock is held */
-int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		       const void *data)
+int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
 {
 	u64 length = madsim_sge_length(wr->sg_list, wr->num_sge);
 	u32 pieces = wr->num_sge;

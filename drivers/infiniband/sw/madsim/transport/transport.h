@@ -111,8 +111,7 @@ struct madsim_cqe {
  * @armed:	which completions call the handler, once: a mask of IB_CQ_SOLICITED
  *		and IB_CQ_NEXT_COMP
  * @broken:	it has lost an entry for which it had no room
- * @head:	position of the oldest entry; positions are no places in @ring, see
- *		@mask
+ * @head:	position of the oldest entry; positions are no places in @ring, see @mask
  * @tail:	and of the next one
  * @shown:	the owner does not see this one yet, nor later ones: @tail unless the
  *		fabric is strict
@@ -185,8 +184,7 @@ struct madsim_rwqe {
  * @size:	how many there is room for; immutable unless it is shared
  * @max_sge:	immutable, as all below; pieces of each
  * @rwqe_size:	of an entry of @ring, in bytes
- * @ring:	the buffers; as @size. A copy of the one that was taken last if they are in
- *		@shared
+ * @ring:	the buffers; as @size. A copy of the one that was taken last if they are in @shared
  * @shared:	where a program posts, with @size + 1 places; as @size. NULL: the owner posts
  *		by calls. @head is a place there, and @count as of when a buffer was taken last
  * @broken:	the program has written what is no index or no buffer there
@@ -629,8 +627,7 @@ static inline struct ib_pd *madsim_recv_pd(const struct madsim_qp *qp)
 
 /* event.c: asynchronous events */
 void madsim_events_init(struct madsim_events *events, struct ib_device *ibdev,
-			void (*handler)(struct ib_event *event, void *context),
-			void *context);
+			void (*handler)(struct ib_event *event, void *context), void *context);
 void madsim_events_end(struct madsim_events *events);
 void madsim_event(struct madsim_events *events, enum ib_event_type type);
 
@@ -641,8 +638,7 @@ void madsim_ring_destroy(struct madsim_ring *ring);
 
 /* cq.c: completion queues */
 extern const struct ib_device_ops madsim_cq_ops;
-void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc,
-		     bool solicited);
+void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc, bool solicited);
 void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc);
 void madsim_cq_reap(struct madsim_qp *qp);
 void madsim_cq_look_all(struct ib_cq *ibcq);
@@ -665,8 +661,7 @@ bool madsim_take_recv(struct madsim_qp *qp);
 /* strict.c: mistakes of users of verbs */
 extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
 void madsim_mistake(struct madsim_qp *qp, u64 wr_id, enum madsim_mistake mistake);
-void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe,
-			  enum madsim_op op);
+void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe, enum madsim_op op);
 void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe);
 void madsim_strict_fill(const struct madsim_qp *qp);
 bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt);
@@ -674,17 +669,14 @@ void madsim_strict_settle(struct madsim_qp *qp);
 unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted);
 unsigned long madsim_strict_lateness(const struct madsim_qp *qp, u32 number);
 void madsim_strict_later(struct madsim_qp *qp, bool posted);
-int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		       const void *data);
+int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
 
 /* user.c: what there is for each user */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
 void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user);
-bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user,
-		      enum madsim_share share);
-void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
-		      enum madsim_share share);
+bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
+void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
 int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share,
 		       struct xarray *places, u32 max, u32 *next, u32 *place);
 bool madsim_user_charge(struct madsim_user *user, u64 bytes);
@@ -697,14 +689,10 @@ enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
 enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 				 u64 at, const void *from, u32 len);
 void *madsim_kernel_memory(const struct ib_pd *pd, const struct ib_sge *sge);
-bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len,
-		      int access);
-bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len,
-		    int access);
-bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from,
-		     u32 len, int access);
-bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key,
-		      int access);
+bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access);
+bool madsim_mr_read(struct ib_pd *pd, u32 rkey, u64 addr, void *to, u32 len, int access);
+bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from, u32 len, int access);
+bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access);
 int madsim_mr_invalidate(struct ib_pd *pd, u32 key);
 bool madsim_span_allows(const struct madsim_span *span, u32 len);
 void madsim_span_hold(const struct madsim_span *span, u32 len, int copies);
@@ -712,8 +700,7 @@ void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len)
 u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 
 /* state.c: states of queue pairs */
-bool madsim_qp_admits(const struct madsim_qp *qp,
-		      const struct madsim_packet *pkt);
+bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt);
 void madsim_flush_recv(struct madsim_qp *qp);
 void madsim_flush_later(struct work_struct *work);
 void madsim_drop_send(struct madsim_qp *qp, u64 wr_id);
@@ -737,15 +724,12 @@ void madsim_packet_address(struct madsim_qp *qp,
 			   struct madsim_packet *pkt);
 
 /* special.c: QP0 and QP1 */
-int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		     struct madsim_packet *pkt);
-void madsim_mad_receive(struct madsim_port *port,
-			const struct madsim_packet *pkt);
+int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr, struct madsim_packet *pkt);
+void madsim_mad_receive(struct madsim_port *port, const struct madsim_packet *pkt);
 void madsim_mad_drain(struct madsim_port *port, const struct ib_device *ibdev);
 
 /* burst.c: many packets of a message at once */
-u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer,
-		 struct madsim_packet *pkt);
+u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer, struct madsim_packet *pkt);
 void madsim_burst_copy(const struct madsim_qp *qp);
 void madsim_burst_end(struct madsim_qp *qp);
 
@@ -770,15 +754,12 @@ int madsim_rc_add(struct madsim_qp *qp);
 void madsim_rc_del(struct madsim_qp *qp);
 int madsim_rc_check(const struct madsim_qp *qp, const struct ib_qp_attr *attr,
 		    int mask, enum ib_qp_state next);
-void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr,
-		   int mask);
+void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr, int mask);
 void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr);
 
 /* requester.c: what connected queue pairs send */
-int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr,
-		   const void *data);
-bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt,
-		       bool *more);
+int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
+bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt, bool *more);
 bool madsim_rc_sent(struct madsim_qp *qp);
 void madsim_rc_expired(struct madsim_qp *qp);
 void madsim_rc_refresh(struct madsim_rc *rc);

@@ -39,8 +39,7 @@ struct madsim_segment {
 };
 
 /* Make a segment, which is as long as a packet is to be */
-static enum ib_wc_status madsim_ud_cut(const struct madsim_segment *segment,
-				       void *to, u32 len)
+static enum ib_wc_status madsim_ud_cut(const struct madsim_segment *segment, void *to, u32 len)
 {
 	const struct ib_ud_wr *ud = segment->ud;
 	enum ib_wc_status status;
@@ -101,8 +100,7 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 }
 
 /* Where a packet fits into the buffer that was taken, which is memory of the kernel */
-static void *madsim_ud_room(const struct madsim_qp *qp,
-			    const struct madsim_packet *pkt)
+static void *madsim_ud_room(const struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	const struct ib_sge *sge = qp->taken->sge;
 
@@ -111,8 +109,7 @@ static void *madsim_ud_room(const struct madsim_qp *qp,
 	return madsim_kernel_memory(madsim_recv_pd(qp), sge);
 }
 
-static enum ib_wc_status madsim_ud_put(const struct madsim_qp *qp,
-				       const struct madsim_packet *pkt)
+static enum ib_wc_status madsim_ud_put(const struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	const struct ib_sge *sge = qp->taken->sge;
 	struct ib_pd *pd = madsim_recv_pd(qp);
@@ -146,8 +143,7 @@ static enum ib_wc_status madsim_ud_put_segment(const struct madsim_qp *qp,
 }
 
 /* Whether a queue pair has the P_Key and the Q_Key of a packet */
-static bool madsim_ud_admits(const struct madsim_qp *qp,
-			     const struct madsim_packet *pkt)
+static bool madsim_ud_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	if (!madsim_qp_admits(qp, pkt))
 		return false;
@@ -210,8 +206,7 @@ out:
 	spin_unlock(&qp->lock);
 }
 
-static bool madsim_is_member(const struct madsim_member *member,
-			     const union ib_gid *gid, u16 lid)
+static bool madsim_is_member(const struct madsim_member *member, const union ib_gid *gid, u16 lid)
 {
 	return member->lid == lid &&
 	       !memcmp(&member->gid, gid, sizeof(*gid));

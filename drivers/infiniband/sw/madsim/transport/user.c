@@ -190,8 +190,7 @@ void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user)
  * Context: any; fabric->lock is held.
  * Return: whether the user may have it.
  */
-bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user,
-		      enum madsim_share share)
+bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
 {
 	lockdep_assert_held(&dev->node->fabric->lock);
 
@@ -205,8 +204,7 @@ bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user,
 }
 
 /* Undo madsim_user_take(). fabric->lock is held */
-void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user,
-		      enum madsim_share share)
+void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
 {
 	lockdep_assert_held(&dev->node->fabric->lock);
 
