@@ -235,11 +235,7 @@ static void madsim_set_link(struct madsim_port *port, const struct ib_port_info 
 		madsim_port_set_state(port, state);
 }
 
-/*
- * The port that a request is about by the number in its modifier, or NULL. A
- * channel adapter takes 0 for the port that got it. There each port is in a
- * subnet of its own, so only that one can be set.
- */
+/* The port that a request is about, or NULL. A host sets the port that got it, which is also 0 */
 static struct madsim_port *madsim_target(const struct madsim_request *req, u32 num)
 {
 	struct madsim_port *port = req->port;

@@ -81,10 +81,7 @@ static bool madsim_register_fits(const struct madsim_register *reg, const u8 *da
 	return true;
 }
 
-/*
- * Have the data of a request become the part of a register from @begin on: 0, or the status of
- * AccessRegister
- */
+/* Answer with a register from @begin on. Returns 0, or the status of AccessRegister */
 static u8 madsim_register_read(const struct madsim_node *node, u32 id,
 			       size_t begin, u8 *data, size_t len)
 {
@@ -186,10 +183,7 @@ u16 madsim_access_register(const struct madsim_node *node, u8 *tlv, size_t room)
 	return MADSIM_OK;
 }
 
-/*
- * Answer ConfigSpaceAccess: @mod has an address in two parts, a mode, and how many words. Words
- * that are written do not change. Returns the status of the MAD
- */
+/* Answer ConfigSpaceAccess: @mod has an address, a mode, and a length. Nothing is written */
 u16 madsim_config_space(const struct madsim_node *node, u32 mod, u8 *data, size_t room)
 {
 	u32 address = mod >> 24 << 16 | (mod & U16_MAX);

@@ -296,10 +296,7 @@ static void madsim_list_node(struct seq_buf *s, struct madsim_node *node)
 		madsim_list_port(s, &node->ports[i]);
 }
 
-/*
- * List the faults in force in the %MADSIM_FILE_SIZE bytes of @page. The lines that do not fit
- * are left out, and a last line says so. Returns the length
- */
+/* List the faults in force. If some lines do not fit into the file, a last line says so */
 ssize_t madsim_command_list(struct madsim_fabric *fabric, char *page)
 {
 	struct madsim_node *node;

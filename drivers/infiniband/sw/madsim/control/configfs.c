@@ -485,10 +485,7 @@ enum madsim_cable {
 	MADSIM_CABLE_REMOVE,
 };
 
-/*
- * "NODE PORT NODE PORT [WIDTH] [SPEED]", with one end only for a wire, and one end alone
- * to take the cable away again.
- */
+/* "NODE PORT NODE PORT [WIDTH] [SPEED]". A wire has one end, and "unlink" has one end alone */
 static ssize_t madsim_fabric_cable(struct config_item *item, const char *page,
 				   size_t count, enum madsim_cable what)
 {

@@ -456,10 +456,7 @@ static void madsim_switch_reset(struct madsim_switch *sw, bool enhanced)
 	memset(sw->mft, 0, MADSIM_MFT_SIZE * sw->mft_words * sizeof(*sw->mft));
 }
 
-/*
- * Bring a node into the state after power-on. It has neither power nor an
- * ib_device, so nothing looks at its tables. Others look at its ports.
- */
+/* The state after power-on. Without power, nobody looks at the tables. Others look at the ports */
 static void madsim_node_reset(struct madsim_node *node)
 {
 	bool is_switch = node->sw;

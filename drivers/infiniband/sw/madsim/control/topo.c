@@ -159,10 +159,7 @@ static void madsim_topo_devices(struct madsim_fabric *fabric, unsigned int devic
 	}
 }
 
-/*
- * Fill an empty fabric with "pair", "star[:HOSTS]" or "fattree[:RADIX]", and let @devices of
- * the nodes have an ib_device. An error leaves some of the nodes
- */
+/* Fill an empty fabric with a preset. @devices of its nodes become RDMA devices */
 int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned int devices)
 {
 	unsigned int size = 0;

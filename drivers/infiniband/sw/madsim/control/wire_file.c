@@ -393,10 +393,7 @@ static void madsim_wire_end(struct madsim_wire *wire)
 	put_device(&wire->dev);
 }
 
-/*
- * Put a cable into a port whose other end is a file. -EOPNOTSUPP: no frame has room for the
- * MADs of an Omni-Path node. fabric->mutex is held
- */
+/* Put a wire into a port. No frame has room for MADs of Omni-Path nodes. fabric->mutex is held */
 int madsim_wire_add(struct madsim_node *node, u32 num, u8 width, u16 speed)
 {
 	struct madsim_fabric *fabric = node->fabric;

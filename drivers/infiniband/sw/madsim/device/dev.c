@@ -353,10 +353,7 @@ static void madsim_dealloc_ucontext(struct ib_ucontext *ibucontext)
 			to_madsim_ucontext(ibucontext)->user);
 }
 
-/*
- * What programs have mapped is memory, and stays theirs. The core moves a device to another
- * network namespace only if it has this function.
- */
+/* Mappings stay. The core moves a device to another network namespace only if it has this */
 static void madsim_disassociate_ucontext(struct ib_ucontext *ucontext)
 {
 }

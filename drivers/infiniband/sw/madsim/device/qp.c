@@ -388,10 +388,7 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-/*
- * Data that is with a request itself: a program posts, so the data is in the memory of the
- * current process.
- */
+/* Inline data. A program posts, so the data is in the memory of the current process */
 static int madsim_get_inline(const struct madsim_qp *qp, const struct ib_send_wr *wr, void *data)
 {
 	const struct ib_sge *sge = wr->sg_list;

@@ -190,10 +190,7 @@ static bool madsim_is_for_host(const struct madsim_port *port, const struct mads
 	}
 }
 
-/*
- * Whether a packet is for queue pairs other than QP0 and QP1. MADs to a multicast LID
- * are for QP1, the packets of clients are for the group's members.
- */
+/* MADs to a multicast LID are for QP1. The packets of clients are for members of the group */
 static bool madsim_is_for_client(const struct madsim_packet *pkt)
 {
 	if (pkt->smi || pkt->dlid == MADSIM_LID_PERMISSIVE)

@@ -148,10 +148,7 @@ static void madsim_later_work(struct work_struct *work)
 	kfree(dgram);
 }
 
-/*
- * Send the packets that can follow the last one of @qp at once. Returns how many. Their bytes are
- * to be copied after that
- */
+/* Send the packets that can follow at once. Returns how many. Then their bytes are to be copied */
 static u32 madsim_run_burst(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);

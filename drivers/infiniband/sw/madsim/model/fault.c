@@ -409,10 +409,7 @@ int madsim_fault_set_delay(struct madsim_port *port, u32 ms)
 	return 0;
 }
 
-/*
- * Count what the rates of a port amount to by now. Who reads or sets counters of a port calls
- * this first: nothing runs for rates. fabric->lock is held
- */
+/* Nothing runs for rates: count them before counters are read or set. fabric->lock is held */
 void madsim_fault_count(struct madsim_port *port)
 {
 	struct madsim_fault *fault = port->fault;

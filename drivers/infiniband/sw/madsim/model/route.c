@@ -57,10 +57,7 @@ bool madsim_grh_fits(const struct madsim_port *port, const struct madsim_packet 
 	       madsim_gid_is_mine(port, &pkt->grh.dgid);
 }
 
-/*
- * Whether a switch lets a packet in by @in. The P_Key has the membership of
- * its sender, and so has the entry for it: only the partition is compared.
- */
+/* A P_Key has the membership of the sender, as its entry has, so only partitions are compared */
 static bool madsim_may_enter(const struct madsim_port *in, const struct madsim_packet *pkt)
 {
 	unsigned int i;

@@ -112,10 +112,7 @@ static void madsim_cq_publish(struct madsim_cq *cq)
 	smp_store_release(&ring->head, cq->fill);
 }
 
-/*
- * Have the owner see all entries, or the next ones of a ring. Returns whether its handler is to
- * be called
- */
+/* Have the owner see all entries, or some of a ring. Returns whether its handler is to be called */
 static bool madsim_cq_show(struct madsim_cq *cq)
 {
 	bool notify = cq->armed & cq->late;
@@ -422,12 +419,9 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags cq_f
 }
 
 /*
- * Put an entry into a completion queue.
- *
- * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and with it the CQ.
- *
- * A queue that has lost an entry is broken, and tells so once. It takes no more, and each queue
- * pair that needs it fails.
+ * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and with it the CQ. A
+ * queue that has lost an entry is broken, and tells so once. It takes no more, and each queue pair
+ * that needs it fails.
  */
 static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool send, bool solicited)
 {
@@ -509,10 +503,7 @@ static void madsim_cq_disown(struct madsim_cq *cq, struct madsim_cqe *cqe,
 	cq->gap_end = cq->gap;
 }
 
-/*
- * Look at some entries, take those of a queue pair out, and close the gap between the others.
- * Returns whether there are more to look at.
- */
+/* Take some entries of a queue pair out, and close the gap. Returns whether there are more */
 static bool madsim_cq_sift(struct madsim_cq *cq, const struct madsim_qp *qp)
 {
 	unsigned int n;

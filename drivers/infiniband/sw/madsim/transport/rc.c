@@ -46,10 +46,7 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 	return respond;
 }
 
-/*
- * Groups are for datagrams, and no port has the LID 0. The core sees to it that a
- * program means the port of the queue pair.
- */
+/* No group, no LID 0. The core sees to it that a program means the port of the queue pair */
 static bool madsim_rc_is_path(const struct rdma_ah_attr *path)
 {
 	u32 dlid = rdma_ah_get_dlid(path);
@@ -185,10 +182,7 @@ void madsim_rc_del(struct madsim_qp *qp)
 	madsim_rc_reset(qp);
 	spin_unlock(&qp->lock);
 	spin_unlock_irq(&fabric->lock);
-	/*
-	 * A run that has begun earlier may start @timer, or @work, when it ends. One that @timer
-	 * starts finds nothing to send.
-	 */
+	/* A run may start @timer or @work when it ends. A run of @timer finds nothing to send */
 	cancel_work_sync(&rc->work);
 	cancel_delayed_work_sync(&rc->timer);
 	cancel_work_sync(&rc->work);

@@ -395,10 +395,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		return;
 
 	rc->far = !rc->sending;
-	/*
-	 * All before it have arrived, but of a READ a response is missing. Others that
-	 * follow it are under way still.
-	 */
+	/* All before have arrived, but a response to a READ is missing. Others may follow */
 	if (before && madsim_rc_head(rc)->opcode == IB_WR_RDMA_READ) {
 		if (rc->gap)
 			return;

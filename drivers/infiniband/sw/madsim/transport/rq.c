@@ -46,10 +46,7 @@ static u32 madsim_rq_count(struct madsim_rq *rq)
 	return head >= rq->head ? head - rq->head : head + rq->size + 1 - rq->head;
 }
 
-/*
- * Copy the oldest buffer of a ring that a program has mapped, if there is one, and give its
- * place back.
- */
+/* Copy the oldest buffer of a ring that a program has mapped, and give its place back */
 static struct madsim_rwqe *madsim_rq_fetch(struct madsim_rq *rq)
 {
 	const struct madsim_posted *slot = madsim_rq_slot(rq, rq->head);

@@ -41,10 +41,7 @@ int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr, struct m
 	return 0;
 }
 
-/*
- * Put a packet, whose checks have passed, into a buffer that the MAD layer posted. A queue pair
- * that closes gets no requests, see madsim_mad_drain(). fabric->lock is held
- */
+/* Put a MAD into a buffer. A queue pair that closes gets no requests. fabric->lock is held */
 void madsim_mad_receive(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	struct madsim_qp *qp = port->qp[!pkt->smi];

@@ -17,10 +17,7 @@ bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pk
 	return false;
 }
 
-/*
- * Refuse a send for which there is no place. If no send is under way, and no completion unread,
- * there will never be a place. fabric->lock is held
- */
+/* Refuse a send. If none is under way, and no completion unread, there will never be a place */
 int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr)
 {
 	if (qp->posted == qp->ended && !READ_ONCE(qp->unread_sends))

@@ -193,10 +193,7 @@ static unsigned long madsim_strict_jiffies(const struct madsim_qp *qp,
 	return 1 + msecs_to_jiffies(ms);
 }
 
-/*
- * After how many jiffies a queue pair of a strict fabric sends, by the seed of its device.
- * @posted: something was posted just now, and not earlier. fabric->lock is held
- */
+/* Jiffies until a queue pair sends. @posted: it has just now posted. fabric->lock is held */
 unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted)
 {
 	/* The place of the packet in what was posted: sends before it, and bytes of its own send */
@@ -224,10 +221,7 @@ static struct madsim_dgram *madsim_strict_first(struct madsim_qp *qp)
 	return list_first_entry_or_null(&qp->dgrams, struct madsim_dgram, list);
 }
 
-/*
- * Have datagrams sent later, if there are any. @posted: one was posted just now, or may be sent
- * from now on. fabric->lock is held
- */
+/* Have datagrams sent later. @posted: the first one waits from now on. fabric->lock is held */
 void madsim_strict_later(struct madsim_qp *qp, bool posted)
 {
 	/* Only a time that counts is told */
