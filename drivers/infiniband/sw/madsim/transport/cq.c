@@ -149,17 +149,11 @@ static void madsim_cq_later(struct work_struct *work)
 	madsim_cq_show_all(container_of(to_delayed_work(work), struct madsim_cq, later));
 }
 
-/* Positions of entries count on for ever: a power of two, so that a mask finds the place */
-static u32 madsim_cq_places(u32 size)
-{
-	return roundup_pow_of_two(size);
-}
-
 /* What a completion queue of a program costs its user */
 static u64 madsim_cq_cost(u32 size)
 {
 	return MADSIM_OBJECT_BYTES + madsim_cq_bytes(size) +
-	       (u64)madsim_cq_places(size) * sizeof(struct madsim_cqe);
+	       (u64)roundup_pow_of_two(size) * sizeof(struct madsim_cqe);
 }
 
 /* Make room for entries. @wanted: also where a program takes them */
@@ -175,7 +169,7 @@ static int madsim_cq_alloc(struct madsim_user *user, u32 size, struct ib_udata *
 		ret = PTR_ERR(*shared);
 		goto err;
 	}
-	*ring = kvzalloc_objs(**ring, madsim_cq_places(size), GFP_KERNEL_ACCOUNT);
+	*ring = kvzalloc_objs(**ring, roundup_pow_of_two(size), GFP_KERNEL_ACCOUNT);
 	if (*ring)
 		return 0;
 	madsim_ring_destroy(*shared);
@@ -211,7 +205,7 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 			      &cq->shared);
 	if (ret)
 		return ret;
-	cq->mask = madsim_cq_places(attr->cqe) - 1;
+	cq->mask = roundup_pow_of_two(attr->cqe) - 1;
 	cq->size = attr->cqe;
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
@@ -354,7 +348,7 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struct ib_udat
 		cq->old = ring;
 		cq->old_mask = cq->mask;
 		cq->old_end = cq->tail;
-		cq->mask = madsim_cq_places(cqe) - 1;
+		cq->mask = roundup_pow_of_two(cqe) - 1;
 		swap(size, cq->size);
 		ibcq->cqe = cqe;
 		if (shared) {

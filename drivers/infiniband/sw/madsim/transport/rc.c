@@ -156,9 +156,8 @@ int madsim_rc_add(struct madsim_qp *qp)
 	if (!rc)
 		return -ENOMEM;
 	rc->qp = qp;
-	rc->size = qp->max_send_wr;
 	rc->swqe_size = madsim_swqe_size(qp);
-	rc->ring = kvcalloc(rc->size, rc->swqe_size, GFP_KERNEL_ACCOUNT);
+	rc->ring = kvcalloc(qp->max_send_wr, rc->swqe_size, GFP_KERNEL_ACCOUNT);
 	if (!rc->ring) {
 		kfree(rc);
 		return -ENOMEM;

@@ -500,7 +500,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void
 		return madsim_sq_full(qp, wr);
 
 	qp->posted++;
-	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->head, rc->count++, rc->size));
+	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->head, rc->count++, qp->max_send_wr));
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
 	wqe->wc_opcode = madsim_ops[wr->opcode].wc;

@@ -41,7 +41,7 @@ void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 
 	if (!status || status == IB_WC_LOC_PROT_ERR)
 		madsim_strict_ended(qp, wqe);
-	rc->head = madsim_ring_at(rc->head, 1, rc->size);
+	rc->head = madsim_ring_at(rc->head, 1, qp->max_send_wr);
 	rc->count--;
 	qp->ended++;
 	rc->sent = 0;

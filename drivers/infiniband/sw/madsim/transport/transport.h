@@ -122,7 +122,7 @@ struct madsim_cqe {
  * @gap_end:	the position behind them; @gap if there are none
  * @size:	how many there is room for
  * @feeds:	places of the queues that complete here
- * @mask:	of a position, for its place in @ring
+ * @mask:	of a position, which counts on for ever, for its place in @ring
  * @ring:	the entries
  * @old:	the ring before, while a resize moves its entries to @ring, else NULL
  * @old_mask:	of @old, as @mask is of @ring
@@ -346,9 +346,8 @@ struct madsim_burst {
  * @work:	sends
  * @timer:	waits for a response, or for the responder to be ready
  * @deadline:	when the time that @timer waits for ends, in jiffies
- * @head:	the oldest send
+ * @head:	the oldest send, in @ring, which has places for max_send_wr of @qp
  * @count:	how many there are
- * @size:	immutable
  * @swqe_size:	immutable; of an entry of @ring, in bytes
  * @ring:	the sends that were posted
  * @sq_psn:	number of the oldest packet that is under way, or of the next one
@@ -396,7 +395,6 @@ struct madsim_rc {
 	unsigned long deadline;
 	u32 head;
 	u32 count;
-	u32 size;
 	u32 swqe_size;
 	void *ring;
 	u32 sq_psn;
