@@ -90,7 +90,7 @@ static const struct madsim_pma_attribute {
 	__be16 id;
 	u8 select2;		/* the byte that CounterSelect2 begins in */
 	u8 select2_len;		/* in bytes, 0 if there is none */
-	u8 first;		/* of madsim_pma_fields, and of the base of struct madsim_counters */
+	u8 first;		/* its first field, also in the base of struct madsim_counters */
 	u8 end;			/* behind its last field */
 } madsim_pma_attributes[] = {
 	{ IB_PMA_PORT_COUNTERS, 18, 1, 0, 18 },

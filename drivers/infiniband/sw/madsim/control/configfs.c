@@ -404,11 +404,14 @@ static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag, co
 	return ret;
 }
 
-#define MADSIM_FABRIC_FLAG(_name, _flag)				\
+/* A flag of a fabric, in terms of "fabric" */
+#define MADSIM_FABRIC_FLAG(_name, _flag, _value)			\
 static ssize_t madsim_fabric_##_name##_show(struct config_item *item,	\
 					    char *page)			\
 {									\
-	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->_flag);	\
+	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
+									\
+	return sysfs_emit(page, "%d\n", _value);			\
 }									\
 									\
 static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
@@ -417,11 +420,11 @@ static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
 {									\
 	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
 									\
-	return madsim_fabric_write_flag(fabric, &fabric->_flag, page) ?: count;	\
+	return madsim_fabric_write_flag(fabric, _flag, page) ?: count;	\
 }
 
-MADSIM_FABRIC_FLAG(data, data)
-MADSIM_FABRIC_FLAG(duplicate_guids, duplicates)
+MADSIM_FABRIC_FLAG(data, &fabric->data, fabric->data)
+MADSIM_FABRIC_FLAG(duplicate_guids, &fabric->duplicates, fabric->duplicates)
 
 static ssize_t madsim_fabric_strict_show(struct config_item *item, char *page)
 {

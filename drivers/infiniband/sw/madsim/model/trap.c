@@ -258,7 +258,7 @@ static __be32 madsim_sl_qpn(const struct madsim_packet *pkt)
 	return cpu_to_be32((u32)pkt->sl << 28 | pkt->src_qpn);
 }
 
-/* Count a packet with a wrong key for an end port, and send trap 257 or 258. fabric->lock is held */
+/* Count a packet with a wrong key, and send trap 257 or 258. fabric->lock is held */
 void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
 			 const struct madsim_packet *pkt)
 {
@@ -279,7 +279,7 @@ void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
 	}
 }
 
-/* Send trap 259: at @port, a switch has dropped a packet with a wrong P_Key. fabric->lock is held */
+/* Send trap 259: a switch has dropped a packet with a wrong P_Key. fabric->lock is held */
 void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	struct madsim_port *port0 = madsim_end_port(port);
