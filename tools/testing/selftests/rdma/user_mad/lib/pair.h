@@ -43,6 +43,17 @@ FIXTURE_TEARDOWN(pair)
 	umad_close_both(self);
 }
 
+/* Agents with RMPP in place of both; the server takes @method */
+#define pair_rmpp(self, method) do {					\
+	struct umad_reg __reg = umad_reg_rmpp(variant->abi.api, 0);	\
+									\
+	umad_unregister(&(self)->client, (self)->cid);			\
+	umad_unregister(&(self)->server, (self)->sid);			\
+	(self)->cid = umad_register(&(self)->client, &__reg);		\
+	__reg.methods[0] = 1ULL << (method);				\
+	(self)->sid = umad_register(&(self)->server, &__reg);		\
+} while (0)
+
 /* @msg goes from the client to the server, which gets @got */
 #define pair_deliver(self, msg, got) do {				\
 	umad_write(&(self)->client, msg);				\
