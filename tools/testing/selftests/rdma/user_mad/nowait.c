@@ -2,10 +2,16 @@
 /*
  * Writes that must not wait. Where they would have to, EAGAIN comes before anything
  * else is done for them: io_uring asks again and again before it has a thread wait.
+ * io_submit() of Linux AIO would wait within submission, where it must not, and is refused.
  */
+#include <linux/aio_abi.h>
+#include <sys/syscall.h>
+
+#define PAIR_TWO_VARIANTS
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/long.h"
+#include "lib/pair.h"
 #include "lib/statistics.h"
 #include "lib/subnet.h"
 #include "lib/vector.h"
@@ -90,20 +96,6 @@ TEST_F(nowait, no_room)
 	umad_err(EINVAL, write_nowait(self, &msg, UMAD_HDR_NEW + MAD_RMPP_HDR - 1));
 }
 
-/* Where nothing has to be found out, mistakes are mistakes */
-TEST_F(nowait, mistakes)
-{
-	struct umad_msg msg = message(self, MAD_SEND, 1);
-
-	if (variant->kind == UMAD_RXE)
-		SKIP(return, "on RoCE nothing is read");
-	msg.hdr.id = UMAD_MAX_AGENTS;
-	umad_err(EINVAL, write_nowait(self, &msg, sizeof(msg)));
-	msg.hdr.id = 17;
-	umad_err(EIO, write_nowait(self, &msg, sizeof(msg)));
-	umad_err(EFAULT, write_nowait(self, NULL, sizeof(msg)));
-}
-
 /* By LID, and every other one with a GRH as well: they are sent, in their order */
 TEST_F(nowait, sent)
 {
@@ -125,49 +117,109 @@ TEST_F(nowait, sent)
 		EXPECT_EQ(i, (int)(__u32)be64toh(got.mad.tid));
 	}
 	umad_expect_empty(&self->file);
-	/* All of them are outstanding */
-	umad_err(EINVAL, pwritev2(self->file.fd, vector.iov, 1, -1, RWF_NOWAIT));
+	/* All of them are outstanding, and mistakes are mistakes */
+	umad_err(EINVAL, write_nowait(self, vector.buf[0], sizeof(msg)));
+	msg.hdr.id = 17;
+	umad_err(EIO, write_nowait(self, &msg, sizeof(msg)));
+	umad_err(EFAULT, write_nowait(self, NULL, sizeof(msg)));
 }
 
-/* A message that is cut into many MADs takes its time, wherever it goes */
+/*
+ * A message that is cut into many MADs takes its time, wherever it goes. It has had no effect:
+ * a write that waits can send the same.
+ */
 TEST_F(nowait, long_message)
 {
-	struct umad_msg head = message(self, MAD_SEND, 2), got;
-	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + LEN];
-	__u8 in[sizeof(buf)];
+	struct umad_msg head = umad_long_head(&self->port, self->id, MAD_SEND, 2);
+	struct umad_long msg;
 	size_t size;
 
-	umad_make_active(&head);
-	head.hdr.retries = 3;
-	size = umad_long_pack(&self->file, &head, LEN, 3, buf);
-	expect_again(self, buf, size);
+	umad_long_alloc(&msg, 4096);
+	size = umad_long_pack(&self->file, &head, LEN, 3, msg.out);
+	expect_again(self, msg.out, size);
 	umad_expect_empty(&self->file);
-
-	/* It has had no effect: a write that waits can send the same */
-	ASSERT_EQ((ssize_t)size, write(self->file.fd, buf, size));
-	ASSERT_TRUE(umad_readable(&self->file, UMAD_SOON_MS));
-	EXPECT_EQ((ssize_t)size, read(self->file.fd, in, sizeof(in)));
-	memcpy(&got.mad, in + self->file.hlen, MAD_VENDOR_HDR);
-	EXPECT_EQ(2, (int)be64toh(got.mad.tid));
+	umad_long_write(&self->file, &head, LEN, 3, &msg);
+	umad_long_read(&self->file, self->id, &head, LEN, 3, &msg);
 	umad_expect_empty(&self->file);
+	umad_long_free(&msg);
 }
 
 /* Of a writev() those before it were sent */
 TEST_F(nowait, long_message_in_a_vector)
 {
-	struct umad_msg msg = message(self, MAD_SEND, 3);
-	struct umad_msg head = message(self, MAD_SEND, 4), got;
+	struct umad_msg head = umad_long_head(&self->port, self->id, MAD_SEND, 4);
+	struct umad_msg msg = message(self, MAD_SEND, 3), got;
 	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + LEN];
 	struct iovec iov[2] = { { &msg, sizeof(msg) }, { buf, sizeof(buf) } };
 
 	if (variant->kind == UMAD_RXE)
 		SKIP(return, "on RoCE the first is refused");
-	umad_make_active(&head);
-	iov[1].iov_len = umad_long_pack(&self->file, &head, LEN, 3, buf);
+	umad_long_pack(&self->file, &head, LEN, 3, buf);
 	EXPECT_EQ((ssize_t)sizeof(msg), pwritev2(self->file.fd, iov, 2, -1, RWF_NOWAIT));
 	umad_read(&self->file, &got);
 	EXPECT_EQ(3, (int)be64toh(got.mad.tid));
 	umad_expect_empty(&self->file);
+}
+
+/* AIO */
+
+static int submit(aio_context_t ctx, int op, const struct umad_file *file, void *buf, size_t len)
+{
+	struct iovec iov = { buf, len };
+	bool many = op == IOCB_CMD_PREADV || op == IOCB_CMD_PWRITEV;
+	struct iocb iocb = {
+		.aio_fildes = file->fd,
+		.aio_lio_opcode = op,
+		.aio_buf = many ? (uintptr_t)&iov : (uintptr_t)buf,
+		.aio_nbytes = many ? 1 : len,
+	};
+	struct iocb *list = &iocb;
+
+	errno = 0;
+	return syscall(__NR_io_submit, ctx, 1, &list);
+}
+
+/*
+ * The reference refuses to begin. A driver that can do several at a time is asked, and
+ * its refusal is the result. Neither waits.
+ */
+#define expect_refused(op, file, buf, len) do {				\
+	struct timespec __soon = { UMAD_SOON_MS / 1000, 0 };		\
+	struct io_event __event;					\
+									\
+	if (submit(ctx, IOCB_CMD_##op, file, buf, len) == -1) {		\
+		EXPECT_EQ(EINVAL, errno);				\
+		break;							\
+	}								\
+	ASSERT_EQ(1, syscall(__NR_io_getevents, ctx, 1, 1, &__event, &__soon)); \
+	ASSERT_EQ(-EINVAL, __event.res);				\
+} while (0)
+
+TEST_F(pair, io_submit)
+{
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1), got;
+	aio_context_t ctx = 0;
+	__u8 buf[sizeof(msg)];
+	size_t len;
+
+	if (syscall(__NR_io_setup, 4, &ctx))
+		SKIP(return, "this kernel has no io_submit()");
+	/* Who takes this one takes others as well, and would sleep below */
+	expect_refused(PREAD, &self->server, &got, sizeof(got));
+	umad_make_blocking(&self->server);
+	len = umad_pack(&self->client, &msg, MAD_SIZE, buf);
+	expect_refused(PREAD, &self->server, &got, sizeof(got));
+	expect_refused(PREADV, &self->server, &got, sizeof(got));
+	expect_refused(PWRITE, &self->client, buf, len);
+	expect_refused(PWRITEV, &self->client, buf, len);
+
+	/* Nor if there is a MAD, of which that one is the first */
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	expect_refused(PREAD, &self->server, &got, sizeof(got));
+	umad_read(&self->server, &got);
+	EXPECT_FALSE(umad_readable(&self->server, 0));
+	syscall(__NR_io_destroy, ctx);
 }
 
 TEST_HARNESS_MAIN

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * io_uring: a request that needs no waiting is done at once, also on descriptors that
- * block, and a read that has to wait does so without a thread of the kernel's.
+ * block, and a read that has to wait does so without a thread of the kernel's. Registered
+ * buffers are memory that the kernel knows by number and holds, and finds page by page.
  *
  * Also on: 6.12, smp
  */
 #define PAIR_TWO_VARIANTS
+#include <liburing.h>
+
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 #include "lib/long.h"
 #include "lib/subnet.h"
 #include "lib/trace.h"
-#include "lib/uring.h"
+#include "lib/vector.h"
 
 #define LONG_MS		600000
-#define LONG_LEN	3000
+#define LONG_LEN	(3 * 4096 * 8 + 77)
 #define GROUP		7	/* of provided buffers */
 #define BUFFERS		8
 #define MANY		300	/* more than io_uring tries a request */
@@ -26,6 +29,39 @@
 /* A test is a process, with whose end the ring ends */
 static struct io_uring ring;
 static struct umad_vector vector;
+
+/* SKIP if the kernel has none, or the administrator has turned it off */
+#define ring_open() do {						\
+	int __ret = io_uring_queue_init(UMAD_VECTOR, &ring, 0);		\
+									\
+	if (__ret == -EPERM ||						\
+	    (__ret && access("/proc/sys/kernel/io_uring_disabled", F_OK))) \
+		SKIP(return, "no io_uring in this kernel, or not for us"); \
+	ASSERT_EQ(0, __ret);						\
+} while (0)
+
+#define ring_submit(count)	ASSERT_EQ(count, io_uring_submit(&ring))
+
+/* The next completion within @ms; false if there is none */
+static bool ring_next(struct io_uring_cqe *result, int ms)
+{
+	struct __kernel_timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+	struct io_uring_cqe *cqe;
+
+	if (ms ? io_uring_wait_cqe_timeout(&ring, &cqe, &ts) : io_uring_peek_cqe(&ring, &cqe))
+		return false;
+	*result = *cqe;
+	io_uring_cqe_seen(&ring, cqe);
+	return true;
+}
+
+#define ring_expect(want) do {						\
+	struct io_uring_cqe __cqe = {};					\
+									\
+	ASSERT_TRUE(ring_next(&__cqe, UMAD_SOON_MS))			\
+		TH_LOG("no completion");				\
+	EXPECT_EQ(want, __cqe.res);					\
+} while (0)
 
 /* Whether a thread was made for us that does what would wait */
 static bool have_worker(void)
@@ -63,7 +99,7 @@ static struct io_uring_sqe *ring_put(int op, const struct umad_file *file, int i
 #define reading(self) do {						\
 	umad_make_blocking(&(self)->server);				\
 	umad_vector_rooms(&vector, &(self)->server);			\
-	umad_ring(&ring, UMAD_VECTOR);					\
+	ring_open();					\
 } while (0)
 
 /* As many as there are, in their order, by one system call */
@@ -76,14 +112,14 @@ TEST_F(pair, read_many)
 	umad_queue_mads(self, 0, UMAD_VECTOR);
 	for (i = 0; i < UMAD_VECTOR; i++)
 		ring_read(&self->server, i);
-	umad_ring_submit(&ring, UMAD_VECTOR);
+	ring_submit(UMAD_VECTOR);
 	if (umad_reference()) {
 		/* Workers take them in any order */
 		for (i = 0; i < UMAD_VECTOR; i++)
-			umad_ring_expect(&ring, len, UMAD_SOON_MS);
+			ring_expect(len);
 	} else {
 		for (i = 0; i < UMAD_VECTOR; i++) {
-			ASSERT_TRUE(umad_ring_next(&ring, &cqe, 0));
+			ASSERT_TRUE(ring_next(&cqe, 0));
 			EXPECT_EQ(i, (int)cqe.user_data);
 			EXPECT_EQ(len, cqe.res);
 			umad_vector_expect(&vector, i, i);
@@ -100,38 +136,13 @@ TEST_F(pair, read_waits_by_poll)
 	reading(self);
 	for (i = 0; i < 4; i++)
 		ring_read(&self->server, i);
-	umad_ring_submit(&ring, 4);
-	EXPECT_FALSE(umad_ring_next(&ring, &cqe, 0));
+	ring_submit(4);
+	EXPECT_FALSE(ring_next(&cqe, 0));
 	EXPECT_FALSE(have_worker());
 	umad_send_mads(self, 0, 4);
 	for (i = 0; i < 4; i++)
-		umad_ring_expect(&ring, len, UMAD_SOON_MS);
+		ring_expect(len);
 	EXPECT_FIXED(!have_worker(), BY_WORKER);
-}
-
-/* A read that is cancelled takes nothing away */
-TEST_F(pair, read_cancelled)
-{
-	struct io_uring_sqe *sqe;
-	struct io_uring_cqe cqe;
-	struct umad_msg got;
-	int i;
-
-	reading(self);
-	ring_read(&self->server, 1);
-	umad_ring_submit(&ring, 1);
-	sqe = io_uring_get_sqe(&ring);
-	io_uring_prep_cancel64(sqe, 1, 0);
-	sqe->user_data = 2;
-	umad_ring_submit(&ring, 1);
-	for (i = 0; i < 2; i++) {
-		ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
-		EXPECT_EQ(cqe.user_data == 1 ? -ECANCELED : 0, cqe.res);
-	}
-	umad_send_mads(self, 0, 1);
-	umad_read(&self->server, &got);
-	EXPECT_EQ(0, (int)be64toh(got.mad.tid));
-	EXPECT_TRUE(umad_vector_untouched(&vector, 1, 0));
 }
 
 /* Multishot: one request, a completion for each MAD */
@@ -198,7 +209,7 @@ static void ring_read_multishot(const struct umad_file *file)
 	struct io_uring_cqe __cqe = {};					\
 	struct mad __mad;						\
 									\
-	ASSERT_TRUE(umad_ring_next(&ring, &__cqe, UMAD_SOON_MS))	\
+	ASSERT_TRUE(ring_next(&__cqe, UMAD_SOON_MS))	\
 		TH_LOG("no completion");				\
 	ASSERT_EQ((int)umad_mad_len(file), __cqe.res);			\
 	EXPECT_TRUE(__cqe.flags & IORING_CQE_F_MORE);			\
@@ -222,7 +233,7 @@ static void ring_read_multishot(const struct umad_file *file)
 									\
 	/* How many it has found, or 0 */				\
 	ASSERT_LE(0, io_uring_register_sync_cancel(&ring, &__reg));	\
-	umad_ring_expect(&ring, -ECANCELED, UMAD_SOON_MS);		\
+	ring_expect(-ECANCELED);		\
 } while (0)
 
 /* So many such requests by the server of a pair; one ends before its buffers do */
@@ -237,7 +248,7 @@ static void ring_read_multishot(const struct umad_file *file)
 	ASSERT_EQ(0, buffers_register());				\
 	for (__i = 0; __i < (count); __i++)				\
 		ring_read_multishot(&(self)->server);			\
-	umad_ring_submit(&ring, count);					\
+	ring_submit(count);					\
 } while (0)
 
 /*
@@ -256,31 +267,10 @@ TEST_F(pair, multishots)
 			umad_send_mads(self, i, 1);
 		expect_shot(&self->server, i);
 	}
-	EXPECT_FALSE(umad_ring_next(&ring, &cqe, 0));
+	EXPECT_FALSE(ring_next(&cqe, 0));
 	EXPECT_FALSE(have_worker());
 	ring_cancel();
-	umad_ring_expect(&ring, -ECANCELED, UMAD_SOON_MS);
-	free(buffers.ring);
-}
-
-/* Without a buffer it is over, and what there is no buffer for waits */
-TEST_F(pair, multishot_out_of_buffers)
-{
-	struct io_uring_cqe cqe;
-	struct umad_msg got;
-	int i;
-
-	umad_queue_mads(self, 0, BUFFERS + 1);
-	reading_multishot(self, 1);
-	for (i = 0; i < BUFFERS; i++) {
-		ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
-		EXPECT_EQ((int)umad_mad_len(&self->server), cqe.res);
-	}
-	ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
-	EXPECT_EQ(-ENOBUFS, cqe.res);
-	EXPECT_FALSE(cqe.flags & IORING_CQE_F_MORE);
-	umad_read(&self->server, &got);
-	EXPECT_EQ(BUFFERS, (int)be64toh(got.mad.tid));
+	ring_expect(-ECANCELED);
 	free(buffers.ring);
 }
 
@@ -294,11 +284,11 @@ TEST_F(pair, write_waits)
 	char text[256];
 
 	ASSERT_EQ(0, umad_tracing_start(&tracing));
-	umad_ring(&ring, UMAD_VECTOR);
+	ring_open();
 	umad_vector_put(&vector, 0, &self->client, &msg);
 	ring_write(&self->client, 0);
-	umad_ring_submit(&ring, 1);
-	umad_ring_expect(&ring, (int)umad_mad_len(&self->client), UMAD_SOON_MS);
+	ring_submit(1);
+	ring_expect((int)umad_mad_len(&self->client));
 	/* However often it is tried, it is read when it can be sent */
 	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_umad_write", text, sizeof(text)));
 	umad_tracing_stop(&tracing);
@@ -315,129 +305,207 @@ TEST_F(pair, write_nowait)
 	struct io_uring_cqe cqe;
 	struct umad_msg got;
 
-	umad_ring(&ring, UMAD_VECTOR);
+	ring_open();
 	umad_vector_put(&vector, 0, &self->client, &msg);
 	ring_write(&self->client, 0)->rw_flags = RWF_NOWAIT;
-	umad_ring_submit(&ring, 1);
-	ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
+	ring_submit(1);
+	ASSERT_TRUE(ring_next(&cqe, UMAD_SOON_MS));
 	EXPECT_FIXED(cqe.res == -EAGAIN, "RWF_NOWAIT is refused");
 	EXPECT_FALSE(have_worker());
 	pair_expect_nothing_sent(self);
 	pair_deliver(self, &msg, &got);
 }
 
-/* A simulated InfiniBand device, where writes do not wait, and which can go */
-
-FIXTURE(ib)
+/* io_uring tries it many times before a worker waits for it, where an address needs not to be */
+TEST(long_write_is_read_once)
 {
+	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + 3000];
+	struct umad_tracing tracing;
 	struct umad_device device;
 	struct umad_file file;
-	__u32 id;
-};
-
-FIXTURE_SETUP(ib)
-{
-	umad_ring(&ring, UMAD_VECTOR);
-	umad_device(&self->device, UMAD_MADSIM);
-	ASSERT_EQ(0, umad_device_up(&self->device));
-	self->id = umad_open_agent(&self->device.port, &umad_abi_new,
-				   umad_reg_vendor(2, umad_get_set_send), &self->file);
-	umad_make_blocking(&self->file);
-}
-
-FIXTURE_TEARDOWN(ib)
-{
-	umad_close(&self->file);
-	umad_device_free(&self->device);
-}
-
-/* To itself, and no answer comes */
-static struct umad_msg ib_request(FIXTURE_DATA(ib) *self, __u32 tid)
-{
-	return umad_request(&self->device.port, self->id, MAD_GET, tid, LONG_MS);
-}
-
-TEST_F(ib, write_many)
-{
-	int len = umad_mad_len(&self->file), i;
-	struct io_uring_cqe cqe;
-	struct umad_msg msg;
-
-	for (i = 0; i < UMAD_VECTOR; i++) {
-		msg = ib_request(self, i);
-		umad_vector_put(&vector, i, &self->file, &msg);
-		ring_write(&self->file, i);
-	}
-	umad_ring_submit(&ring, UMAD_VECTOR);
-	for (i = 0; i < UMAD_VECTOR; i++) {
-		ASSERT_TRUE(umad_ring_next(&ring, &cqe, umad_reference() ? UMAD_SOON_MS : 0));
-		EXPECT_EQ(len, cqe.res);
-		if (!umad_reference())
-			EXPECT_EQ(i, (int)cqe.user_data);
-	}
-	EXPECT_FIXED(!have_worker(), BY_WORKER);
-	for (i = 0; i < UMAD_VECTOR; i++) {
-		umad_read(&self->file, &msg);
-		if (!umad_reference())
-			EXPECT_EQ(i, (int)(__u32)be64toh(msg.mad.tid));
-	}
-}
-
-/* io_uring tries it many times before a worker waits for it */
-TEST_F(ib, long_write_is_read_once)
-{
-	struct umad_reg reg = umad_reg_rmpp(2, 0);
-	struct umad_tracing tracing;
-	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + LONG_LEN];
-	struct io_uring_sqe *sqe;
 	struct umad_msg msg;
 	char text[256];
 	size_t size;
+	__u32 id;
 
-	umad_register(&self->file, &reg);
-	msg = umad_lost_request(&self->device.port, reg.id, MAD_SEND, 9, 0);
+	ring_open();
+	umad_device(&device, UMAD_MADSIM);
+	id = umad_open_agent(&device.port, &umad_abi_new, umad_reg_rmpp(2, 0), &file);
+	umad_make_blocking(&file);
+	msg = umad_lost_request(&device.port, id, MAD_SEND, 9, 0);
+	msg.hdr.lid = htobe16(LID_UNUSED);
+	msg.hdr.grh_present = 0;
 	umad_make_active(&msg);
-	size = umad_long_pack(&self->file, &msg, LONG_LEN, 3, buf);
+	size = umad_long_pack(&file, &msg, 3000, 3, buf);
 
-	ASSERT_EQ(0, umad_tracing_start(&tracing));
-	sqe = io_uring_get_sqe(&ring);
-	io_uring_prep_write(sqe, self->file.fd, buf, size, 0);
-	umad_ring_submit(&ring, 1);
-	umad_ring_expect(&ring, (int)size, UMAD_SOON_MS);
+	EXPECT_EQ(0, umad_tracing_start(&tracing));
+	io_uring_prep_write(io_uring_get_sqe(&ring), file.fd, buf, size, 0);
+	ring_submit(1);
+	ring_expect((int)size);
 	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_umad_write", text, sizeof(text)));
 	umad_tracing_stop(&tracing);
+	umad_close(&file);
+	umad_device_free(&device);
 }
 
-TEST_F(ib, removal)
+/* READ_FIXED and WRITE_FIXED: one packet a request */
+
+static struct {
+	__u8 *mem;		/* one registered buffer */
+	size_t size;
+} fixed;
+
+#define fixed_open() do {						\
+	struct iovec __iov;						\
+									\
+	ring_open();							\
+	fixed.size = 2 * LONG_LEN + 16 * sysconf(_SC_PAGESIZE);		\
+	fixed.mem = mmap(NULL, fixed.size, PROT_READ | PROT_WRITE,	\
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);		\
+	ASSERT_NE(MAP_FAILED, fixed.mem);				\
+	memset(fixed.mem, UMAD_UNTOUCHED, fixed.size);			\
+	__iov = (struct iovec){ fixed.mem, fixed.size };		\
+	ASSERT_EQ(0, io_uring_register_buffers(&ring, &__iov, 1));	\
+} while (0)
+
+/* The result of a request for @len bytes at offset @at of the buffer */
+#define fixed_call(which, file, at, len) ({				\
+	struct io_uring_cqe __cqe = {};					\
+									\
+	ASSERT_GE(fixed.size, (at) + (len));				\
+	io_uring_prep_##which##_fixed(io_uring_get_sqe(&ring), (file)->fd, \
+				      fixed.mem + (at), len, 0, 0);	\
+	ring_submit(1);							\
+	ASSERT_TRUE(ring_next(&__cqe, 2 * UMAD_SOON_MS))		\
+		TH_LOG("no completion");				\
+	__cqe.res;							\
+})
+
+/* How much was written to that is not of @len bytes at @at, since the last time */
+static size_t fixed_touched(size_t at, size_t len)
 {
-	struct umad_msg msg = ib_request(self, 1);
-	bool multishot = !umad_reference() && have_multishot();
-	struct io_uring_cqe cqe;
-	int i;
+	size_t i, count = 0;
 
-	umad_vector_rooms(&vector, &self->file);
-	for (i = 0; i < 3; i++)
-		ring_read(&self->file, i);
-	if (multishot) {
-		ASSERT_EQ(0, buffers_register());
-		ring_read_multishot(&self->file);
-	}
-	umad_ring_submit(&ring, 3 + multishot);
-	ASSERT_EQ(0, umad_device_remove(&self->device));
-	for (i = 0; i < 3 + multishot; i++) {
-		ASSERT_TRUE(umad_ring_next(&ring, &cqe, UMAD_SOON_MS));
-		EXPECT_EQ(-EIO, cqe.res);
-		EXPECT_FALSE(cqe.flags & IORING_CQE_F_MORE);
-	}
-	EXPECT_TRUE(umad_vector_untouched(&vector, 0, 0));
+	for (i = 0; i < fixed.size; i++)
+		if (i < at || i >= at + len)
+			count += fixed.mem[i] != UMAD_UNTOUCHED;
+	memset(fixed.mem, UMAD_UNTOUCHED, fixed.size);
+	return count;
+}
 
-	/* ... and those that come now */
-	ring_read(&self->file, 0);
-	umad_vector_put(&vector, 1, &self->file, &msg);
-	ring_write(&self->file, 1);
-	umad_ring_submit(&ring, 2);
-	for (i = 0; i < 2; i++)
-		umad_ring_expect(&ring, -EIO, UMAD_SOON_MS);
+#define fixed_expect_guards(at, len)	EXPECT_EQ(0, fixed_touched(at, len))
+
+/* Where buffers begin: at a page, within one, and so that header or MAD are cut */
+#define FIXED_PLACES(hlen, page) {					\
+	0, 1, 100, (page) - 1, (page) - 7, (page) - (hlen),		\
+	(page) - (hlen) - 1, (page) - (hlen) - 24, (page) - (hlen) - 36, \
+	(page) - (hlen) - MAD_SIZE, 2 * (page) - (hlen) - 255,		\
+}
+
+TEST_F(pair, fixed_mads)
+{
+	const size_t len = umad_mad_len(&self->server);
+	const size_t places[] = FIXED_PLACES(self->server.hlen, sysconf(_SC_PAGESIZE));
+	struct umad_msg msg, got = {};
+	size_t i, at;
+
+	fixed_open();
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		at = places[i];
+		/* Written so, and read as ever */
+		msg = umad_msg(&self->port, self->cid, MAD_SEND, 2 * i);
+		umad_pack(&self->client, &msg, MAD_SIZE, fixed.mem + at);
+		ASSERT_EQ((int)len, fixed_call(write, &self->client, at, len));
+		umad_read(&self->server, &got);
+		EXPECT_EQ(2 * i, (__u32)be64toh(got.mad.tid));
+		EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
+		fixed_expect_guards(at, len);
+
+		/*
+		 * The other way round, with room for more than there is. The first
+		 * one may arrive before its send has completed, and until then its
+		 * transaction ID is taken.
+		 */
+		msg.mad.tid = htobe64(2 * i + 1);
+		umad_write(&self->client, &msg);
+		ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+		ASSERT_EQ((int)len, fixed_call(read, &self->server, at, len + 50));
+		memcpy(&got.hdr, fixed.mem + at, self->server.hlen);
+		memcpy(&got.mad, fixed.mem + at + self->server.hlen, MAD_SIZE);
+		EXPECT_EQ(0, got.hdr.status);
+		EXPECT_EQ(self->sid, got.hdr.id);
+		EXPECT_EQ(len, got.hdr.length);
+		EXPECT_EQ(2 * i + 1, (__u32)be64toh(got.mad.tid));
+		EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
+		fixed_expect_guards(at, len);
+	}
+	umad_expect_empty(&self->server);
+}
+
+/* The same errors as ever, and nothing is taken away or sent */
+TEST_F(pair, fixed_refused)
+{
+	size_t hlen = self->server.hlen, len = hlen + MAD_SIZE;
+	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1), got;
+
+	fixed_open();
+	EXPECT_EQ(-EINVAL, fixed_call(read, &self->server, 0, hlen - 1));
+	umad_write(&self->client, &msg);
+	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
+	EXPECT_EQ(-EINVAL, fixed_call(read, &self->server, 10, len - 1));
+	fixed_expect_guards(0, 0);
+	umad_read(&self->server, &got);
+
+	umad_pack(&self->client, &msg, MAD_SIZE, fixed.mem);
+	EXPECT_EQ(-EINVAL, fixed_call(write, &self->client, 0, hlen + MAD_RMPP_HDR - 1));
+	EXPECT_EQ(-EINVAL, fixed_call(write, &self->client, 0, hlen + MAD_VENDOR_HDR - 1));
+	EXPECT_EQ(-EINVAL, fixed_call(write, &self->client, 0, len + 1));
+	msg.hdr.id = 17;
+	umad_pack(&self->client, &msg, MAD_SIZE, fixed.mem);
+	EXPECT_EQ(-EIO, fixed_call(write, &self->client, 0, len));
+	umad_expect_empty(&self->server);
+}
+
+/* Messages of several segments, with pages that end within a segment and a header */
+TEST_F_TIMEOUT(pair, fixed_messages, UMAD_HANGS)
+{
+	const size_t hlen = self->server.hlen, first = hlen + MAD_SIZE;
+	const size_t places[] = FIXED_PLACES(hlen, sysconf(_SC_PAGESIZE));
+	struct ib_user_mad_hdr hdr;
+	struct umad_long msg;
+	struct umad_msg head;
+	size_t size, i, at;
+
+	fixed_open();
+	umad_long_alloc(&msg, LONG_LEN + 4096);
+	pair_rmpp(self, MAD_SEND);
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		size_t len = i % 2 ? LONG_LEN : 400 + i;
+
+		at = places[i];
+		head = umad_long_head(&self->port, self->cid, MAD_SEND, i);
+		size = umad_long_pack(&self->client, &head, len, i, fixed.mem + at);
+		ASSERT_EQ((int)size, fixed_call(write, &self->client, at, size));
+		ASSERT_TRUE(umad_readable(&self->server, UMAD_LONG_MS));
+		fixed_expect_guards(at, size);
+
+		/* Too small for a segment; then for the message, by much and by little */
+		EXPECT_EQ(-EINVAL, fixed_call(read, &self->server, at, first - 1));
+		fixed_expect_guards(0, 0);
+		EXPECT_EQ(-ENOSPC, fixed_call(read, &self->server, at, first));
+		memcpy(&hdr, fixed.mem + at, hlen);
+		EXPECT_EQ(size, hdr.length);
+		fixed_expect_guards(at, first);
+		EXPECT_EQ(-ENOSPC, fixed_call(read, &self->server, at, size - 1));
+		fixed_expect_guards(at, first);
+
+		ASSERT_EQ((int)size, fixed_call(read, &self->server, at, size));
+		memcpy(msg.in, fixed.mem + at, size);
+		umad_long_expect(&self->server, self->sid, &head, len, i, &msg, (ssize_t)size);
+		fixed_expect_guards(at, size);
+	}
+	umad_expect_empty(&self->server);
+	umad_long_free(&msg);
 }
 
 TEST_HARNESS_MAIN
