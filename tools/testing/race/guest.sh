@@ -24,12 +24,11 @@ watch()
 	echo 100 >/sys/module/kcsan/parameters/udelay_task
 }
 
-# race SKIP ARGUMENT ...: run those tests of two_threads
-race()
+# pairs SKIP VARIANT: run this one of stress
+pairs()
 {
 	watch "$1"
-	shift
-	ktap_nested two_threads env UMAD_PACE=thorough "$programs/two_threads" "$@"
+	ktap_nested "$2" env UMAD_PACE=thorough "$programs/stress" -v "$2"
 }
 
 # Also those for whose report another one came too early
@@ -57,9 +56,8 @@ kcsan)
 	# What is done once in the life of a device or a descriptor has to be
 	# watched then. Of what is done often, fewer watchpoints see more, as
 	# the other CPU gets further meanwhile.
-	rare=(unplug open register issm)
-	race 20 "${rare[@]/#/-v}"
-	race 100 "${rare[@]/#/-V}"
+	pairs 20 pairs_rare
+	pairs 100 pairs_often
 	rmmod ib_madsim
 	ktap_nested selftests $run "$programs" stress
 	watched ;;
@@ -69,7 +67,7 @@ data)
 	watched ;;
 debug|rt)
 	ktap_nested selftests env UMAD_PACE=slow \
-		$run "$programs" two_threads stress issm fatal stall
+		$run "$programs" stress issm fatal stall
 	# Soft-RoCE takes many seconds for each removal in such a kernel, and with
 	# PREEMPT_RT others take more than a test waits for, too
 	if [ "$which" = debug ]; then

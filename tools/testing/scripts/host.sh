@@ -184,14 +184,14 @@ prints()
 roce='1..1\n  # Subtest: nowait\n  1..2\n  ok 1 a # SKIP on RoCE the first is refused\n  ok 2 b\nok 1 nowait\n'
 skips_expected()
 {
-	prints soak "$roce"
-	ends 0 '^skipped everywhere: 1 tests, ' named soak:60
+	prints others "$roce"
+	ends 0 '^skipped everywhere: 1 tests, ' named others:newest
 }
 
 skips_unexpected()
 {
-	prints soak "${roce//nowait/send}"
-	ends 0 '^SKIPPED soak:60: send: a: on RoCE the first is refused$' named soak:60
+	prints others "${roce//nowait/send}"
+	ends 0 '^SKIPPED others:newest: send: a: on RoCE the first is refused$' named others:newest
 }
 
 # RESULTS.md has 55 results of it
@@ -203,10 +203,10 @@ few_results()
 
 again()
 {
-	prints soak '1..1\nok 1 a\n'
+	prints others '1..1\nok 1 a\n'
 	echo 'echo "guest: the kernel did not come up; booting again" >&2' \
-		>>"$tmp/named/tools/testing/soak/run"
-	ends 0 '^soak:60: guest: the kernel did not come up; booting again$' named soak:60 &&
+		>>"$tmp/named/tools/testing/others/run"
+	ends 0 '^others:newest: guest: the kernel did not come up; booting again$' named others:newest &&
 		[ "$(grep -c 'booting again$' <<<"$said")" = 2 ]
 }
 

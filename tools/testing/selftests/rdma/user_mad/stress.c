@@ -10,8 +10,13 @@
  * UMAD_STRESS_SEED is the seed. Threads see to it that no run is quite like another, with
  * the same seed either.
  *
+ * In two variants nothing is left to chance: two threads, each on a CPU of its own, do one
+ * thing each over and over at the same descriptor, until every operation has met every other
+ * one, and itself. A kernel that looks for data races has to catch both sides in the act.
+ *
  * Also on: 6.12, smp
  */
+#include <limits.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -24,12 +29,16 @@
 #define SEED		1
 #define ALONE		64		/* requests, when all others are gone */
 
+/* How long two operations meet. On a kernel whose clock stands meanwhile the rounds end first */
+#define PAIR_MS		(umad_thorough() ? 1000 : 100)
+#define PAIR_OPS	(umad_thorough() ? LONG_MAX : 200)
+
 #define IDLE		(-1)
 #define FINISHING	STRESS_OPS
 
 #define STUCK_MS	30000
 
-#define OFTEN		100		/* tried, should have worked once */
+#define MANY_TIMES	100		/* tried, should have worked once */
 
 static void *thread_run(void *arg)
 {
@@ -47,19 +56,24 @@ static void *thread_run(void *arg)
 	if (timer_create(CLOCK_MONOTONIC, &event, &t->timer))
 		snprintf(t->client.why, sizeof(t->client.why), "timer: %s", strerror(errno));
 
+	if (t->only)
+		umad_run_on(t - stress->thread);
+
 	/* Without a device most operations fail: do not spend them on that */
-	while (!t->client.why[0] && (left = stress->away ? 1 : stress->left--) > 0) {
+	while (!t->client.why[0] && umad_now_ms() < stress->end &&
+	       (left = stress->away ? 1 : stress->left--) > 0) {
 		do
-			op = stress_any_op(t);
-		while ((op->smi && !stress->smi) || (stress_is_crowd(stress) && !op->hot));
-		if (left % UNPLUG_EVERY == 0)
+			op = t->only ?: stress_any_op(t);
+		while (!t->only && ((op->smi && !stress->smi) ||
+				    (stress_is_crowd(stress) && !op->hot)));
+		if (!t->only && left % UNPLUG_EVERY == 0)
 			op = UNPLUG;
 		t->since = umad_now_ms();
 		t->doing = op - stress_ops;
 		stress->done[op - stress_ops]++;
 		if (op->run(t))
 			stress->good[op - stress_ops]++;
-		if (stress->away)
+		if (stress->away && !t->only)
 			umad_sleep_ms(2);
 	}
 	t->since = umad_now_ms();
@@ -87,7 +101,7 @@ static bool all_done(struct __test_metadata *_metadata, struct stress *stress, b
 	bool done = true;
 	int i;
 
-	for (i = 0; i < THREADS; i++) {
+	for (i = 0; i < stress->threads; i++) {
 		struct stress_thread *t = &stress->thread[i];
 
 		if (t->doing == IDLE)
@@ -169,12 +183,15 @@ FIXTURE_VARIANT(stress)
 {
 	enum umad_device_kind kind;
 	unsigned int slots;
+	enum stress_meets pairs;
 };
 
 umad_device_variant(stress, rxe, UMAD_RXE, .slots = UMAD_SLOTS);
 umad_device_variant(stress, madsim, UMAD_MADSIM, .slots = UMAD_SLOTS);
 umad_device_variant(stress, madsim_crowd, UMAD_MADSIM, .slots = 1);
 umad_device_variant(stress, madsim_netns, UMAD_MADSIM_NETNS, .slots = UMAD_SLOTS);
+umad_device_variant(stress, pairs_rare, UMAD_MADSIM, .slots = 1, .pairs = RARELY);
+umad_device_variant(stress, pairs_often, UMAD_MADSIM, .slots = 1, .pairs = OFTEN);
 
 FIXTURE_SETUP(stress)
 {
@@ -200,6 +217,60 @@ FIXTURE_TEARDOWN(stress)
 	free(self->stress);
 }
 
+/* So many threads, of which the first and the second may have one thing to do */
+static void run_threads(struct __test_metadata *_metadata, struct stress *stress, long seed,
+			const struct stress_op *first, const struct stress_op *second)
+{
+	struct stress_thread *t;
+	bool stuck = false;
+	int i;
+
+	stress->threads = first ? 2 : THREADS;
+	stress->left = first ? PAIR_OPS : OPS;
+	stress->end = first ? umad_now_ms() + PAIR_MS : LLONG_MAX;
+	for (i = 0; i < stress->threads; i++) {
+		t = &stress->thread[i];
+		*t = (struct stress_thread){
+			.stress = stress,
+			.only = i ? second : first,
+			.seed = seed * 1000 + i,
+			.border = stress->border.base + stress->border.page,
+			.doing = FINISHING,
+			.since = umad_now_ms(),
+		};
+		/* What two meet at is there */
+		if (first && !i) {
+			close(SLOT_BASE);
+			OPEN->run(t);
+		}
+		ASSERT_EQ(0, pthread_create(&t->thread, NULL, thread_run, t));
+	}
+	while (!all_done(_metadata, stress, &stuck) && !stuck)
+		umad_sleep_ms(20);
+	ASSERT_FALSE(stuck);
+	for (i = 0; i < stress->threads; i++) {
+		pthread_join(stress->thread[i].thread, NULL);
+		EXPECT_STREQ("", stress->thread[i].client.why);
+	}
+}
+
+/* Each pair of operations at one descriptor: those with one that is rare, or the others */
+static void run_pairs(struct __test_metadata *_metadata, struct stress *stress, long seed,
+		      bool rare)
+{
+	const struct stress_op *first, *second;
+
+	for (first = stress_ops; first <= UNPLUG; first++) {
+		for (second = stress_ops; second <= first; second++) {
+			/* A device that one has taken away the other one cannot */
+			if (!first->meets || !second->meets || second == UNPLUG ||
+			    (first->meets == RARELY || second->meets == RARELY) != rare)
+				continue;
+			run_threads(_metadata, stress, seed++, first, second);
+		}
+	}
+}
+
 TEST_F_TIMEOUT(stress, everything, 1200)
 {
 	struct sigaction act = { .sa_handler = on_tick };
@@ -207,38 +278,21 @@ TEST_F_TIMEOUT(stress, everything, 1200)
 	long seed = text ? atol(text) : SEED;
 	struct stress *stress = self->stress;
 	unsigned long sent = 0, answered = 0, timed_out = 0, lost = 0, done = 0;
-	struct umad_border border;
-	bool stuck = false;
 	unsigned int i;
 	char said[64];
 
 	sigaction(SIGALRM, &act, NULL);
-	umad_border(&border, PROT_NONE);
-	stress->left = OPS;
+	umad_border(&stress->border, PROT_NONE);
 	for (i = 0; i < UMAD_SLOTS; i++)
 		stress->hlen[i] = UMAD_HDR_OLD;
-	for (i = 0; i < THREADS; i++) {
-		struct stress_thread *t = &stress->thread[i];
-
-		*t = (struct stress_thread){
-			.stress = stress,
-			.seed = seed * 1000 + i,
-			.border = border.base + border.page,
-			.doing = FINISHING,
-			.since = umad_now_ms(),
-		};
-		ASSERT_EQ(0, pthread_create(&t->thread, NULL, thread_run, t));
-	}
-
-	while (!all_done(_metadata, stress, &stuck) && !stuck)
-		umad_sleep_ms(20);
-	ASSERT_FALSE(stuck);
+	if (variant->pairs)
+		run_pairs(_metadata, stress, seed, variant->pairs == RARELY);
+	else
+		run_threads(_metadata, stress, seed, NULL, NULL);
 
 	for (i = 0; i < THREADS; i++) {
 		struct stress_thread *t = &stress->thread[i];
 
-		pthread_join(t->thread, NULL);
-		EXPECT_STREQ("", t->client.why);
 		sent += t->client.sent;
 		answered += t->client.answered;
 		timed_out += t->client.timed_out;
@@ -250,19 +304,21 @@ TEST_F_TIMEOUT(stress, everything, 1200)
 		TH_LOG("all is closed, and the port still has %s", said);
 	client_alone(_metadata, &stress->thread[0]);
 
-	/* Everything there was to do has been done, and not always in vain */
+	/* Everything there was to do has been done, and not always in vain: reads are where writes are */
 	for (i = 0; i < STRESS_OPS; i++) {
 		done += stress->done[i];
 		TH_LOG("%-14s %8lu, of which %lu succeeded", stress_ops[i].name,
 		       stress->done[i], stress->good[i]);
-		if (stress->done[i] >= OFTEN)
+		if (stress->done[i] >= MANY_TIMES &&
+		    (!variant->pairs || stress_ops[i].meets == variant->pairs))
 			EXPECT_NE(0, stress->good[i])
 				TH_LOG("%s never succeeded", stress_ops[i].name);
 	}
 	TH_LOG("seed %ld, %lu operations", seed, done);
 	TH_LOG("%lu requests = %lu answered + %lu timed out + %lu lost with agent or device",
 	       sent, answered, timed_out, lost);
-	EXPECT_NE(0, stress->good[UNPLUG - stress_ops]);
+	if (variant->pairs != OFTEN)
+		EXPECT_NE(0, stress->good[UNPLUG - stress_ops]);
 	if (!stress_is_crowd(stress)) {
 		EXPECT_EQ(stress_method(stress) == MAD_GET, answered != 0);
 		EXPECT_NE(0, timed_out);

@@ -26,6 +26,7 @@ struct stress_thread {
 	struct stress *stress;
 	pthread_t thread;
 	pid_t tid;
+	const struct stress_op *only;	/* NULL: any */
 	unsigned int seed;
 	timer_t timer;
 	struct umad_books client;	/* has a descriptor of its own */
@@ -34,12 +35,20 @@ struct stress_thread {
 	atomic_llong since;
 };
 
+/* In the life of a descriptor or a device */
+enum stress_meets {
+	NEVER,
+	RARELY,
+	OFTEN,
+};
+
 struct stress_op {
 	const char *name;
 	bool (*run)(struct stress_thread *t);
 	unsigned int weight;
 	bool smi;			/* for ports with a QP0 */
 	bool hot;			/* where a crowd is at */
+	enum stress_meets meets;	/* each other one of these */
 };
 
 struct stress {
@@ -49,6 +58,9 @@ struct stress {
 	pthread_mutex_t unplug;		/* protects @device */
 	atomic_bool away;
 	bool smi;
+	int threads;
+	long long end;			/* of all that threads do */
+	struct umad_border border;
 	unsigned int slots;		/* how many umad descriptors to share */
 	atomic_long left;
 	atomic_uchar hlen[UMAD_SLOTS];
@@ -57,6 +69,8 @@ struct stress {
 };
 
 extern const struct stress_op stress_ops[STRESS_OPS];
+
+#define OPEN		(&stress_ops[0])
 
 /* The last one, which the seed does not decide of */
 #define UNPLUG		(&stress_ops[STRESS_OPS - 1])
