@@ -159,34 +159,6 @@ TEST_F_TIMEOUT(backlog, many_end_once_each, UMAD_HANGS)
 	expect_balance(self, MANY);
 }
 
-/* The agent goes while answers come, each of which makes room for another */
-TEST_F_TIMEOUT(backlog, unregister_while_responses_come, UMAD_HANGS)
-{
-	struct umad_reg reg = umad_reg_smp(1, MAD_CLASS_SM_DIRECTED, 0);
-	const int count = 512;
-	int round, i, answered = 0, twice = 0;
-
-	umad_fabric_fault("h1 1 delay_ms 1\nh1 1 delay permille 300");
-	for (round = 0; round < 20; round++) {
-		for (i = 0; i < count; i++)
-			send_to(self, i % 4 ? &umad_to_next : &umad_to_second, i, NEVER_MS, 0);
-		umad_sleep_ms(round);
-		umad_unregister(&self->sm.file, self->sm.directed);
-		while (take_one(self, count, 0))
-			;
-		for (i = 0; i < count; i++) {
-			answered += self->answers[i];
-			twice += self->answers[i] > 1 || self->records[i];
-			self->answers[i] = 0;
-		}
-		/* The transaction IDs are free, or the next round fails */
-		EXPECT_EQ(self->sm.directed, umad_register(&self->sm.file, &reg));
-	}
-	TH_LOG("%d of %d were answered first", answered, round * count);
-	EXPECT_EQ(0, twice);
-	expect_balance(self, answered);
-}
-
 /*
  * A request leaves the backlog, and the device refuses it. Its transaction is
  * over then, and the one behind it takes the place.

@@ -64,29 +64,6 @@ TEST_F(pair, readv_with_room_to_spare)
 	umad_expect_left(self, ret / len, 3);
 }
 
-/* Timeout records are shorter, and in the same queue */
-TEST_F(pair, readv_timeout_records)
-{
-	ssize_t record = self->client.hlen + MAD_HDR, ret;
-	struct umad_msg msg;
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		msg = umad_lost_request(&self->port, self->cid, MAD_GET, i, 1);
-		umad_write(&self->client, &msg);
-	}
-	ASSERT_TRUE(umad_unread_reaches(&self->client, 3));
-	umad_vector_rooms(&vector, &self->client);
-	ret = read_vector(&self->client, 4);
-	EXPECT_FIXED(ret == 3 * record, "a packet shorter than its element ends readv()");
-	ASSERT_EQ(0, ret % record);
-	for (i = 0; i < ret / record; i++) {
-		EXPECT_EQ(ETIMEDOUT, umad_vector_hdr(&vector, i).status);
-		EXPECT_TRUE(umad_vector_untouched(&vector, i, record));
-	}
-	EXPECT_TRUE(umad_vector_untouched(&vector, 3, 0));
-}
-
 /* readv: elements that nothing can be read to */
 
 /* Nor is a packet scattered over what is too small */
@@ -179,17 +156,6 @@ static long in_readv(struct umad_call *call)
 	return readv(call->fd, call->buf, call->len);
 }
 
-/* Asleep when this returns */
-#define start_readv(call, file, vec, count) do {			\
-	*(call) = (struct umad_call){					\
-		.fn = in_readv,						\
-		.fd = (file)->fd,					\
-		.buf = (vec)->iov,					\
-		.len = count,						\
-	};								\
-	umad_call_sleep(call);						\
-} while (0)
-
 TEST_F(pair, readv_waits_for_first)
 {
 	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 0);
@@ -199,7 +165,10 @@ TEST_F(pair, readv_waits_for_first)
 
 	umad_make_blocking(&self->server);
 	umad_vector_rooms(&vector, &self->server);
-	start_readv(&call, &self->server, &vector, 4);
+	call = (struct umad_call){
+		.fn = in_readv, .fd = self->server.fd, .buf = vector.iov, .len = 4,
+	};
+	umad_call_sleep(&call);
 	umad_write(&self->client, &msg);
 	returned = umad_call_returned(&call, umad_fixed_ms());
 	EXPECT_FIXED(returned, "readv() waits until all elements are full");
@@ -207,46 +176,6 @@ TEST_F(pair, readv_waits_for_first)
 	EXPECT_EQ(len, call.ret);
 	umad_vector_expect(&vector, 0, 0);
 	EXPECT_TRUE(umad_vector_untouched(&vector, 1, 0));
-}
-
-/* One who was woken, and another: by the packet behind it, or as the first has no room */
-#define expect_both_woken(self, fits) do {				\
-	static struct umad_vector __others;				\
-	ssize_t __len = umad_mad_len(&(self)->server);			\
-	struct umad_call __first, __second;				\
-									\
-	if (umad_reference())						\
-		SKIP(return, "there, all readers are woken");		\
-	umad_make_blocking(&(self)->server);				\
-	umad_vector_rooms(&vector, &(self)->server);			\
-	umad_vector_rooms(&__others, &(self)->server);			\
-	vector.iov[0].iov_len -= !(fits);				\
-	start_readv(&__first, &(self)->server, &vector, 4);		\
-	start_readv(&__second, &(self)->server, &__others, 4);		\
-	umad_send_mads(self, 0, 1);					\
-	EXPECT_TRUE(umad_call_returned(&__first, UMAD_SOON_MS));	\
-	if (fits)							\
-		umad_send_mads(self, 1, 1);				\
-	EXPECT_TRUE(umad_call_returned(&__second, UMAD_SOON_MS));	\
-	umad_call_interrupt(&__first);					\
-	umad_call_interrupt(&__second);					\
-	EXPECT_EQ((fits) ? __len : -1, __first.ret);			\
-	if (fits)							\
-		umad_vector_expect(&vector, 0, 0);			\
-	else								\
-		EXPECT_EQ(EINVAL, __first.err);				\
-	EXPECT_EQ(__len, __second.ret);					\
-	umad_vector_expect(&__others, 0, (fits) ? 1 : 0);		\
-} while (0)
-
-TEST_F(pair, readv_leaves_next_to_others)
-{
-	expect_both_woken(self, true);
-}
-
-TEST_F(pair, readv_failed_wakes_next)
-{
-	expect_both_woken(self, false);
 }
 
 /* Without waiting */
@@ -279,25 +208,6 @@ TEST_F(pair, nowait_read)
 	/* It is of the call, not of the descriptor */
 	umad_queue_mads(self, 3, 1);
 	EXPECT_EQ(len, read_vector(&self->server, 1));
-}
-
-/* What a read that may wait returns is not changed by that it may not */
-TEST_F(pair, nowait_read_refused)
-{
-	struct umad_border border;
-
-	if (umad_reference())
-		SKIP(return, NO_NOWAIT);
-	umad_queue_mads(self, 0, 1);
-	umad_vector_rooms(&vector, &self->server);
-	vector.iov[0].iov_len--;
-	umad_err(EINVAL, read_nowait(&self->server, 1));
-	umad_border(&border, PROT_NONE);
-	vector.iov[0] = (struct iovec){ umad_before(&border, 100),
-					umad_mad_len(&self->server) };
-	umad_err(EFAULT, read_nowait(&self->server, 1));
-	umad_border_free(&border);
-	umad_expect_left(self, 0, 1);
 }
 
 /* Neither a position, nor a pipe, nor a thing to map */

@@ -108,18 +108,6 @@ TEST_F(pair, writev_bad_id)
 	expect_sent(self, 2);
 }
 
-TEST_F(pair, writev_no_agent)
-{
-	ssize_t len = umad_mad_len(&self->client);
-
-	put_requests(self, 4);
-	put_id(1, self->cid + 1);
-	EXPECT_EQ(len, write_vector(&self->client, 4));
-	put_id(0, self->cid + 1);
-	umad_err(EIO, write_vector(&self->client, 4));
-	expect_sent(self, 1);
-}
-
 TEST_F(pair, writev_duplicate)
 {
 	ssize_t len = umad_mad_len(&self->client);
@@ -130,16 +118,6 @@ TEST_F(pair, writev_duplicate)
 	/* ... and now it is the first */
 	umad_err(EINVAL, write_vector(&self->client, 4));
 	expect_sent(self, 2);
-}
-
-TEST_F(pair, writev_too_short)
-{
-	ssize_t len = umad_mad_len(&self->client);
-
-	put_requests(self, 4);
-	vector.iov[3].iov_len = self->client.hlen + MAD_RMPP_HDR - 1;
-	EXPECT_EQ(3 * len, write_vector(&self->client, 4));
-	expect_sent(self, 3);
 }
 
 TEST_F(pair, writev_empty_elements)

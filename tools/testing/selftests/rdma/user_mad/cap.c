@@ -433,33 +433,6 @@ static void *missing(size_t len)
 	umad_close(&__file);						\
 } while (0)
 
-TEST_F_TIMEOUT(cap, writer_in_a_page_fault, UMAD_HANGS)
-{
-	size_t len = ALL_BUT_LITTLE & ~4095UL;
-	struct umad_stall stall = { .page = 4096 };
-	struct umad_msg head = head_to(self, 0, 1);
-	struct umad_call call;
-	struct pollfd pfd;
-
-	head.hdr.id = self->id[0];
-	ASSERT_EQ(0, umad_cgroup_limit(&self->group, CONTAINER));
-	stall.base = missing(len);
-	ASSERT_TRUE(stall.base);
-	stall.uffd = umad_uffd(stall.base + len - stall.page, stall.page, false);
-	ASSERT_LE(0, stall.uffd);
-	umad_pack(&self->file[0], &head, MAD_VENDOR_HDR, stall.base);
-	call = UMAD_CALL(WRITE, self->file[0].fd, .buf = stall.base, .len = len);
-	umad_call_start(&call);
-	pfd = (struct pollfd){ .fd = stall.uffd, .events = POLLIN };
-	ASSERT_EQ(1, poll(&pfd, 1, UMAD_LONG_MS));
-
-	expect_newcomer(self, 7);
-	munmap(stall.base, len);
-	close(stall.uffd);
-	umad_call_end(&call);
-	EXPECT_EQ(-1, call.ret);
-}
-
 struct long_writer {
 	const struct umad_file *file;
 	void *map;

@@ -142,29 +142,4 @@ TEST_F_TIMEOUT(pair, exclusive_epoll_before_a_reader, 45)
 	EXPECT_EQ((ssize_t)self->server.hlen + MAD_SIZE, reader->ret);
 }
 
-TEST_F(pair, epoll_edge)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
-	int fd = epoll_create1(EPOLL_CLOEXEC);
-	struct umad_msg got;
-
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, epoll_ctl(fd, EPOLL_CTL_ADD, self->server.fd, &ev));
-	EXPECT_EQ(0, epoll_wait(fd, &ev, 1, 0));
-
-	umad_write(&self->client, &msg);
-	EXPECT_EQ(1, epoll_wait(fd, &ev, 1, UMAD_SOON_MS));
-	EXPECT_EQ(EPOLLIN, ev.events);
-	/* Not read, and nothing new: no second edge */
-	EXPECT_EQ(0, epoll_wait(fd, &ev, 1, UMAD_QUIET_MS));
-
-	msg.mad.tid = htobe64(2);
-	umad_write(&self->client, &msg);
-	EXPECT_EQ(1, epoll_wait(fd, &ev, 1, UMAD_SOON_MS));
-	umad_read(&self->server, &got);
-	umad_read(&self->server, &got);
-	close(fd);
-}
-
 TEST_HARNESS_MAIN

@@ -5,11 +5,6 @@
  * with sanitizers, where KUnit has the limit.
  */
 #define PAIR_ONE_VARIANT
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 #include "lib/statistics.h"
@@ -17,10 +12,6 @@
 
 #define LIMIT		200000
 #define BATCH		UMAD_VECTOR
-#define MUCH		24576
-#define MOST		(4 * MUCH)
-#define AROUND		2	/* switches on the way in and out, at most */
-#define SLICES_MS	40	/* what takes that long is due some times */
 #define FENCE_METHOD	0x20
 
 static struct umad_vector vector;
@@ -46,43 +37,6 @@ static int send_batch(FIXTURE_DATA(pair) *self, __u32 tid)
 	if (_umad_write(&self->client, &msg) < 0 || !umad_readable(&self->client, UMAD_SOON_MS))
 		return -1;
 	return _umad_read(&self->client, &msg) < 0 ? -1 : 0;
-}
-
-/*
- * How often close() had to let a process on the same CPU run that never sleeps;
- * @ms is how long it ran itself. All of the queue is freed in it.
- */
-static long close_beside_another(struct umad_file *file, long *ms)
-{
-	struct rusage before, after;
-	int ready[2];
-	pid_t pid;
-	char end;
-
-	if (umad_run_on(0) || pipe(ready))
-		return -1;
-	pid = fork();
-	if (pid < 0)
-		return -1;
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		umad_close(file);
-		close(ready[1]);
-		for (;;)
-			getppid();
-	}
-	close(ready[1]);
-	if (read(ready[0], &end, 1))
-		return -1;
-	close(ready[0]);
-	getrusage(RUSAGE_THREAD, &before);
-	umad_close(file);
-	getrusage(RUSAGE_THREAD, &after);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	*ms = (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000 +
-	      (after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1000;
-	return after.ru_nivcsw - before.ru_nivcsw;
 }
 
 TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
@@ -136,34 +90,6 @@ TEST_F_TIMEOUT(pair, drops_beyond_the_limit, 600)
 	ASSERT_EQ(0, send_batch(self, n));
 	umad_read(&self->server, &msg);
 	EXPECT_EQ(n, (__u32)be64toh(msg.mad.tid));
-}
-
-/* The close of a descriptor with much unread lets others run meanwhile */
-TEST_F_TIMEOUT(pair, close_beside_another, UMAD_HANGS)
-{
-	struct umad_reg fence = umad_reg_vendor(variant->abi.api, 1ULL << FENCE_METHOD);
-	struct umad_reg server = umad_reg_vendor(variant->abi.api, umad_get_set_send);
-	long ms = 0, switches = 0;
-	int much, n;
-
-	if (umad_reference())
-		SKIP(return, "whether the reference lets others run is the kernel's preemption");
-
-	umad_register(&self->client, &fence);
-	for (much = MUCH; much <= MOST && switches <= AROUND; much *= 2) {
-		for (n = 0; n < much; n += BATCH)
-			ASSERT_EQ(0, send_batch(self, n));
-		switches = close_beside_another(&self->server, &ms);
-		ASSERT_LE(0, switches);
-		TH_LOG("close() with %d MADs ran for %ld ms, interrupted %ld times",
-		       much, ms, switches);
-
-		umad_open_abi(&self->port, &variant->abi, O_RDWR | O_NONBLOCK, &self->server);
-		umad_register(&self->server, &server);
-	}
-	if (switches <= AROUND && ms < SLICES_MS)
-		SKIP(return, "close() is done here before others have a right to run");
-	EXPECT_LT(AROUND, switches);
 }
 
 TEST_HARNESS_MAIN

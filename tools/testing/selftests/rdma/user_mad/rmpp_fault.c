@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Page faults in the middle of a long message: pages that come late, never, or
- * go away again, and a buffer that changes while it is being sent.
+ * Page faults in the middle of a long message: pages that come late or never,
+ * and a buffer that changes while it is being sent.
  *
  * Also on: 6.1, 6.12
  */
 #include <signal.h>
-#include <stdatomic.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
@@ -17,7 +15,6 @@
 #include "lib/subnet.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
-#define RACES		50
 #define KILLED_STEP	(2 << 20)
 
 FIXTURE(fault)
@@ -282,94 +279,6 @@ TEST_F_TIMEOUT(fault, killed_while_a_page_is_missing, UMAD_HANGS)
 		TH_LOG("pages are in use: %s", strerror(errno));
 	close(file);
 	expect_nothing_sent(self, &head);
-}
-
-/* Pages that come and go all the time, under a message that is being written */
-struct race {
-	void *map;
-	size_t len;
-	size_t from;	/* what is before stays */
-	bool drop;	/* drop the pages; or forbid access to them */
-	bool stop;
-};
-
-static void *race_thread(void *arg)
-{
-	struct race *race = arg;
-	void *from = race->map + race->from;
-	size_t len = race->len - race->from;
-	const struct timespec pause = { .tv_nsec = 50000 };
-
-	while (!__atomic_load_n(&race->stop, __ATOMIC_RELAXED)) {
-		if (race->drop) {
-			madvise(from, len, MADV_DONTNEED);
-		} else {
-			mprotect(from, len, PROT_NONE);
-			mprotect(from, len, PROT_READ);
-		}
-		nanosleep(&pause, NULL);
-	}
-	return NULL;
-}
-
-/*
- * Either the whole message arrives, or write() says EFAULT and nothing does.
- * Pages of a file that are dropped come back as they were, so then there is no
- * excuse for an error.
- */
-#define race_pages(self, drop_) do {					\
-	const size_t __len = 25000;					\
-	struct race __race = { .drop = drop_ };				\
-	unsigned int __i, __sent = 0;					\
-	pthread_t __racer;						\
-	ssize_t __n;							\
-	int __fd;							\
-									\
-	__fd = syscall(SYS_memfd_create, "umad", 0);			\
-	ASSERT_LE(0, __fd);						\
-	__race.len = (self)->client.hlen + MAD_VENDOR_HDR + __len;	\
-	__race.from = 4 * sysconf(_SC_PAGESIZE);			\
-	ASSERT_EQ(0, ftruncate(__fd, __race.len));			\
-	__race.map = mmap(NULL, __race.len, PROT_READ, MAP_SHARED,	\
-			  __fd, 0);					\
-	ASSERT_NE(MAP_FAILED, __race.map);				\
-	ASSERT_EQ(0, pthread_create(&__racer, NULL, race_thread,	\
-				    &__race));				\
-	for (__i = 0; __i < RACES; __i++) {				\
-		struct umad_msg __head = next_head(self);		\
-									\
-		umad_long_pack(&(self)->client, &__head, __len, __i,	\
-			       (self)->msg.out);			\
-		ASSERT_EQ((ssize_t)__race.len,				\
-			  pwrite(__fd, (self)->msg.out, __race.len, 0)); \
-		__n = write((self)->client.fd, __race.map, __race.len);	\
-		if (__n < 0 && !__race.drop) {				\
-			ASSERT_EQ(EFAULT, errno);			\
-			continue;					\
-		}							\
-		ASSERT_EQ((ssize_t)__race.len, __n)			\
-			TH_LOG("write: %s", strerror(errno));		\
-		__sent++;						\
-		umad_long_read(&(self)->server, (self)->sid, &__head,	\
-			       __len, __i, &(self)->msg);		\
-	}								\
-	__atomic_store_n(&__race.stop, true, __ATOMIC_RELAXED);		\
-	pthread_join(__racer, NULL);					\
-	munmap(__race.map, __race.len);					\
-	close(__fd);							\
-	TH_LOG("%u of %u arrived", __sent, RACES);			\
-	umad_expect_empty(&(self)->server);				\
-	umad_expect_empty(&(self)->client);				\
-} while (0)
-
-TEST_F_TIMEOUT(fault, race_with_drop, UMAD_HANGS)
-{
-	race_pages(self, true);
-}
-
-TEST_F_TIMEOUT(fault, race_with_protect, UMAD_HANGS)
-{
-	race_pages(self, false);
 }
 
 TEST_HARNESS_MAIN

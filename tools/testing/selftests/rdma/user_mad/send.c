@@ -4,8 +4,6 @@
  *
  * Also on: 6.1, 6.12
  */
-#include <pthread.h>
-
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 
@@ -250,58 +248,6 @@ TEST_F(pair, tid_of_response)
 	umad_write(&self->client, &msg);
 	umad_read_timeout(&self->client, &got);
 	EXPECT_EQ(0x1122334455667788, be64toh(got.mad.tid));
-}
-
-/* Two threads, one descriptor, one TID: exactly one of them may send it */
-
-#define RACERS	4
-
-struct racer {
-	struct umad_file *file;
-	struct umad_msg msg;
-	pthread_barrier_t *barrier;
-	ssize_t ret;
-	int err;
-};
-
-static void *race(void *arg)
-{
-	struct racer *racer = arg;
-
-	pthread_barrier_wait(racer->barrier);
-	racer->ret = _umad_write(racer->file, &racer->msg);
-	racer->err = errno;
-	return NULL;
-}
-
-TEST_F(pair, duplicates_race)
-{
-	struct racer racers[RACERS];
-	pthread_t threads[RACERS];
-	pthread_barrier_t barrier;
-	int round, i, sent;
-
-	ASSERT_EQ(0, pthread_barrier_init(&barrier, NULL, RACERS));
-	for (round = 0; round < 10; round++) {
-		for (i = 0; i < RACERS; i++) {
-			racers[i] = (struct racer){
-				.file = &self->client,
-				.msg = umad_lost_request(&self->port, self->cid, MAD_GET,
-							 round, LONG_MS),
-				.barrier = &barrier,
-			};
-			ASSERT_EQ(0, pthread_create(&threads[i], NULL, race, &racers[i]));
-		}
-		for (sent = 0, i = 0; i < RACERS; i++) {
-			pthread_join(threads[i], NULL);
-			if (racers[i].ret > 0)
-				sent++;
-			else
-				EXPECT_EQ(EINVAL, racers[i].err);
-		}
-		EXPECT_EQ(1, sent);
-	}
-	pthread_barrier_destroy(&barrier);
 }
 
 /* Addresses */

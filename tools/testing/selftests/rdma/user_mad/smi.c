@@ -136,51 +136,6 @@ TEST_F(smi, combined_route)
 	EXPECT_EQ(umad_node_guid(&self->fabric.host[2]), umad_info_guid(smp->data));
 }
 
-/* No agent at the end of the route: the packet comes back */
-#define smi_times_out(self, msg) do {					\
-	struct umad_msg __got;						\
-									\
-	(msg)->hdr.timeout_ms = 50;					\
-	umad_write(&(self)->file, msg);					\
-	umad_read_timeout(&(self)->file, &__got);			\
-	__got.hdr.status = 0;						\
-	EXPECT_EQ(0, memcmp(&(msg)->hdr, &__got.hdr, (self)->file.hlen)); \
-	EXPECT_EQ((__u32)be64toh((msg)->mad.tid),			\
-		  (__u32)be64toh(__got.mad.tid));			\
-	EXPECT_NE(0, be64toh(__got.mad.tid) >> 32);			\
-	EXPECT_EQ((msg)->mad.mgmt_class, __got.mad.mgmt_class);		\
-	EXPECT_EQ((msg)->mad.method, __got.mad.method);			\
-	EXPECT_EQ((msg)->mad.attr_id, __got.mad.attr_id);		\
-} while (0)
-
-TEST_F(smi, times_out_where_nobody_is)
-{
-	const struct umad_path nowhere[] = {
-		{ 2, { 1, self->fabric.spare } },	/* no cable */
-		{ 2, { 1, 99 } },			/* no such port */
-		{ 2, { 1, 0 } },
-		{ 3, { 1, 2, 1 } },			/* hosts do not forward */
-		{ 8, { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	};
-	struct umad_msg msg;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(nowhere); i++) {
-		msg = smi_msg(self, &nowhere[i], 0, MAD_GET, SMP_NODE_INFO);
-		smi_times_out(self, &msg);
-	}
-	msg = smi_msg(self, NULL, 0x1234, MAD_GET, SMP_NODE_INFO);
-	smi_times_out(self, &msg);
-
-	/* A link that is down */
-	umad_fabric_fault("h2 1 link down");
-	msg = smi_msg(self, &umad_to_second, 0, MAD_GET, SMP_NODE_INFO);
-	smi_times_out(self, &msg);
-	msg = smi_msg(self, NULL, self->fabric.host[1].lid, MAD_GET, SMP_NODE_INFO);
-	smi_times_out(self, &msg);
-	umad_expect_empty(&self->file);
-}
-
 /*
  * To the port itself, where no agent serves it: neither the port nor the MAD layer
  * answers, and both are through with it at once. So is the requester.

@@ -22,12 +22,11 @@ struct victim {
 	size_t there;		/* so much of it before the missing page */
 };
 
-#define victim_open(self, variant, v, rmpp) do {			\
+#define victim_open(self, variant, v) do {			\
 	struct umad_reg __reg = umad_reg_vendor((variant)->abi.api,	\
 						1ULL << VICTIM_METHOD);	\
 									\
 	memset(v, 0, sizeof(*(v)));					\
-	__reg.rmpp_version = rmpp;					\
 	(v)->id = umad_open_agent(&(self)->port, &(variant)->abi, __reg, \
 				  &(v)->file);				\
 } while (0)
@@ -50,17 +49,6 @@ struct victim {
 	victim_start(v, (v)->file.hlen + MAD_RMPP_HDR, __len);		\
 } while (0)
 
-/* ... and one that is in the middle of a long message, to no port */
-#define victim_write_long(self, v) do {					\
-	struct umad_msg __msg = umad_lost_request(&(self)->port, (v)->id, \
-						  MAD_SEND, 0x77, 10);	\
-	size_t __there = (v)->file.hlen + MAD_VENDOR_HDR + 300;		\
-									\
-	umad_make_active(&__msg);					\
-	umad_pack(&(v)->file, &__msg, MAD_VENDOR_HDR, (v)->data);	\
-	victim_start(v, __there, __there + 1000);			\
-} while (0)
-
 #define victim_release(v) do {						\
 	ASSERT_EQ(0, umad_stall_release(&(v)->stall, (v)->data + (v)->there, \
 					sizeof((v)->data) - (v)->there)); \
@@ -73,46 +61,32 @@ struct victim {
 } while (0)
 
 /* A request for the victim, then a MAD and a timeout of its neighbours */
-#define expect_neighbours(self, v) do {					\
-	struct umad_msg __msg, __got;					\
-	bool __received, __timed_out;					\
-									\
-	__msg = umad_msg(&(self)->port, (self)->cid, VICTIM_METHOD, 1);	\
-	umad_write(&(self)->client, &__msg);				\
-	__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, 2);	\
-	umad_write(&(self)->client, &__msg);				\
-	__msg = umad_lost_request(&(self)->port, (self)->cid, MAD_GET, 3, 10); \
-	umad_write(&(self)->client, &__msg);				\
-	__received = umad_readable(&(self)->server, umad_fixed_ms());	\
-	__timed_out = umad_readable(&(self)->client, umad_fixed_ms());	\
-									\
-	victim_release(v);						\
-	EXPECT_EQ((ssize_t)(v)->call.len, (v)->call.ret);		\
-	umad_read(&(self)->server, &__got);				\
-	umad_read_timeout(&(self)->client, &__got);			\
-	umad_read(&(v)->file, &__got);					\
-	EXPECT_EQ(VICTIM_METHOD, __got.mad.method);			\
-	victim_close(v);						\
-	EXPECT_FIXED(__received, "a stalled write stops all receives of the port"); \
-	EXPECT_FIXED(__timed_out, "a stalled write stops the timeouts of the port"); \
-} while (0)
-
 TEST_F(pair, stalled_write_stops_no_neighbour)
 {
+	struct umad_msg msg, got;
+	bool received, timed_out;
 	struct victim v;
 
-	victim_open(self, variant, &v, 0);
+	victim_open(self, variant, &v);
 	victim_write(self, &v);
-	expect_neighbours(self, &v);
-}
+	msg = umad_msg(&self->port, self->cid, VICTIM_METHOD, 1);
+	umad_write(&self->client, &msg);
+	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
+	umad_write(&self->client, &msg);
+	msg = umad_lost_request(&self->port, self->cid, MAD_GET, 3, 10);
+	umad_write(&self->client, &msg);
+	received = umad_readable(&self->server, umad_fixed_ms());
+	timed_out = umad_readable(&self->client, umad_fixed_ms());
 
-TEST_F(pair, stalled_long_write_stops_no_neighbour)
-{
-	struct victim v;
-
-	victim_open(self, variant, &v, 1);
-	victim_write_long(self, &v);
-	expect_neighbours(self, &v);
+	victim_release(&v);
+	EXPECT_EQ((ssize_t)v.call.len, v.call.ret);
+	umad_read(&self->server, &got);
+	umad_read_timeout(&self->client, &got);
+	umad_read(&v.file, &got);
+	EXPECT_EQ(VICTIM_METHOD, got.mad.method);
+	victim_close(&v);
+	EXPECT_FIXED(received, "a stalled write stops all receives of the port");
+	EXPECT_FIXED(timed_out, "a stalled write stops the timeouts of the port");
 }
 
 /* The descriptor itself goes on as well */
@@ -124,7 +98,7 @@ TEST_F(pair, stalled_write_stops_no_receive)
 	struct victim v;
 	bool passed;
 
-	victim_open(self, variant, &v, 0);
+	victim_open(self, variant, &v);
 	umad_make_blocking(&v.file);
 	rd = UMAD_CALL(READ, v.file.fd, .buf = buf, .len = v.file.hlen + MAD_SIZE);
 	umad_call_sleep(&rd);
@@ -168,7 +142,7 @@ TEST_F(pair, stalled_write_stops_no_call)
 
 	umad_reg_encode(&reg, req);
 	for (i = 0; i < ARRAY_SIZE(row); i++) {
-		victim_open(self, variant, &v, 0);
+		victim_open(self, variant, &v);
 		victim_write(self, &v);
 		row[i].call.fd = v.file.fd;
 		umad_call_start(&row[i].call);
@@ -192,34 +166,6 @@ TEST_F(pair, stalled_write_stops_no_call)
 	umad_call_start(call);						\
 	ASSERT_TRUE(umad_stall_caught(stall));				\
 } while (0)
-
-/* A read that stalls is known to stop no other call */
-TEST_F(pair, stalled_read_stops_nobody)
-{
-	struct umad_msg msg, got;
-	struct umad_stall stall;
-	struct umad_call call;
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		msg = umad_msg(&self->port, self->cid, MAD_SEND, i);
-		umad_write(&self->client, &msg);
-	}
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	read_stalled(self, &stall, &call);
-
-	/* The other packet, and what comes later, go to the next reader */
-	umad_read(&self->server, &got);
-	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
-	msg = umad_msg(&self->port, self->cid, MAD_SEND, 2);
-	pair_deliver(self, &msg, &got);
-	EXPECT_EQ(2, (int)be64toh(got.mad.tid));
-
-	ASSERT_EQ(0, umad_stall_release(&stall, NULL, 0));
-	umad_call_end(&call);
-	EXPECT_EQ((ssize_t)call.len, call.ret);
-	umad_stall_free(&stall);
-}
 
 /*
  * A read that has taken the only packet and then fails gives it back: another one
@@ -289,7 +235,7 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	if (variant->abi.api == 1)
 		SKIP(return, "there are no flags in REGISTER_AGENT");
 
-	victim_open(self, variant, &v, 0);
+	victim_open(self, variant, &v);
 	umad_unregister(&v.file, v.id);
 	reg.flags = IB_USER_MAD_USER_RMPP;
 	v.id = umad_register(&v.file, &reg);
@@ -316,103 +262,6 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	umad_close(&peer);
 	victim_close(&v);
 	EXPECT_FIXED(got.mad.rmpp_flags == MAD_RMPP_ACTIVE, "the RMPP header is copied twice");
-}
-
-/* A process that is killed dies at once, whether its call is stuck or waits */
-
-/* Kills @pid; whether that ended it */
-static bool dies(pid_t pid, int ms)
-{
-	kill(pid, SIGKILL);
-	return umad_within(ms, waitpid(pid, NULL, WNOHANG) == pid);
-}
-
-/* In a child: a call that stalls behind the first @there bytes of @data */
-static void die_stalled(pid_t parent, int ready, struct umad_call *call,
-			const void *data, size_t there)
-{
-	struct umad_stall stall;
-
-	if (_umad_stall(&stall))
-		_exit(1);
-	call->buf = umad_stall_at(&stall, there);
-	if (data)
-		memcpy(call->buf, data, there);
-	if (pthread_create(&call->thread, NULL, umad_call_thread, call) ||
-	    !umad_stall_caught(&stall) || write(ready, "", 1) != 1)
-		_exit(1);
-	umad_wait_as_child(parent);
-}
-
-TEST_F(pair, stalled_dies)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 1);
-	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	const size_t size = self->server.hlen + MAD_SIZE;
-	int fd = self->server.fd;
-	__u8 data[UMAD_HDR_NEW + MAD_SIZE];
-	struct {
-		struct umad_call call;
-		const void *data;
-		size_t there;
-	} row[] = {
-		{ { .op = UMAD_CALL_WRITE, .fd = fd, .len = size },
-		  data, self->server.hlen + MAD_RMPP_HDR },
-		{ { .op = UMAD_CALL_READ, .fd = fd, .len = size }, NULL, 100 },
-		{ { .op = UMAD_CALL_IOCTL, .fd = fd, .cmd = umad_reg_cmd(&reg) }, NULL, 8 },
-		{ { .op = UMAD_CALL_IOCTL, .fd = fd, .cmd = IB_USER_MAD_UNREGISTER_AGENT },
-		  NULL, 0 },
-	};
-	pid_t parent = getpid(), pid;
-	int ready[2];
-	size_t i;
-	char c;
-
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	msg.hdr.id = self->sid;
-	umad_pack(&self->server, &msg, MAD_SIZE, data);
-	for (i = 0; i < ARRAY_SIZE(row); i++) {
-		ASSERT_EQ(0, pipe(ready));
-		pid = fork();
-		ASSERT_LE(0, pid);
-		if (!pid)
-			die_stalled(parent, ready[1], &row[i].call, row[i].data, row[i].there);
-		close(ready[1]);
-		ASSERT_EQ(1, read(ready[0], &c, 1));
-		close(ready[0]);
-		EXPECT_TRUE(dies(pid, UMAD_SOON_MS));
-	}
-	/* The read that died has given its packet back */
-	umad_read(&self->server, &msg);
-	umad_expect_empty(&self->server);
-}
-
-/* Another process with the same descriptor is not stuck, and so can be killed */
-TEST_F(pair, stalled_write_stops_no_death)
-{
-	pid_t parent = getpid(), pid;
-	struct umad_msg got;
-	struct victim v;
-	bool passed;
-
-	victim_open(self, variant, &v, 0);
-	victim_write(self, &v);
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		while (getppid() == parent)
-			_umad_poll(&v.file, UMAD_QUIET_MS);
-		_exit(0);
-	}
-	ASSERT_TRUE(umad_asleep(pid, pid));
-	passed = dies(pid, umad_fixed_ms());
-	victim_release(&v);
-	if (!passed)
-		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
-	umad_read(&self->server, &got);
-	victim_close(&v);
-	EXPECT_FIXED(passed, "who polls behind a stalled write cannot be killed");
 }
 
 /* Registrations, which are caught before all of the request was read */

@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * RMPP by user space: every packet of an agent that is registered with
- * IB_USER_MAD_USER_RMPP is a MAD of its own. With such packets the kernel's transfers
- * are ended in every way there is, and it is sent what it has to put together.
+ * IB_USER_MAD_USER_RMPP is a MAD of its own. With such packets the kernel is sent what
+ * it has to put together.
  */
 #include "kselftest_harness.h"
 #include "lib/rmpp.h"
 #include "lib/subnet.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
-#define LEN		(150 * SEG_DATA + 77)
-
-/* How the MAD layer says that it is done with a send, without a record */
-#define expect_over(self, head, len) do {				\
-	size_t __size = umad_long_pack(&(self)->kernel, head, len, 0,	\
-				       (self)->msg.out);		\
-	ssize_t __n;							\
-									\
-	/* Its transaction is free again */				\
-	umad_within(UMAD_SOON_MS,					\
-		    (__n = write((self)->kernel.fd, (self)->msg.out,	\
-				 __size)) > 0 || errno != EINVAL);	\
-	EXPECT_EQ((ssize_t)__size, __n)					\
-		TH_LOG("still outstanding: %s", strerror(errno));	\
-} while (0)
 
 FIXTURE(user_rmpp)
 {
@@ -120,91 +105,6 @@ TEST_F(user_rmpp, every_packet)
 		umad_expect_empty(&self->user);
 		umad_expect_empty(&self->peer);
 	}
-}
-
-/* Starts a message of the kernel, and reads its first segment */
-#define start_kernel(self, head, timeout, got) do {			\
-	*(head) = next_head(self, (self)->kid, 1, MAD_SEND);		\
-	(head)->hdr.retries = 1;					\
-	(head)->hdr.timeout_ms = timeout;				\
-	umad_make_active(head);						\
-	umad_long_write(&(self)->kernel, head, LEN, 0, &(self)->msg);	\
-	umad_read(&(self)->user, got);					\
-	EXPECT_EQ(RMPP_TYPE_DATA, (got)->mad.rmpp_type);		\
-	EXPECT_EQ(1, be32toh((got)->mad.seg_num));			\
-} while (0)
-
-/* Reads until a packet of this type comes */
-#define expect_packet(file, type_, status_, got) do {			\
-	do {								\
-		umad_read(file, got);					\
-	} while ((got)->mad.rmpp_type != (type_));			\
-	EXPECT_EQ(status_, (got)->mad.rmpp_status);			\
-} while (0)
-
-#define drain(file) do {						\
-	struct umad_msg __got;						\
-									\
-	while (umad_readable(file, UMAD_QUIET_MS))			\
-		umad_read(file, &__got);				\
-} while (0)
-
-/*
- * How a receiver can end a message that the kernel sends. The MAD layer
- * completes the send with an error that is no timeout: there is no record where
- * no response is expected.
- */
-static const struct {
-	__u8 type, status;
-	__u32 seg, newwin;
-	__u8 nack;	/* that the kernel answers with */
-} ends[] = {
-	{ RMPP_TYPE_ABORT, RMPP_STATUS_T2L, 0, 0, 0 },
-	{ RMPP_TYPE_ABORT, RMPP_STATUS_UNSPEC, 0, 0, 0 },
-	{ RMPP_TYPE_STOP, RMPP_STATUS_RESX, 0, 0, 0 },
-	/* Ends that are against the rules end it, too */
-	{ RMPP_TYPE_ABORT, 5, 0, 0, RMPP_STATUS_BAD_STATUS },
-	{ RMPP_TYPE_STOP, 2, 0, 0, RMPP_STATUS_BAD_STATUS },
-	{ RMPP_TYPE_ACK, 3, 1, 5, RMPP_STATUS_BAD_STATUS },
-	{ RMPP_TYPE_ACK, 0, 5, 2, RMPP_STATUS_W2S },
-	{ RMPP_TYPE_ACK, 0, 60, 70, RMPP_STATUS_S2B },
-	{ 9, 0, 0, 0, RMPP_STATUS_BADT },
-};
-
-/* ... and one where a response is expected, which has it at once */
-TEST_F_TIMEOUT(user_rmpp, ended_by_the_receiver, UMAD_HANGS)
-{
-	struct umad_msg head, got, data;
-	bool all = true, one;
-	size_t i;
-
-	for (i = 0; i < 2 * ARRAY_SIZE(ends); i++) {
-		size_t end = i / 2, request = i % 2;
-
-		start_kernel(self, &head, request ? 10 * UMAD_LONG_MS : 0, &data);
-		ASSERT_LT(0, _umad_rmpp_answer(&self->user, &data, ends[end].type,
-					       ends[end].status, ends[end].seg, ends[end].newwin));
-		if (ends[end].nack) {
-			expect_packet(&self->user, RMPP_TYPE_ABORT, ends[end].nack, &got);
-			EXPECT_EQ(data.mad.tid, got.mad.tid);
-		}
-		if (request) {
-			one = umad_readable(&self->kernel, umad_fixed_ms());
-			if (one) {
-				umad_read_timeout(&self->kernel, &got);
-				EXPECT_EQ((__u32)be64toh(head.mad.tid),
-					  (__u32)be64toh(got.mad.tid));
-				EXPECT_EQ(head.hdr.timeout_ms, got.hdr.timeout_ms);
-			}
-			all = all && one;
-		} else {
-			expect_over(self, &head, 1);
-		}
-		umad_expect_empty(&self->kernel);
-		drain(&self->user);
-		_umad_rmpp_answer(&self->user, &data, RMPP_TYPE_ABORT, RMPP_STATUS_UNSPEC, 0, 0);
-	}
-	EXPECT_FIXED(all, "a request that is aborted ends without a trace");
 }
 
 /* A length that cannot be: what came is what is delivered */

@@ -15,11 +15,6 @@
 #define RMPP_FLAG_LAST		4
 
 #define RMPP_STATUS_RESX	1	/* the only one of STOP */
-#define RMPP_STATUS_T2L		118	/* these are ABORT's */
-#define RMPP_STATUS_BADT	121
-#define RMPP_STATUS_W2S		122
-#define RMPP_STATUS_S2B		123
-#define RMPP_STATUS_BAD_STATUS	124
 #define RMPP_STATUS_UNSPEC	127
 
 ssize_t _umad_rmpp_packet(const struct umad_file *file,
