@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# One end of a subnet that spans two kernels. In a guest: wire.sh west|east K 0|1, the last
-# one for whether there is MPI
+# One end of a subnet that spans two kernels. In a guest: wire.sh west|east K
 #
 # Each has a fat tree of switches with K ports, in which a wire takes the place of one host.
 # socat carries it over UDP. The manager of west is the master. west pulls the cable, puts it
@@ -12,7 +11,7 @@
 . "$(dirname "$0")/../madsim/lib/nvme.sh"
 
 declare -A address=([west]=192.0.2.10 [east]=192.0.2.11) other=([west]=east [east]=west)
-side=$1 k=$2 mpi=$3
+side=$1 k=$2
 hosts=$((k * k * k / 4)) switches=$((k * k * 5 / 4))
 wire_port=$((k / 2)) all="sees madsim0 $((2 * hosts - 2)) $((2 * switches))"
 # shellcheck disable=SC2034	# in strings for eval
@@ -41,24 +40,6 @@ join()
 		"UDP4-DATAGRAM:$theirs:7471,bind=$mine:7471,range=$theirs/32"
 }
 
-# Each host has a name, and a shell for the other one, by which MPI starts its daemon there
-mpi()
-{
-	mpicc.openmpi -O2 -o /tmp/allreduce "$here/../demo/allreduce.c"
-	hostname "$side"
-	printf "10.0.0.1 west\n10.0.0.2 east\n" >>/etc/hosts
-	socat -t 99 TCP-LISTEN:7472,fork EXEC:bash &
-	printf "#!/bin/bash\nsocat -t 99 - TCP:\$1:7472 <<<\"\${*:2}\"\n" >/tmp/rsh
-	chmod +x /tmp/rsh
-}
-allreduce()
-{
-	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-	timeout 200 mpirun.openmpi --mca plm_rsh_agent /tmp/rsh --mca oob_tcp_if_include ib0 \
-		--mca pml ucx -x UCX_NET_DEVICES=madsim0:1 -x UCX_TLS=rc_v,self \
-		--host west,east /tmp/allreduce
-}
-
 # manager PRIORITY
 manager()
 {
@@ -83,9 +64,6 @@ west()
 	ip link set ib0 up
 	check "IPoIB" until_true 60 busybox ping -q -c 1 -W 1 10.0.0.2
 	check "rping" $try rping -c -a 10.0.0.2 -C 20 -V -S 1000
-	[ $mpi = 0 ] || check "MPI" mpi
-	[ $mpi = 0 ] || check "MPI: a process here and one over there add up" \
-		all_say allreduce -- "is on west" "is on east" "^2 processes, 0 wrong sums"
 	check "a disk over there by NVMe" eval '
 		until_true 60 connect
 		file_system
@@ -116,7 +94,6 @@ east()
 	ip address add 10.0.0.2/24 dev ib0
 	ip link set ib0 up
 	check "a target of NVMe" serve
-	[ $mpi = 0 ] || check "MPI" mpi
 	check "rping" $serve rping -s -a 10.0.0.2 -C 20 -V -S 1000
 	check "data goes again" $serve ibv_rc_pingpong -e -d madsim0 -n 50 -s 20000 -c
 	check "the other kernel has ended: the link is down" until_true 200 wire_is Down
