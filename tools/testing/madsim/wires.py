@@ -140,23 +140,6 @@ class Cable:
         return [Frame(*map(int, line.split())) for line in got.splitlines()]
 
 
-class Stream(Cable):
-    """Carries all of it by the files for streams, in pieces that end anywhere"""
-
-    def __init__(self):
-        super().__init__(None)
-
-    def carry(self, log):
-        os.close(log)
-        ends = [os.open(path + ".stream", os.O_RDWR) for path in sys.argv[3:5]]
-        while True:
-            for end in select.select(ends, [], [])[0]:
-                left = os.read(end, 1 << 16)
-                while left:
-                    left = left[os.write(ends[end == ends[0]],
-                                         left[:random.randrange(1, 3000)]):]
-
-
 def until_reached(near, far):
     """A MAD gets there and back: all links between are active, not only those of the hosts"""
     with open(f"/sys/class/infiniband/{far}/ports/1/lid", encoding="ascii") as file:
@@ -330,15 +313,6 @@ def refused(error, call, *args):
         raise AssertionError(f"{call.__name__}() was not refused")
 
 
-def stream():
-    """packets cross a stream, which has no borders"""
-    Stream()
-    a, b = sides()
-    write(a, b)
-    ends(a)
-    assert b.mr.read(len(TEXT), 0) == TEXT
-
-
 def stream_file():
     """the file of a stream has whole packets, and takes no other bytes"""
     path = sys.argv[3]
@@ -399,7 +373,7 @@ def ends_short():
 
 
 CASES = [several, fewer, slow, request_lost, one_for_several, responses_lost, read_lost, no_buffer,
-         foreign_bytes, stream, stream_file, always_refused, credited, ends_short]
+         foreign_bytes, stream_file, always_refused, credited, ends_short]
 
 if len(sys.argv) < 6:
     print(*(f"{case.__name__} {case.__doc__}" for case in CASES), sep="\n")
