@@ -37,49 +37,6 @@ layered()
 			'ib_only_here && [ -d /usr/share/ib_only_here ] && [ -e /usr/share/common-licenses ]'
 }
 
-# A layer stays as it is when the machine gets one of its packages, as guests run on it, and
-# is made anew when it lacks one
-layer_stays()
-{
-	local layers=$tmp/stays/user_mad/layers
-
-	mkdir -p "$layers/rdma" "$tmp/stays/bin"
-	# shellcheck disable=SC2016	# for that apt-get
-	put stays/bin apt-get 'echo "Inst libibumad3 [1] ($VERSION Debian [amd64]) []"'
-	printf '%s\n' "iproute2 libibumad3 rdma-core" "libibumad3 44.0-2" "rdma-core 44.0-2" \
-		>"$layers/rdma.key"
-	touch -d @0 "$layers/rdma.key"
-	PATH=$tmp/stays/bin:$PATH XDG_CACHE_HOME=$tmp/stays VERSION=44.0-2 scripts/root rdma \
-		>"$tmp/said" 2>&1 && ! grep making "$tmp/said" &&
-		grep -x 'rdma-core 44.0-2' "$layers/rdma.key" || return 1
-	touch -d @0 "$layers/rdma.key"
-	PATH=$tmp/stays/bin:$PATH XDG_CACHE_HOME=$tmp/stays VERSION=45 scripts/root rdma \
-		>"$tmp/said" 2>&1
-	grep 'making the root rdma' "$tmp/said"
-}
-
-# A machine as debootstrap leaves it: a layer with whiteouts hides what others have
-minimal()
-{
-	local etc=$tmp/layered/user_mad/layers/rdma/etc file
-
-	mkdir -p "$etc"
-	for file in hosts hostname resolv.conf nsswitch.conf; do
-		mknod "$etc/$file" c 0 0
-	done
-	# shellcheck disable=SC2016
-	XDG_CACHE_HOME=$tmp/layered guest sh -exc '
-		[ "$(hostname)" = "$(cat /etc/hostname)" ]
-		getent ahosts localhost | grep "^127.0.0.1 "
-		getent ahosts localhost | grep "^::1 "
-		getent hosts "$(hostname)"
-		mkdir -p /etc/netns/there
-		echo 192.0.2.9 there >/etc/netns/there/hosts
-		ip netns add there
-		ip netns exec there getent hosts there
-		! getent hosts there'
-}
-
 # The guest asks and is answered, and has job control
 shell_of_guest()
 {
@@ -89,32 +46,6 @@ shell_of_guest()
 		read -r word; echo so \$word; exit 7'" || status=$?
 	[ $status = 7 ] && grep -q '^monitor.*on' <<<"$said" && grep -q '^so typed' <<<"$said" &&
 		! grep -q 'no job control' <<<"$said"
-}
-
-# The debugger lets it go at once
-debugged_guest()
-{
-	local pid socket= status=0
-
-	guest --gdb sh -c 'cat /proc/cmdline; exit 5' >"$tmp/said" 2>&1 &
-	pid=$!
-	until [ -S "$socket" ] || ! kill -0 $pid 2>/dev/null; do
-		sleep 0.1
-		socket=$(sed -n "s/.*'target remote \(.*\)'.*/\1/p" "$tmp/said")
-	done
-	python3 -c 'import socket, sys
-debugger = socket.socket(socket.AF_UNIX)
-debugger.connect(sys.argv[1])
-debugger.sendall(b"$?#3f")
-said = b""
-while b"#" not in said:
-    said += debugger.recv(100)
-debugger.sendall(b"+$D#44")
-sys.exit(b"T05" not in said)' "$socket" || kill $pid
-	wait $pid || status=$?
-	echo "status $status"
-	cat "$tmp/said"
-	[ $status = 5 ] && grep -q nokaslr "$tmp/said"
 }
 
 # kvm SAYS SCRIPT: on a machine whose QEMU does this first where KVM is asked for, the
@@ -181,7 +112,5 @@ else
 fi
 ktap "a shell without a terminal" ends 1 'shell needs a terminal' scripts/guest/run --shell true
 ktap "a terminal of a guest" shell_of_guest
-ktap "a guest that waits for a debugger" debugged_guest
 ktap "a guest has what this machine lacks" layered
-ktap "what guests run on stays" layer_stays
-ktap "a guest has names on a machine that has none" minimal
+
