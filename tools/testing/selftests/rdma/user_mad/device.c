@@ -319,14 +319,6 @@ TEST(module_aliases)
 			TH_LOG("no alias %s", want[i]);
 }
 
-TEST(module_name)
-{
-	/* Without parameters, a built-in one is not to be seen there */
-	if (umad_reference() && access("/proc/modules", F_OK))
-		SKIP(return, "the kernel has no modules");
-	EXPECT_EQ(0, access("/sys/module/ib_umad", F_OK));
-}
-
 /* What the log says of users' mistakes */
 
 static int log_lines(int fd, const char *what)
