@@ -148,14 +148,14 @@ prints()
 roce='1..1\n  # Subtest: nowait\n  1..2\n  ok 1 a # SKIP on RoCE the first is refused\n  ok 2 b\nok 1 nowait\n'
 skips_expected()
 {
-	prints others "$roce"
-	ends 0 '^skipped everywhere: 1 tests, ' named others:newest
+	prints race "$roce"
+	ends 0 '^skipped everywhere: 1 tests, ' named race:rt
 }
 
 skips_unexpected()
 {
-	prints others "${roce//nowait/send}"
-	ends 0 '^SKIPPED others:newest: send: a: on RoCE the first is refused$' named others:newest
+	prints race "${roce//nowait/send}"
+	ends 0 '^SKIPPED race:rt: send: a: on RoCE the first is refused$' named race:rt
 }
 
 # RESULTS.md has 55 results of it
@@ -167,10 +167,10 @@ few_results()
 
 again()
 {
-	prints others '1..1\nok 1 a\n'
+	prints race '1..1\nok 1 a\n'
 	echo 'echo "guest: the kernel did not come up; booting again" >&2' \
-		>>"$tmp/named/tools/testing/others/run"
-	ends 0 '^others:newest: guest: the kernel did not come up; booting again$' named others:newest &&
+		>>"$tmp/named/tools/testing/race/run"
+	ends 0 '^race:rt: guest: the kernel did not come up; booting again$' named race:rt &&
 		[ "$(grep -c 'booting again$' <<<"$said")" = 2 ]
 }
 
