@@ -114,16 +114,6 @@ TEST_F(multicast, members_only)
 	mcast_reaches(self, 1, MCAST_LID, MCAST_QPN, 0);
 }
 
-/* A port that is only armed receives, one that is down does not */
-TEST_F(multicast, port_states)
-{
-	ASSERT_EQ(0, mcast_members(self, 1 << 2 | 1 << 3));
-	umad_fabric_fault("h2 1 link down");
-	mcast_reaches(self, 1, MCAST_LID, MCAST_QPN, 1 << 3);
-	umad_fabric_fault("h2 1 link up");
-	mcast_reaches(self, 1, MCAST_LID, MCAST_QPN, 1 << 3);
-}
-
 /* SMPs of base version 0x80 on Omni-Path ports: up to 2 KiB */
 #define OPA_MAD_SIZE		2048
 #define OPA_VERSION		0x80

@@ -88,22 +88,12 @@ numbers_are_right()
 	done
 }
 
-dynamic_region_has_the_name()
-{
-	grep -qx " *$(dev_major umad64) infiniband_mad" /proc/devices
-}
-
 node_is_right()
 {
 	wait_for test -c "/dev/infiniband/$1" &&
 		[ "$(stat -c %a "/dev/infiniband/$1")" = 600 ] &&
 		[ "$(stat -c '%Hr:%Lr' "/dev/infiniband/$1")" = \
 		  "$(dev_major "$1"):$(dev_minor "$1")" ]
-}
-
-can_be_opened()
-{
-	[ -c "/dev/infiniband/$1" ] && (exec 3<>"/dev/infiniband/$1")
 }
 
 is_gone()
@@ -119,7 +109,7 @@ done
 
 trap cleanup EXIT
 echo "TAP version 13"
-echo "1..8"
+echo "1..6"
 
 i=0
 while [ $i -lt $PORTS ]; do
@@ -134,11 +124,9 @@ done | rdma -b - 2>&1 | sed 's/^/# /'
 
 check each_has_its_umad wait_for each_has_its_umad
 check numbers_are_right numbers_are_right
-check dynamic_region_has_the_name dynamic_region_has_the_name
 check last_fixed_node node_is_right umad63
 check first_dynamic_node node_is_right umad64
-check first_dynamic_opens can_be_opened umad64
+check first_dynamic_opens sh -c ": <>/dev/infiniband/umad64"
 cleanup
 check gone_again wait_for is_gone umad64
-check first_is_there_still test -e $CLASS/umad0
 exit $failed

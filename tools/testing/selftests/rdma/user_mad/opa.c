@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Omni-Path: MADs of up to 2048 bytes, alone and as segments of messages, next
- * to those of InfiniBand on the same descriptor.
+ * Omni-Path: MADs of up to 2048 bytes, alone and as segments of messages.
  *
  * Also on: 6.1, 6.12
  */
@@ -11,7 +10,6 @@
 
 #define OPA_SIZE	2048
 #define OPA_VERSION	0x80
-#define IB_VERSION	1
 
 FIXTURE(opa)
 {
@@ -52,11 +50,11 @@ FIXTURE_TEARDOWN(opa)
 	umad_fabric_stop();
 }
 
-static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 base_version, __u8 method)
+static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 method)
 {
 	struct umad_msg head = umad_msg(&self->fabric.host[1], self->cid, method, self->tid++);
 
-	head.mad.base_version = base_version;
+	head.mad.base_version = OPA_VERSION;
 	return head;
 }
 
@@ -83,7 +81,7 @@ static struct umad_msg next_head(FIXTURE_DATA(opa) *self, __u8 base_version, __u
 
 /* An agent without RMPP asks in vain */
 #define expect_not_cut(self) do {					\
-	struct umad_msg __head = next_head(self, OPA_VERSION, MAD_SEND); \
+	struct umad_msg __head = next_head(self, MAD_SEND); \
 	size_t __n;							\
 									\
 	umad_make_active(&__head);					\
@@ -103,53 +101,17 @@ TEST_F(opa, mads_of_every_length)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		head = next_head(self, OPA_VERSION, MAD_SEND);
+		head = next_head(self, MAD_SEND);
 		send_mad(self, &head, sizes[i]);
 		read_mad(self, &head, sizes[i]);
 	}
 	umad_expect_empty(&self->server);
 }
 
-/* On one descriptor; what does not fit the reader stays, and keeps its place */
-TEST_F(opa, short_and_long_on_one_descriptor)
-{
-	struct umad_msg ib = next_head(self, IB_VERSION, MAD_SEND);
-	struct umad_msg opa = next_head(self, OPA_VERSION, MAD_SEND);
-	struct umad_msg cut = next_head(self, OPA_VERSION, MAD_SEND);
-	size_t hlen = self->server.hlen, n;
-
-	send_mad(self, &opa, OPA_SIZE);
-	send_mad(self, &ib, MAD_SIZE);
-	send_mad(self, &cut, 300);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-
-	for (n = hlen + 24; n < hlen + OPA_SIZE; n += 111) {
-		memset(self->msg.in, 0xa5, OPA_SIZE + 128);
-		umad_err(EINVAL, read(self->server.fd, self->msg.in, n));
-		EXPECT_EQ(0xa5, self->msg.in[0]);
-	}
-	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + OPA_SIZE - 1));
-	n = read(self->server.fd, self->msg.in, hlen + OPA_SIZE);
-	umad_long_expect(&self->server, self->sid, &opa,
-			 OPA_SIZE - MAD_VENDOR_HDR, OPA_VERSION, &self->msg,
-			 (ssize_t)n);
-
-	/* Room for one of InfiniBand is enough now, and for the next one not */
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	n = read(self->server.fd, self->msg.in, hlen + MAD_SIZE);
-	umad_long_expect(&self->server, self->sid, &ib,
-			 MAD_SIZE - MAD_VENDOR_HDR, IB_VERSION, &self->msg,
-			 (ssize_t)n);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
-	read_mad(self, &cut, 300);
-	umad_expect_empty(&self->server);
-}
-
 /* The first segment is what must fit: it is longer than a MAD of InfiniBand */
 TEST_F(opa, first_segment_must_fit)
 {
-	struct umad_msg head = next_head(self, OPA_VERSION, MAD_SEND);
+	struct umad_msg head = next_head(self, MAD_SEND);
 	const size_t len = 3 * OPA_SIZE + 17;
 	size_t hlen = self->server.hlen, whole = hlen + MAD_VENDOR_HDR + len;
 	struct ib_user_mad_hdr hdr;

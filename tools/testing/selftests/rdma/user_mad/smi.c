@@ -235,48 +235,6 @@ TEST_F(smi, duplicate_by_another_route)
 	smi_ask(self, &other, &got);
 }
 
-TEST_F(smi, what_can_be_registered)
-{
-	static const struct {
-		__u8 qpn;
-		__u8 mgmt_class;
-		__u8 rmpp_version;
-		int err;
-	} row[] = {
-		{ 0, MAD_CLASS_SM_DIRECTED, 0, 0 },
-		{ 0, MAD_CLASS_SM_LID, 0, 0 },
-		{ 0, 0, 0, 0 },
-		{ 1, 0, 0, 0 },
-		{ 1, MAD_CLASS_SA, 1, 0 },
-		{ 1, MAD_CLASS_SM_DIRECTED, 0, EINVAL },
-		{ 1, MAD_CLASS_SM_LID, 0, EINVAL },
-		{ 0, MAD_CLASS_SA, 0, EINVAL },
-		{ 0, MAD_CLASS_PERF, 0, EINVAL },
-		{ 0, MAD_CLASS_VENDOR1, 0, EINVAL },
-		{ 0, MAD_CLASS_SM_DIRECTED, 1, EINVAL },
-		{ 2, MAD_CLASS_SM_DIRECTED, 0, EINVAL },
-	};
-	struct umad_reg reg;
-	unsigned int i;
-	__u32 id;
-
-	for (i = 0; i < ARRAY_SIZE(row); i++) {
-		reg = umad_reg_smp(variant->abi.api, row[i].mgmt_class, 0);
-		reg.qpn = row[i].qpn;
-		reg.rmpp_version = row[i].rmpp_version;
-		if (row[i].err) {
-			umad_err_register(row[i].err, &self->file, &reg);
-			continue;
-		}
-		id = umad_register(&self->file, &reg);
-		EXPECT_EQ(2, id);
-		umad_unregister(&self->file, id);
-	}
-	umad_unregister(&self->file, 0);
-	umad_unregister(&self->file, 1);
-	umad_expect_no_agents(&self->file);
-}
-
 /* A request that the device leaves to software, answered by an agent or by none */
 TEST_F(smi, request_is_served_by_an_agent)
 {

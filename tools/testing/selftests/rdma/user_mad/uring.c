@@ -299,23 +299,6 @@ TEST_F(pair, write_waits)
 	umad_err_write(EINVAL, &self->client, &msg);
 }
 
-TEST_F(pair, write_nowait)
-{
-	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 5, LONG_MS);
-	struct io_uring_cqe cqe;
-	struct umad_msg got;
-
-	ring_open();
-	umad_vector_put(&vector, 0, &self->client, &msg);
-	ring_write(&self->client, 0)->rw_flags = RWF_NOWAIT;
-	ring_submit(1);
-	ASSERT_TRUE(ring_next(&cqe, UMAD_SOON_MS));
-	EXPECT_FIXED(cqe.res == -EAGAIN, "RWF_NOWAIT is refused");
-	EXPECT_FALSE(have_worker());
-	pair_expect_nothing_sent(self);
-	pair_deliver(self, &msg, &got);
-}
-
 /* io_uring tries it many times before a worker waits for it, where an address needs not to be */
 TEST(long_write_is_read_once)
 {

@@ -385,7 +385,7 @@ static bool do_issm_close(struct stress_thread *t)
 
 /* Clients */
 
-bool stress_open(struct stress_thread *t)
+static bool stress_open(struct stress_thread *t)
 {
 	struct umad_port port = port_now(t->stress);
 
@@ -396,7 +396,7 @@ bool stress_open(struct stress_thread *t)
  * The class is one that no agent registers, so the kernel answers what it can be
  * asked, and a Send is lost.
  */
-bool stress_send(struct stress_thread *t)
+static bool stress_send(struct stress_thread *t)
 {
 	struct umad_msg msg = any_msg(t);
 

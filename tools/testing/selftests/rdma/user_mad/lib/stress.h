@@ -77,8 +77,6 @@ extern const struct stress_op stress_ops[STRESS_OPS];
 
 bool stress_is_crowd(const struct stress *stress);
 __u8 stress_method(struct stress *stress);
-bool stress_open(struct stress_thread *t);
-bool stress_send(struct stress_thread *t);
 const struct stress_op *stress_any_op(struct stress_thread *t);
 
 #endif /* UMAD_STRESS_H */
