@@ -308,6 +308,35 @@ TEST_F_TIMEOUT(removal, while_calls_are_made, UMAD_HANGS)
 	expect_busy(self, &variant->abi, umad_thorough() ? 5 : 2);
 }
 
+/* A device that comes back is a new one; the old descriptors stay as dead */
+TEST_F_TIMEOUT(removal, new_device_is_another_one, UMAD_HANGS)
+{
+	struct umad_file old[4];
+	struct umad_msg msg, got;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		old[i] = self->file;
+		remove_device(self);
+		return_device(self);
+		victim_open(self, &variant->abi);
+	}
+	for (i = 0; i < 4; i++) {
+		msg = unanswered(self, 1);
+		umad_err_read(EIO, &old[i]);
+		umad_err_write(EIO, &old[i], &msg);
+		umad_err_unregister(EINVAL, &old[i], 0);
+		expect_dead(&old[i]);
+		umad_close(&old[i]);
+	}
+
+	msg = unanswered(self, 2);
+	msg.hdr.timeout_ms = 1;
+	umad_write(&self->file, &msg);
+	umad_read_timeout(&self->file, &got);
+	EXPECT_EQ(2, (__u32)be64toh(got.mad.tid));
+}
+
 /* The interface goes, and the kernel takes the device away by itself */
 TEST_F_TIMEOUT(removal, network_interface_goes, UMAD_HANGS)
 {
