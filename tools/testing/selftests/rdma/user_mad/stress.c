@@ -269,8 +269,8 @@ TEST_F_TIMEOUT(stress, everything, 1200)
 		done += stress->done[i];
 		TH_LOG("%-14s %8lu, of which %lu succeeded", stress_ops[i].name,
 		       stress->done[i], stress->good[i]);
-		if (stress->done[i] >= MANY_TIMES &&
-		    (!variant->pairs || stress_ops[i].meets == variant->pairs))
+		/* Two alone may always be in each other's way */
+		if (stress->done[i] >= MANY_TIMES && !variant->pairs)
 			EXPECT_NE(0, stress->good[i])
 				TH_LOG("%s never succeeded", stress_ops[i].name);
 	}
