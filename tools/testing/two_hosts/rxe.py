@@ -4,9 +4,9 @@
 
 rxe.py GID ask,answer|answer,ask
 
-GID is that of the other one, which runs this at the same time. Who asks prints "# stop the
-peer" when that is to be suspended, and "# continue the peer" when not any longer: somebody who
-can do that has to read along. It fails when the other one does not come in two minutes.
+GID is the other host's, which runs this program at the same time. The host that asks prints
+"# stop the peer" and "# continue the peer". The caller of both programs reads that, and suspends
+the peer between these lines. It fails if the peer does not come in two minutes.
 """
 
 import errno
@@ -134,8 +134,8 @@ class Host:
         end = time.monotonic() + 30
         while time.monotonic() < end:
             got, asked = self.exchange(HELLO, timeout=400, retries=1)
-            if got.status:
-                return (got.status == errno.ETIMEDOUT and got.gid == self.peer and
+            if not got or got.status:
+                return (got and got.status == errno.ETIMEDOUT and got.gid == self.peer and
                         got.timeout == 400 and got.tid == asked.tid)
         return False
 
