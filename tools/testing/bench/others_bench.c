@@ -179,6 +179,8 @@ static void bench_ports(void)
 #define PERIOD		100000	/* nanoseconds, which are instructions */
 #define ASKED		10000	/* MADs: work that is short is done again, */
 #define ROUNDS		16	/* so often at the most */
+#define OUTSTANDING	4096	/* at the device that is removed */
+#define UNREAD		200000	/* of the descriptor that is closed */
 
 static struct {
 	atomic_bool working, over;
@@ -237,7 +239,8 @@ static void bystand(const char *name, void (*prepare)(void), void (*work)(void))
 	if (!pid)
 		stand_by();
 	do {
-		prepare();
+		if (prepare)
+			prepare();
 		settle(20);
 		run_as(SCHED_IDLE);
 		bystander->working = true;
@@ -251,10 +254,6 @@ static void bystand(const char *name, void (*prepare)(void), void (*work)(void))
 	tell(figure, 1, bystander->worst);
 	snprintf(figure, sizeof(figure), "bystander.%s.asked", name);
 	tell(figure, 1, bystander->asked);
-}
-
-static void prepare_nothing(void)
-{
 }
 
 static void work_for_itself(void)
@@ -307,7 +306,7 @@ static void hold_requests(void)
 		h3("plug");
 	}
 	gone = new_agent(2, 1, 0, 0);
-	hold(&gone, 4096);
+	hold(&gone, OUTSTANDING);
 }
 
 static void remove_device(void)
@@ -322,7 +321,7 @@ static void leave_unread(void)
 	unsigned int i;
 
 	unread = new_agent(0, 0, 0, 0);
-	for (i = 0; i < 200000; i++) {
+	for (i = 0; i < UNREAD; i++) {
 		send_umad(&unread, request(&unread, DR0, 0));
 		if (i % 64 == 0)
 			settle(1);
@@ -338,7 +337,7 @@ static void close_unread(void)
 static void bench_bystander(void)
 {
 	bystander = shared(sizeof(*bystander));
-	bystand("alone", prepare_nothing, work_for_itself);
+	bystand("alone", NULL, work_for_itself);
 
 	message_client = new_agent(0, 1, 0, 1);
 	message_server = new_agent(1, 1, CLASS_VENDOR_RMPP, 1);
