@@ -7,8 +7,8 @@
  * must work when it is repeated. Calls that give back may not fail.
  *
  * This takes a kernel with FAILSLAB, FAIL_PAGE_ALLOC, FAULT_INJECTION_USERCOPY and
- * FAULT_INJECTION_STACKTRACE_FILTER. The kernel's own reports, by KASAN, lockdep or
- * kmemleak, are in its log.
+ * FAULT_INJECTION_STACKTRACE_FILTER. Reports of KASAN and lockdep are in the kernel's log.
+ * The suite sanitize asks kmemleak behind this program.
  */
 #define PAIR_TWO_VARIANTS
 #include <limits.h>
