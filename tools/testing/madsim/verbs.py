@@ -1184,6 +1184,19 @@ def other_port():
     refused(errno.EINVAL, a.connect, b)
 
 
+def post_fails():
+    """the next call fails as a fault says, whatever the queue pair, and posts nothing"""
+    for kind in UD, RC, UC:
+        a, b = pair(kind)
+        b.receive(b.sge(64))
+        with open("/sys/kernel/config/madsim/test/faults", "w") as file:
+            file.write("h1 fail post_send 5")
+        refused(errno.EIO, a.send, a.sge(8), to=b, wr_id=1)
+        a.send(a.sge(8), to=b, wr_id=2)
+        assert [wc.wr_id for wc in a.completions(1)] == [2]
+        b.completions(1)
+
+
 def send_queue():
     """a place in a send queue is free when a completion for it was taken"""
     def flags(number):

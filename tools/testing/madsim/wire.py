@@ -129,6 +129,17 @@ class Wire(fabric.Test):
         answer = self.client.receive()
         self.assertEqual(b"beyond", answer.mad[64:70])
 
+    def test_faults(self):
+        """What loses a packet within the fabric loses it here, and a symbol error does not"""
+        fd = self.up()
+        for kind in "drop", "crc", "overrun", "flow", "symbol":
+            self.fault(f"s1 {self.spare} {kind} nth 1")
+            self.client.send(self.packet((1, self.spare), GET, NODE_DESC, timeout=0))
+            fabric.until(lambda: fabric.read(f"{fabric.FABRIC}/faults").endswith("injected 1"))
+            self.fault(f"s1 {self.spare} {kind} off")
+        self.frame(fd)
+        self.assertEqual([], select.select([fd], [], [], QUIET / 1000)[0])
+
     def test_bad_frames(self):
         """What is no packet is an error of the link, however it is cut"""
         fd = self.up()

@@ -441,9 +441,6 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr, co
 		return 0;
 	}
 
-	ret = madsim_fault_verb(qp->port->node, MADSIM_POST_SEND);
-	if (ret)
-		return ret;
 	ret = madsim_is_for_later(qp) ? madsim_strict_post(qp, wr, data) :
 					madsim_send_datagram(qp, wr, data);
 	if (!ret)
@@ -481,8 +478,13 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			    const struct ib_send_wr **bad_wr)
 {
 	struct madsim_qp *qp = to_madsim_qp(ibqp);
-	int ret = 0;
+	int ret;
 
+	ret = madsim_fault_verb(to_madsim_dev(ibqp->device)->node, MADSIM_POST_SEND);
+	if (ret) {
+		*bad_wr = wr;
+		return ret;
+	}
 	/* A user's list is as long as the user likes */
 	for (; wr; wr = wr->next) {
 		ret = wr->send_flags & IB_SEND_INLINE ?

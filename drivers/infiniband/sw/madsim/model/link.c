@@ -234,7 +234,7 @@ bool madsim_link_error(struct madsim_port *port, enum madsim_fault_kind error)
 
 	/* What is beyond a wire has counters of its own, but hears of no error */
 	if (port->wire)
-		return error == MADSIM_FAULT_CRC || error == MADSIM_FAULT_OVERRUN;
+		return error != MADSIM_FAULT_SYMBOL;
 
 	switch (error) {
 	case MADSIM_FAULT_CRC:
