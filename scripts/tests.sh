@@ -41,7 +41,7 @@ test_kind()
 		echo scenarios
 	elif [ -e "$madsim_tests/ulps/$program.sh" ]; then
 		echo ulps
-	elif [ -e "$selftests/${program%_32}.c" ] || [ -e "$selftests/$program.sh" ]; then
+	elif [ -e "$selftests/${program%_32}.c" ]; then
 		echo selftests
 	else
 		return 1
@@ -53,7 +53,7 @@ test_programs()
 {
 	local name
 
-	for name in "$selftests"/*.c "$selftests"/*.sh "$madsim_tests"/{,scenarios/,ulps/}*.sh \
+	for name in "$selftests"/*.c "$madsim_tests"/{,scenarios/,ulps/}*.sh \
 			"$madsim_tests"/*.py $(kunit_suites); do
 		name=${name##*/}
 		name=${name%.*}

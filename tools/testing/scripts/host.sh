@@ -255,8 +255,6 @@ ktap "a selftest that is none" ends 1 "send has no test 'nosuch'; it has: .* bad
 	tools/testing/selftests/run 6.12 send.nosuch
 ktap "a variant that is none" ends 1 "no test 'pair.v3.bad_pointer'; it has: pair.v1_old.bad_pointer" \
 	tools/testing/reference/run selftests send.pair.v3.bad_pointer
-ktap "a part of what has none" refused "many_ports runs as a whole" \
-	tools/testing/selftests/run 6.12 many_ports.part
 ktap "a part of a program in Python" ends 0 '^quick: ok 1 quick sma.lmc$' named sma.lmc
 ktap "a part that is none" refused "sma has no test 'nosuch'; it has: .* lmc " \
 	tools/testing/sanitize/run sma.nosuch

@@ -109,8 +109,7 @@ make_devices()
 		mount -t configfs none /sys/kernel/config
 }
 
-here=$(dirname "$0")
-limit=$(sed -n 's/^timeout=//p' "$here/settings")
+limit=$(sed -n 's/^timeout=//p' "$(dirname "$0")/settings")
 [ "${UMAD_PACE-}" != slow ] || limit=1200
 
 if [ "$UMAD_PORT" ]; then
@@ -145,7 +144,7 @@ if [ $# -eq 0 ]; then
 		fabric|smi_device)
 			[ "$UMAD_REFERENCE" != 1 ] || continue ;;
 		esac
-		programs="$programs ${name%.sh}"
+		programs="$programs $name"
 	done
 	[ "$native_only" ] || [ ! "$no_32" ] || programs="$programs 32-bit"
 fi
@@ -184,7 +183,6 @@ for name in $programs; do
 	esac
 	echo "  # Subtest: $name"
 	program=$dir/${name%%[.@]*} only=
-	! grep -qx "${name%%.*}\.sh" "$dir/programs" || program=$here/${name%%.*}.sh
 	case $name in
 	*@*)	only="-v ${name#*@}" ;;
 	*.*.*)	only="-r ${name#*.}" ;;
