@@ -218,7 +218,6 @@ TEST_F_TIMEOUT(charge, flood_of_sends, UMAD_HANGS)
 #define TOO_LARGE	((size_t)(12 * MB))
 #define SMALL_ENOUGH	(2 * MB)	/* in segments, which KASAN makes twice as long */
 #define LONGEST		(256 * MB)
-#define SHORTEST	20		/* bytes of data beyond one segment */
 
 FIXTURE(message)
 {
@@ -274,30 +273,6 @@ TEST_F(message, outstanding_message)
 	EXPECT_FIXED(outstanding - before > 2 * MB && outstanding - before < ROOM,
 		     "outstanding messages are not charged");
 	EXPECT_GT(SLACK, after - before);
-}
-
-/* Of two segments each, which take 256 bytes and are sent again until all were written */
-TEST_F_TIMEOUT(message, short_messages, UMAD_HANGS)
-{
-	struct umad_msg head = umad_lost_request(&self->port, self->id, 0x10, 1, LONG_MS);
-	long before = 0;
-	size_t size;
-	int i;
-
-	umad_make_active(&head);
-	head.hdr.retries = 1000;
-	/* The first ones fill what is charged ahead */
-	for (i = -64; i < SENDS; i++) {
-		if (!i)
-			before = umad_cgroup_charged(&self->group);
-		head.mad.tid = htobe64(i + 100);
-		size = umad_long_pack(&self->file, &head, MAD_SIZE - MAD_VENDOR_HDR + SHORTEST,
-				      1, self->msg.out);
-		ASSERT_EQ((ssize_t)size, write(self->file.fd, self->msg.out, size));
-	}
-	before = (umad_cgroup_charged(&self->group) - before) / SENDS;
-	TH_LOG("a message of %zu bytes: %ld charged", size - UMAD_HDR_NEW, before);
-	EXPECT_FIXED(before > 1000, "short messages are not charged");
 }
 
 static int write_too_large(FIXTURE_DATA(message) *self)

@@ -218,11 +218,6 @@ FIXTURE_TEARDOWN(netns)
 			TH_LOG("RDMA devices are still exclusive to a network namespace");
 }
 
-TEST_F(netns, shared_opens_in_each_namespace)
-{
-	EXPECT_EQ(0, open_from_elsewhere(self->port.dev, false));
-}
-
 TEST_F(netns, exclusive_opens_in_its_namespace_only)
 {
 	struct umad_file file;

@@ -134,37 +134,4 @@ TEST_F(limits, room_after_timeouts)
 	EXPECT_EQ(ROOM, umad_fdinfo(&self->file, "umad-outstanding"));
 }
 
-/*
- * An answered request makes room, and so does a send without an answer when it
- * has left. Both do so a moment after the other side has noticed.
- */
-#define send_when_room(self, msg) do {					\
-	long long __end = umad_now_ms() + UMAD_SOON_MS;			\
-									\
-	while (_umad_write(&(self)->file, msg) < 0) {			\
-		ASSERT_EQ(ENOBUFS, errno);				\
-		ASSERT_GT(__end, umad_now_ms())				\
-			TH_LOG("no room");				\
-	}								\
-} while (0)
-
-TEST_F(limits, room_after_responses_and_sends)
-{
-	struct umad_msg msg, got;
-	int i;
-
-	set_limit(1);
-	for (i = 0; i < 8 * ROOM; i++) {
-		msg = umad_msg(&self->port, self->id, i % 2 ? MAD_SEND : MAD_GET, i);
-		if (i % 2 == 0) {
-			msg.hdr.timeout_ms = 600000;
-			/* Not for us: the kernel answers that it does not know it */
-			msg.mad.mgmt_class = MAD_CLASS_VENDOR1;
-		}
-		send_when_room(self, &msg);
-		umad_read(&self->file, &got);
-		EXPECT_EQ(i, (int)(__u32)be64toh(got.mad.tid));
-	}
-}
-
 TEST_HARNESS_MAIN

@@ -183,17 +183,6 @@ static int refused(FIXTURE_DATA(smi) *self, struct umad_msg *msg, const char *fa
 	return 0;
 }
 
-/* An errno of the driver comes out of write(), and the send is forgotten */
-TEST_F(smi, refused_by_the_device)
-{
-	struct umad_msg msg = smi_msg(self, &umad_to_next, 0, MAD_GET, SMP_NODE_INFO), got;
-
-	EXPECT_EQ(ENOMEM, refused(self, &msg, "h1 fail create_ah 12"));
-	EXPECT_EQ(EIO, refused(self, &msg, "h1 fail post_send 5"));
-	umad_expect_empty(&self->file);
-	smi_ask(self, &msg, &got);
-}
-
 /* What the device did not take may be for the address: that is not used again */
 TEST_F(smi, refused_address)
 {

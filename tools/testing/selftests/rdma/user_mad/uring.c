@@ -128,23 +128,6 @@ TEST_F(pair, read_many)
 	EXPECT_FIXED(!have_worker(), BY_WORKER);
 }
 
-TEST_F(pair, read_waits_by_poll)
-{
-	int len = umad_mad_len(&self->server), i;
-	struct io_uring_cqe cqe;
-
-	reading(self);
-	for (i = 0; i < 4; i++)
-		ring_read(&self->server, i);
-	ring_submit(4);
-	EXPECT_FALSE(ring_next(&cqe, 0));
-	EXPECT_FALSE(have_worker());
-	umad_send_mads(self, 0, 4);
-	for (i = 0; i < 4; i++)
-		ring_expect(len);
-	EXPECT_FIXED(!have_worker(), BY_WORKER);
-}
-
 /* Multishot: one request, a completion for each MAD */
 
 struct buffers {
@@ -422,30 +405,6 @@ TEST_F(pair, fixed_mads)
 		EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
 		fixed_expect_guards(at, len);
 	}
-	umad_expect_empty(&self->server);
-}
-
-/* The same errors as ever, and nothing is taken away or sent */
-TEST_F(pair, fixed_refused)
-{
-	size_t hlen = self->server.hlen, len = hlen + MAD_SIZE;
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_GET, 1), got;
-
-	fixed_open();
-	EXPECT_EQ(-EINVAL, fixed_call(read, &self->server, 0, hlen - 1));
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	EXPECT_EQ(-EINVAL, fixed_call(read, &self->server, 10, len - 1));
-	fixed_expect_guards(0, 0);
-	umad_read(&self->server, &got);
-
-	umad_pack(&self->client, &msg, MAD_SIZE, fixed.mem);
-	EXPECT_EQ(-EINVAL, fixed_call(write, &self->client, 0, hlen + MAD_RMPP_HDR - 1));
-	EXPECT_EQ(-EINVAL, fixed_call(write, &self->client, 0, hlen + MAD_VENDOR_HDR - 1));
-	EXPECT_EQ(-EINVAL, fixed_call(write, &self->client, 0, len + 1));
-	msg.hdr.id = 17;
-	umad_pack(&self->client, &msg, MAD_SIZE, fixed.mem);
-	EXPECT_EQ(-EIO, fixed_call(write, &self->client, 0, len));
 	umad_expect_empty(&self->server);
 }
 
