@@ -7,12 +7,6 @@
 # shellcheck source=tools/testing/madsim/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-# fault WORDS: of the preset
-fault()
-{
-	put $faults "$*"
-}
-
 # tables DEVICE: what all switches have, to be walked
 tables()
 {
@@ -30,12 +24,10 @@ walk()
 	says "^$wanted\$" awk "$@" -f "$here/scenarios/walk.awk" "$tmp/net" "$tmp/lfts" "$tmp/mfts"
 }
 
-# whole DEVICE PORTS [LIDS]: from each of so many ports there is a way to each LID
+# whole DEVICE PORTS: from each of so many ports there is a way to each one
 whole()
 {
-	local lids=${3-$2}
-
-	walk "$1" "$lids LIDs, $(($2 * lids)) ways"
+	walk "$1" "$2 LIDs, $(($2 * $2)) ways"
 }
 
 # with_ipoib: to be called first. At the end of the test, it holds the devices.

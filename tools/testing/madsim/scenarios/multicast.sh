@@ -37,21 +37,21 @@ check "a copy too few, too many, and a loop would be seen" planted
 
 # One of the two cables up of a leaf is in the tree
 for port in 3 4; do
-	fault S1 $port link down
+	put $faults "S1 $port link down"
 	check "without cable $port of a leaf" until_true 60 multicast "36 LIDs, 1296 ways"
-	fault S1 $port link up
+	put $faults "S1 $port link up"
 done
 check "with all cables" until_true 60 multicast "36 LIDs, 1296 ways"
 
 gone()
 {
-	fault "$host" 1 link down
+	put $faults "$host 1 link down"
 	unset "member[madsim7/$group]"
 	until_true 60 multicast "35 LIDs, 1225 ways"
 }
 check "a host that is gone is no member" gone
 check "when it is there again, it is one" eval '
-	fault "$host" 1 link up
+	put $faults "$host 1 link up"
 	until_true 60 multicast "36 LIDs, 1296 ways"'
 
 # Whatever is a member leaves, whatever is not joins

@@ -8,7 +8,7 @@
 
 kernel_has ib_uverbs class/infiniband_verbs
 have socat ibv_rc_pingpong
-cases=$("$here/wires.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
+cases=$("$here/cable.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 
 load topology=none || bail "cannot load ib_madsim"
 near=/dev/madsim/west.leaf.4 far=/dev/madsim/east.leaf.4
@@ -58,7 +58,7 @@ check "the cable is pulled: the other half is gone" eval '
 	until_true 30 sees madsim0 1 1'
 while read -r case why; do
 	case_wanted "$case" "$why" || continue
-	check "under way: $why" "$here/wires.py" madsim0 madsim1 $near $far "$case"
+	check "under way: $why" "$here/cable.py" madsim0 madsim1 $near $far "$case"
 	last "$case"
 done <<<"$cases"
 plug "OPEN:$near" "OPEN:$far"

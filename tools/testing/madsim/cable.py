@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Connected queue pairs with a wire between them, whose cable is this program
 
-wires.py DEVICE DEVICE WIRE WIRE CASE, for wires.sh. Without CASE, the names of all. The
+cable.py DEVICE DEVICE WIRE WIRE CASE, for cable.sh. Without CASE, the names of all. The
 cable begins to lose packets, or to keep them for a while, when MADs go across.
 """
 
