@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-from verbs import ADD, FLUSHED, READ, WRITE, WRITE_IMM, e, pair
+from verbs import ADD, FLUSHED, READ, WRITE, WRITE_IMM, e, pair, refused
 
 MTU = 1024
 WINDOW = 128
@@ -188,22 +188,37 @@ def once(number, response=False):
     return rule
 
 
-def under_way(request):
-    """How many requests there are without a response, after each; of responses all are kept"""
-    cable = Cable(lambda packet: Cable.KEPT if packet.response else request(packet))
+def goes(_):
+    """A rule: nothing happens to any packet"""
+    return Cable.GOES
+
+
+def responses(fate, others=goes):
+    """A rule: this happens to responses"""
+    return lambda packet: fate if packet.response else others(packet)
+
+
+def arrives(rule):
+    """The packets of an RDMA WRITE of all of the text, which is there in the end"""
+    cable = Cable(rule)
     a, b = sides()
     write(a, b)
     ends(a)
     assert b.mr.read(len(TEXT), 0) == TEXT
+    return cable.seen()
+
+
+def under_way(requests):
+    """How many requests there are without a response, after each; of responses all are kept"""
     ahead = [0]
-    for packet in cable.seen():
+    for packet in arrives(responses(Cable.KEPT, requests)):
         ahead.append(0 if packet.response else ahead[-1] + 1)
     return ahead
 
 
 def several():
     """so many packets of a message are under way, and no more"""
-    assert max(under_way(lambda packet: Cable.GOES)) == WINDOW
+    assert max(under_way(goes)) == WINDOW
 
 
 def fewer():
@@ -215,12 +230,7 @@ def fewer():
 
 def request_lost():
     """all from the lost packet on go again, after one word from the other end"""
-    cable = Cable(once(20))
-    a, b = sides()
-    write(a, b)
-    ends(a)
-    assert b.mr.read(len(TEXT), 0) == TEXT
-    packets = cable.seen()
+    packets = arrives(once(20))
     naks = [packet for packet in packets if packet.syndrome == NAK_SEQUENCE]
     assert len(naks) == 1, naks
     sent = numbers(packets)
@@ -230,12 +240,7 @@ def request_lost():
 
 def one_for_several():
     """one response is enough for several requests that come at once"""
-    cable = Cable(lambda packet: Cable.GOES if packet.response else Cable.KEPT)
-    a, b = sides()
-    write(a, b)
-    ends(a)
-    assert b.mr.read(len(TEXT), 0) == TEXT
-    packets = cable.seen()
+    packets = arrives(responses(Cable.GOES, lambda packet: Cable.KEPT))
     assert numbers(packets) == list(range(PACKETS))
     assert sum(packet.response for packet in packets) < PACKETS / 2, packets
 
@@ -270,7 +275,7 @@ def read_lost():
 
 def no_buffer():
     """a message without a buffer is refused once, however many packets have come"""
-    cable = Cable(lambda packet: Cable.GOES)
+    cable = Cable(goes)
     a, b = sides()
     write(a, b, 2 * MTU)
     ends(a)
@@ -286,7 +291,7 @@ def no_buffer():
 
 def foreign_bytes():
     """no response brings bytes that the request did not ask for"""
-    cable = Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES, with_bytes)
+    cable = Cable(responses(Cable.CHANGED), with_bytes)
     a, b = sides()
     write(a, b, 100)
     ends(a, e.IBV_WC_BAD_RESP_ERR)
@@ -296,21 +301,12 @@ def foreign_bytes():
 
 def slow():
     """a timer is for the next response, not for all"""
-    cable = Cable(lambda packet: Cable.LATE if packet.response else Cable.GOES)
+    cable = Cable(responses(Cable.LATE))
     a, b = sides()
     # Each packet of a READ has a response of its own
     a.send(a.sge(6 * MTU), to=b, opcode=READ)
     ends(a)
     assert numbers(cable.seen()) == list(range(6))
-
-
-def refused(error, call, *args):
-    try:
-        call(*args)
-    except OSError as refusal:
-        assert refusal.errno == error, refusal
-    else:
-        raise AssertionError(f"{call.__name__}() was not refused")
 
 
 def stream_file():
@@ -347,7 +343,7 @@ def always_refused():
 
 def credited():
     """a response with credits is as good as one without"""
-    Cable(lambda packet: Cable.CHANGED if packet.response else Cable.GOES, with_credits)
+    Cable(responses(Cable.CHANGED), with_credits)
     a, b = sides()
     write(a, b)
     ends(a)
@@ -363,7 +359,7 @@ def credited():
 
 def ends_short():
     """an RDMA WRITE that is shorter than it says is an invalid request"""
-    Cable(lambda packet: Cable.GOES if packet.response else Cable.CHANGED, longer)
+    Cable(responses(Cable.GOES, lambda packet: Cable.CHANGED), longer)
     for opcode, length in itertools.product((WRITE, WRITE_IMM), (0, 100, MTU, 3 * MTU)):
         a, b = sides()
         b.receive(b.sge(64))
