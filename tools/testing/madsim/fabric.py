@@ -178,10 +178,10 @@ class File:
     def readable(self, timeout=2 * SOON):
         return bool(select.select([self.fd], [], [], timeout / 1000)[0])
 
-    def receive(self):
+    def receive(self, room=320, timeout=2 * SOON):
         """A packet, or LOST for what was sent before"""
-        assert self.readable(), "nothing has come"
-        got = os.read(self.fd, 320)
+        assert self.readable(timeout), "nothing has come"
+        got = os.read(self.fd, room)
         agent, status = struct.unpack_from("=II", got)
         assert status in (0, errno.ETIMEDOUT), os.strerror(status)
         return LOST if status else Packet(agent, 0, got[20:56], got[64:])

@@ -4,33 +4,30 @@
 
 rxe.py GID ask,answer|answer,ask
 
-GID is the other host's, which runs this program at the same time. The host that asks prints
-"# stop the peer" and "# continue the peer". The caller of both programs reads that, and suspends
-the peer between these lines. It fails if the peer does not come in two minutes.
+GID is the other host's, which runs this program at the same time. It fails if that one does not
+come in two minutes.
 """
 
 import errno
-import fcntl
 import glob
+import ipaddress
 import os
 import random
-import select
-import socket
-import struct
 import sys
 import time
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../madsim"))
-from fabric import (ENABLE_PKEY, GET, REGISTER_AGENT,   # pylint: disable=wrong-import-position
-                    SEND, SOON)
+import fabric                               # pylint: disable=wrong-import-position
+from fabric import GET, LOST, SEND          # pylint: disable=wrong-import-position
 
-CLASS, OUI, RESPONSE, RMPP = 0x3a, bytes.fromhex("02554d"), 0x80, bytes((1, 1, 1))
-HEADER, MAD, DATA_AT = 64, 256, 64 + 40
-MESSAGE, REQUESTS, AT_ONCE = 1 << 20, 200, 64
-# Milliseconds, for the other one to come, and for a message
-COME, LONG = 120000, 150000
+CLASS, OUI, RESPONSE, QKEY = 0x3a, bytes.fromhex("02554d"), 0x80, 0x80010000
+RMPP = bytes((1, 1, 1))
+MAD, DATA_AT, MESSAGE, ROOM = 256, 40, 1 << 20, 1 << 21
+REQUESTS = 200
+COME = 120      # seconds
 # What is asked for: the data with every bit inverted, a message that attr_mod is the seed of,
-# what of the last message was as sent, an end
+# the seed of the last message that came as it was sent, an end
 HELLO, ASK_MESSAGE, RECEIVED, BYE = range(1, 5)
 
 
@@ -42,158 +39,99 @@ def inverted(data):
     return bytes(byte ^ 0xff for byte in data)
 
 
-class Packet:
-    """As read() hands it out"""
-
-    def __init__(self, text):
-        self.text = bytearray(text)
-        self.status, self.timeout = struct.unpack_from("=II", text, 4)
-        self.qpn, = struct.unpack_from(">I", text, 20)
-        self.gid = text[36:52]
-        self.method = text[HEADER + 3]
-        self.tid, = struct.unpack_from(">I", text, HEADER + 12)
-        self.attr, self.mod = struct.unpack_from(">H2xI", text, HEADER + 16)
-        self.data = bytes(text[DATA_AT:])
-
-
-class Host:
+class Host(fabric.File):
     def __init__(self, peer):
-        self.peer = socket.inet_pton(socket.AF_INET6, peer)
-        self.tid = self.checks = 0
-        name, = (path.split("/")[4] for path in glob.glob("/sys/class/infiniband_mad/umad*/ibdev"))
-        self.fd = os.open(f"/dev/infiniband/{name}", os.O_RDWR | os.O_NONBLOCK)
-        fcntl.ioctl(self.fd, ENABLE_PKEY)
-        request = struct.pack("=IQQBBB3sBx", 0, 1 << GET | 1 << SEND, 0, 1, CLASS, 1, OUI, 1)
-        self.agent, = struct.unpack_from("=I", fcntl.ioctl(self.fd, REGISTER_AGENT, request))
+        path, = glob.glob("/sys/class/infiniband_mad/umad*")
+        super().__init__("/dev/infiniband/" + os.path.basename(path))
+        self.peer = int(ipaddress.ip_address(peer))
+        self.agent = self.register(1, CLASS, 1 << GET | 1 << SEND, OUI, 1)
+        self.tid = 0
 
-    def check(self, name, passed):
-        self.checks += 1
-        print("ok" if passed else "not ok", self.checks, name, flush=True)
+    def send(self, packet):
+        """What is longer than a MAD becomes a message"""
+        packet.mad[24:27] = RMPP if len(packet.mad) > MAD else bytes(3)
+        packet.mad[37:40] = OUI
+        packet.to.qkey = QKEY
+        super().send(packet)
 
-    def request(self, attr, mod=0, method=GET, data=None, timeout=1000, retries=5):
+    def packet(self, attr, mod=0, method=GET, data=None, timeout=1000, retries=5):
         """A network may lose one: it is sent again"""
         self.tid += 1
-        data = pattern(self.tid, MAD - 40) if data is None else data
-        return (struct.pack("=5I", self.agent, 0, timeout, retries, 0) +
-                struct.pack(">IIHBBBBBB", 1, 0x80010000, 0, 0, 0, 1, 0, 64, 0) + self.peer +
-                bytes(12) +
-                struct.pack(">BBBBIQHHI", 1, CLASS, 1, method, 0, self.tid, attr, 0, mod) +
-                (RMPP if len(data) > MAD else bytes(3)).ljust(13, b"\0") + OUI + data)
+        data = pattern(self.tid, MAD - DATA_AT) if data is None else data
+        packet = fabric.Packet(self.agent, timeout, bytes(36), bytes(DATA_AT) + data, retries)
+        packet.to.change(qpn=1, grh_present=1, hop_limit=64, gid=self.peer)
+        packet.mad.change(base_version=1, mgmt_class=CLASS, class_version=1, method=method,
+                          tid=self.tid, attr_id=attr, attr_mod=mod)
+        return packet
 
-    def read(self, milliseconds):
-        if select.select([self.fd], [], [], milliseconds / 1000)[0]:
-            return Packet(os.read(self.fd, HEADER + 2 * MESSAGE))
-        return None
+    def ask(self, *args, **more):
+        """The data of request and answer, or None if none came"""
+        asked = self.packet(*args, **more)
+        self.send(asked)
+        got = self.receive(ROOM, asked.timeout * (asked.retries + 1) + fabric.SOON)
+        if got == LOST:
+            return None
+        assert (got.to.qpn, got.to.gid, got.mad.method, got.mad.tid & 0xffffffff) == (
+            1, self.peer, GET | RESPONSE, asked.mad.tid)
+        return asked.mad[DATA_AT:], got.mad[DATA_AT:]
 
-    def exchange(self, *args, **more):
-        """The answer, or the record of the timeout, and what was asked"""
-        asked = self.request(*args, **more)
-        os.write(self.fd, asked)
-        asked = Packet(asked)
-        return self.read(asked.timeout * 7 + SOON), asked
+    def requests(self, attr=HELLO, count=1):
+        for _ in range(count):
+            sent, got = self.ask(attr)
+            assert got == inverted(sent)
 
-    def answers(self, got, asked):
-        """With data that only the other one can have made"""
-        return (got and not got.status and got.method == GET | RESPONSE and got.qpn == 1 and
-                got.gid == self.peer and got.tid == asked.tid and
-                got.data == inverted(asked.data))
-
-    def hello(self):
-        end = time.monotonic() + COME / 1000
-        while time.monotonic() < end:
+    def peer_comes(self):
+        end = time.monotonic() + COME
+        while True:
             try:
-                if self.answers(*self.exchange(HELLO, retries=0)):
-                    return True
+                if self.ask(HELLO, retries=0):
+                    return
             except OSError as error:
                 # No host there, or not even the network
                 assert error.errno != errno.EINVAL
+            assert time.monotonic() < end, "it does not come"
             time.sleep(0.1)
-        return False
 
-    def at_once(self):
-        asked = [self.request(HELLO) for _ in range(AT_ONCE)]
-        for request in asked:
-            os.write(self.fd, request)
-        asked = {packet.tid: packet for packet in map(Packet, asked)}
-        got = [self.read(2 * SOON) for _ in asked]
-        return all(packet and self.answers(packet, asked.pop(packet.tid)) for packet in got)
-
-    def sends(self, seed):
-        """Asks until the message is there; only the last one is remembered"""
-        os.write(self.fd, self.request(ASK_MESSAGE, seed, SEND, pattern(seed), 0))
-        end = time.monotonic() + LONG / 1000
-        while time.monotonic() < end:
-            got, _ = self.exchange(RECEIVED)
-            if got and not got.status and struct.unpack_from(">I", got.data)[0] == seed:
-                return struct.unpack_from(">II", got.data)[1] == MESSAGE
+    def sends(self, seed=0x5eed):
+        """Asks until the message is there"""
+        self.send(self.packet(ASK_MESSAGE, seed, SEND, pattern(seed), 0))
+        end = time.monotonic() + COME
+        while not (found := self.ask(RECEIVED)) or found[1][:4] != seed.to_bytes(4, "big"):
+            assert time.monotonic() < end, "it does not arrive"
             time.sleep(0.05)
-        return False
 
-    def times_out(self):
-        """Asks until there is no answer: it takes a moment until the other one is stopped"""
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            got, asked = self.exchange(HELLO, timeout=400, retries=1)
-            if not got or got.status:
-                return (got and got.status == errno.ETIMEDOUT and got.gid == self.peer and
-                        got.timeout == 400 and got.tid == asked.tid)
-        return False
+    def gets(self, seed=0xfeed):
+        assert self.ask(ASK_MESSAGE, seed, timeout=1000 * COME, retries=0)[1] == pattern(seed)
 
-    def message_times_out(self):
-        got, asked = self.exchange(ASK_MESSAGE, 1, SEND, pattern(1, 5000), 300, 0)
-        return got and got.status == errno.ETIMEDOUT and got.tid == asked.tid and not got.data
-
-    def ask(self):
-        self.check("asks: the peer is there", self.hello())
-        self.check(f"asks: {REQUESTS} requests",
-                   all(self.answers(*self.exchange(HELLO)) for _ in range(REQUESTS)))
-        self.check(f"asks: {AT_ONCE} at once", self.at_once())
-        self.check("asks: sends 1 MiB", self.sends(0x5eed))
-        got, _ = self.exchange(ASK_MESSAGE, 0xfeed, timeout=LONG, retries=0)
-        self.check("asks: gets 1 MiB", got and got.data == pattern(0xfeed))
-        print("# stop the peer", flush=True)
-        self.check("asks: request to the stopped peer", self.times_out())
-        self.check("asks: message to the stopped peer", self.message_times_out())
-        print("# continue the peer", flush=True)
-        self.check("asks: the peer is back", self.hello())
-        self.check("asks: sends 1 MiB again", self.sends(0xbeef))
-        # The peer answers old requests now, which have timed out: no reader gets that
-        self.check("asks: nothing comes twice", not self.read(100))
-        self.check("asks: the peer says good-bye", self.answers(*self.exchange(BYE)))
-
-    def answer(self):
-        requests = given = received = 0
-        what, attr = bytes(8), None
-        while attr != BYE and (got := self.read(COME)):
-            attr = got.attr
-            if got.method == SEND:
-                same = got.data == pattern(got.mod)
-                what = struct.pack(">II", got.mod, MESSAGE if same else 0)
-                received += same
+    def answers(self):
+        received, attr = 0, None
+        while attr != BYE:
+            got = self.receive(ROOM, 1000 * COME)
+            attr, seed = got.mad.attr_id, got.mad.attr_mod
+            if got.mad.method == SEND:
+                received = seed if got.mad[DATA_AT:] == pattern(seed) else 0
                 continue
             # The header that it came with is the one that takes the answer back
-            text = got.text[:HEADER + 36] + b"\0" + OUI
-            text[HEADER + 3] |= RESPONSE
-            if attr == ASK_MESSAGE:
-                struct.pack_into("=I", text, 12, 5)
-                text[HEADER + 24:HEADER + 27] = RMPP
-                os.write(self.fd, text + pattern(got.mod))
-                given += 1
-            else:
-                os.write(self.fd, text + (what.ljust(MAD - 40, b"\0") if attr == RECEIVED else
-                                          inverted(got.data)))
-                requests += 1
-        self.check(f"answers: {requests} requests", requests > REQUESTS + AT_ONCE)
-        self.check("answers: got 1 MiB twice", received == 2)
-        self.check("answers: gave 1 MiB", given == 1)
-        self.check("answers: until good-bye", attr == BYE)
+            got.mad.method |= RESPONSE
+            got.retries = 5
+            got.mad[DATA_AT:] = {
+                ASK_MESSAGE: lambda: pattern(seed),
+                RECEIVED: lambda: received.to_bytes(4, "big").ljust(MAD - DATA_AT, b"\0"),
+            }.get(attr, lambda: inverted(got.mad[DATA_AT:]))()
+            self.send(got)
 
 
 def main(peer, order):
     host = Host(peer)
-    print("TAP version 13\n1..15")
-    for part in order.split(","):
-        {"ask": host.ask, "answer": host.answer}[part]()
+    parts = {
+        "ask": [("the peer is there", host.peer_comes),
+                (f"{REQUESTS} requests", lambda: host.requests(count=REQUESTS)),
+                ("sends 1 MiB", host.sends), ("gets 1 MiB", host.gets),
+                ("the peer says good-bye", lambda: host.requests(BYE))],
+        "answer": [("answers until good-bye", host.answers)],
+    }
+    sys.exit(fabric.tap([(name, unittest.FunctionTestCase(test))
+                         for part in order.split(",") for name, test in parts[part]]))
 
 
 main(*sys.argv[1:])
