@@ -22,58 +22,6 @@ known='for line in "------------[ cut here ]------------" \
 	echo "$line" >/dev/kmsg
 done'
 
-# Of packages that this machine has not, a file and a program
-layered()
-{
-	local layers=$tmp/layered/user_mad/layers
-
-	mkdir -p "${layers%/*}"
-	cp -a "$cache/layers" "$layers" || return 1
-	mkdir -p "$layers/rdma/usr/bin" "$layers/rdma/usr/share/ib_only_here"
-	ln -sf /bin/true "$layers/rdma/usr/bin/ib_only_here"
-	touch "$layers"/*.key
-	! command -v ib_only_here &&
-		XDG_CACHE_HOME=$tmp/layered guest sh -c \
-			'ib_only_here && [ -d /usr/share/ib_only_here ] && [ -e /usr/share/common-licenses ]'
-}
-
-# The guest asks and is answered, and has job control
-shell_of_guest()
-{
-	local said status=0
-
-	at_terminal 'ready*' typed "scripts/guest/run --shell bash -ic 'set -o; echo ready
-		read -r word; echo so \$word; exit 7'" || status=$?
-	[ $status = 7 ] && grep -q '^monitor.*on' <<<"$said" && grep -q '^so typed' <<<"$said" &&
-		! grep -q 'no job control' <<<"$said"
-}
-
-# kvm SAYS SCRIPT: on a machine whose QEMU does this first where KVM is asked for, the
-# first guest SAYS what that comes to, the second one nothing, and both run
-kvm()
-{
-	local qemu
-
-	qemu=$(command -v qemu-system-x86_64)
-	rm -rf "$tmp/kvm" "$tmp/kvm.cache"
-	mkdir -p "$tmp/kvm" "$tmp/kvm.cache/user_mad"
-	find "$cache" -mindepth 1 -maxdepth 1 ! -name 'kvm*' \
-		-exec ln -s -t "$tmp/kvm.cache/user_mad" {} +
-	put kvm qemu-system-x86_64 "case \"\$*\" in
-		*'-accel kvm -cpu host'*)	$2 ;;
-		esac
-		exec $qemu \"\$@\""
-	PATH=$tmp/kvm:$PATH XDG_CACHE_HOME=$tmp/kvm.cache guest true 2>"$tmp/said" || return 1
-	cat "$tmp/said"
-	[ "$(grep -Ec "$1" "$tmp/said")/$(wc -l <"$tmp/said")" = 1/1 ] || return 1
-	PATH=$tmp/kvm:$PATH XDG_CACHE_HOME=$tmp/kvm.cache guest true 2>"$tmp/said" || return 1
-	cat "$tmp/said"
-	[ ! -s "$tmp/said" ]
-}
-# shellcheck disable=SC2016	# for that QEMU
-emulated='for word; do case $word in
-	kvm) word=tcg ;; host) word=max ;; esac; set -- "$@" "$word"; shift; done'
-
 known_bug()
 {
 	ends 0 'a bug of its own that is known' scripts/guest/run sh -c "$known" &&
@@ -103,14 +51,4 @@ ktap "a guest that hangs" ends 125 'hung: ended after 25 seconds' \
 ktap "a guest that dies" ends 125 'died before the command was done' \
 	scripts/guest/run sh -c 'echo 0 >/.session/fake; echo exit 0; echo c >/proc/sysrq-trigger'
 ktap "a hung guest is gone" eval '! pgrep -f "$tmp/hung"'
-if [ -w /dev/kvm ]; then
-	ktap "a KVM that runs the kernel" kvm 'KVM runs .*: taking it' "$emulated"
-	ktap "a KVM that runs nothing" kvm 'KVM does not run .* here' 'exit 1'
-else
-	ktap_skip "a KVM that runs the kernel" "there is no /dev/kvm"
-	ktap_skip "a KVM that runs nothing" "there is no /dev/kvm"
-fi
 ktap "a shell without a terminal" ends 1 'shell needs a terminal' scripts/guest/run --shell true
-ktap "a terminal of a guest" shell_of_guest
-ktap "a guest has what this machine lacks" layered
-

@@ -4,12 +4,9 @@
 #
 # shellcheck shell=bash disable=SC2154	# tmp, top and kernel come from run
 
-# Nothing installed, no apt; nothing installed, not root; apt without network
+# Nothing installed, and no apt; apt without network
 machine no-apt apt-get apt-cache qemu-system-x86_64
 put no-apt dpkg-query 'exit 1'
-machine no-root qemu-system-x86_64
-put no-root dpkg-query 'exit 1'
-put no-root id 'echo 1000'
 machine no-network qemu-system-x86_64
 put no-network dpkg-query 'exit 1'
 put no-network apt-get 'echo "E: no route to host" >&2; exit 100'
@@ -20,19 +17,6 @@ put no-unstable apt-get 'exit 100'
 put no-unstable apt-cache 'exit 100'
 mkdir -p "$tmp/with space"
 cp Makefile "$tmp/with space/"
-
-# demo_fails MESSAGE COMMANDS: a step of a demo, whose last line tells why, without the
-# minute that it might wait
-demo_fails()
-{
-	local message=$1 said status=0
-	shift
-	said=$(timeout 30 bash -c "set -eu -o pipefail
-		out=$tmp; . tools/testing/demo/lib.sh
-		$*" 2>&1) || status=$?
-	echo "status $status: $said"
-	[ $status = 1 ] && tail -n 1 <<<"$said" | grep -Eq "^FAILED: $message"
-}
 
 # suite NAME TEXT: one that prints this
 suite()
@@ -186,47 +170,21 @@ recorded()
 	named --record send && cmp "$table" "$tmp/table"
 }
 
-# elsewhere COMMAND: on a machine that is Ubuntu
-elsewhere()
-{
-	printf '%s\n' ID=ubuntu 'PRETTY_NAME="Ubuntu 24.04"' >"$tmp/os-release"
-	# shellcheck disable=SC2016	# for the inner shell
-	refused 'this needs Debian and its apt, and Ubuntu 24.04 .* docker run .* debian:13' \
-		unshare --mount sh -c 'mount --bind "$0" /etc/os-release && exec "$1"' \
-		"$tmp/os-release" "$1"
-}
-
 ktap "make without headers" refused 'no kernel headers .*apt-get install' make -s KDIR=
 ktap "make with a wrong KDIR" refused 'not a built kernel' make -s KDIR="$tmp/none"
 ktap "make in a path with spaces" refused 'spaces' make -s -C "$tmp/with space"
 ktap "no QEMU and no apt" refused 'this needs Debian and its apt, .* docker run .* demo' \
 	env PATH="$tmp/no-apt" scripts/guest/run true
-ktap "no QEMU and not root" refused 'as root run: apt-get install qemu' \
-	env PATH="$tmp/no-root" scripts/guest/run true
 ktap "no QEMU and no network" ends 1 'is a Debian mirror reachable' \
 	env PATH="$tmp/no-network" scripts/guest/run true
-ktap "demo elsewhere" elsewhere scripts/demo
-ktap "tests elsewhere" elsewhere scripts/run-tests
-ktap "packages elsewhere" elsewhere scripts/packages/deb
-ktap "demo without apt" refused 'this needs Debian and its apt' env PATH="$tmp/no-apt" \
-	XDG_CACHE_HOME="$tmp/cache" scripts/demo
-ktap "stock without apt or cache" refused 'this needs Debian and its apt' \
-	env PATH="$tmp/no-apt" XDG_CACHE_HOME="$tmp/cache" scripts/kernel/stock 6.12
 ktap "a kernel that is none" refused 'not a kernel' scripts/kernel/stock six
 ktap "no unstable, no newest kernel" \
 	no_unstable 1 '^kernel/stock: there is no newest kernel of Debian' scripts/kernel/stock newest
-ktap "no unstable, no root of it" no_unstable 1 'no root unstable to be had' scripts/root unstable
 ktap "no unstable, the other suites" no_unstable 0 '^1 passed, 0 failed, 2 skipped in ' \
 	scripts/run-tests --logs "$tmp/logs" kunit "$tmp/good"
 ktap "a series that Debian has not" ends 1 'neither this Debian nor one of 11 to 13 has a kernel 6.66' \
 	scripts/kernel/stock 6.66
 ktap "guest with a missing kernel" refused 'no such kernel' scripts/guest/run --kernel "$tmp/none" true
-mkdir -p "$tmp/echo/boot" "$tmp/echo/lib/modules/0"
-ln -s /bin/echo "$tmp/echo/boot/vmlinuz-0"
-touch "$tmp/echo/lib/modules/0/modules.dep"
-ktap "a user-mode Linux that does not run here" \
-	ends 125 '^guest: user-mode Linux ran no process .*: .*failed, errno = 14' \
-	scripts/guest/run --kernel "$tmp/echo" --append "ptrace set fp regs failed, errno = 14" true
 ktap "guest/inside/rdma outside of a guest" refused 'run it by scripts/guest/run' \
 	scripts/guest/inside/rdma ours true
 ktap "a planted bug that fits nowhere" ends 1 '^rotten: fits into 0 places' \
@@ -236,8 +194,6 @@ ktap "a planted bug without a test" ends 1 '^free: there is no test nosuch.test'
 ktap "a word that is no suite and no test" \
 	ends 1 "^run-tests: no suite or test 'nosuch'$" named nosuch
 ktap "a selftest" ends 0 '^quick: ok 1 quick send removal.rmmod$' named send removal.rmmod
-ktap "a suite with a long argument" ends 0 'ok 1 kunit a{300}$' \
-	named "kunit:$(printf 'a%.0s' {1..300})"
 ktap "a 32-bit program" ends 0 '^selftests:newest: ok 1 selftests newest agent_32$' named agent_32
 ktap "a shard that is none" ends 2 "shard 6/x: not K/N" scripts/run-tests --all --shard 6/x
 ktap "shards have each suite once" shards
@@ -253,8 +209,6 @@ ktap "a suite with much fewer results than before" few_results
 ktap "a guest that was booted again is named at the end" again
 ktap "a selftest that is none" ends 1 "send has no test 'nosuch'; it has: .* bad_pointer" \
 	tools/testing/selftests/run 6.12 send.nosuch
-ktap "a variant that is none" ends 1 "no test 'pair.v3.bad_pointer'; it has: pair.v1_old.bad_pointer" \
-	tools/testing/reference/run selftests send.pair.v3.bad_pointer
 ktap "a part of a program in Python" ends 0 '^quick: ok 1 quick sma.lmc$' named sma.lmc
 ktap "a part that is none" refused "sma has no test 'nosuch'; it has: .* lmc " \
 	tools/testing/sanitize/run sma.nosuch
@@ -286,11 +240,3 @@ fails "a part without results" 'two: no result' \
 fails "a part that fails" 'one: a$' '1..1\n  # Subtest: one\n  1..1\n  not ok 1 a\nnot ok 1 one\n'
 fails "a part without a result of its own" 'no result behind its parts' \
 	'1..2\n  # Subtest: one\n  1..1\n  ok 1 a\n  # Subtest: two\n  1..1\n  ok 1 b\nok 1 two\nok 2 c\n'
-
-ktap "a step of a demo that fails" demo_fails 'sh -c echo why; exit 3: why$' \
-	show sh -c "'echo why; exit 3'"
-ktap "a demo that meets no host of a name" demo_fails "never: it answers: .*bad address 'nosuch" \
-	wait_for "'it answers'" busybox ping -c 1 nosuch.invalid
-echo "no device" >"$tmp/opensm.out"
-ktap "a demo whose opensm ends" demo_fails 'never: it rules: opensm has ended: no device$' \
-	'true & sm=$!; wait $sm; wait_for "it rules" false'
