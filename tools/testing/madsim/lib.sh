@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# What the tests of ib_madsim share: TAP, the module, subnet managers.
+# What the tests of ib_madsim share: checks, the module, subnet managers.
 # shellcheck shell=bash
 
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../../../scripts/ktap.sh"
 madsim_load=$here/../../infiniband/madsim-load/madsim-load
 madsim_record=$here/../../infiniband/madsim-record/madsim-record
 madsim_wire=$here/../../infiniband/madsim-wire/madsim-wire
@@ -13,7 +14,7 @@ tmp=$(mktemp -d)
 configfs=/sys/kernel/config/madsim
 debugfs=/sys/kernel/debug/madsim
 faults=$configfs/preset/faults
-tap_count=0 tap_failed=0 wire_port=4
+wire_port=4
 # Where the test ends: with the check that has this word in its name
 tap_last=${TAP_LAST-}
 declare -a sm_pids=()
@@ -54,18 +55,14 @@ check()
 {
 	local name=$1 status
 	shift
-	tap_count=$((tap_count + 1))
 	[ -z "${UMAD_STRICT-}" ] || strictly
 	# A shell has random numbers of its own: these are the same each time
 	(RANDOM=${UMAD_STRESS_SEED:-1}; set -e; "$@") >"$tmp/said" 2>&1
 	status=$?
-	if [ $status = 0 ]; then
-		echo "ok $tap_count $name"
-	else
-		echo "not ok $tap_count $name"
+	ktap_result $status "$name"
+	if [ $status != 0 ]; then
 		echo "# failed: $*"
 		sed 's/^/# /' "$tmp/said" | head -n 40
-		tap_failed=$((tap_failed + 1))
 	fi
 	[ -z "${UMAD_STRICT-}" ] || grep -hs " [1-9]" $configfs/*/strict | sed 's/^/# told of: /'
 	last "$name"
@@ -83,8 +80,7 @@ strictly()
 # skip NAME REASON
 skip()
 {
-	tap_count=$((tap_count + 1))
-	echo "ok $tap_count $1 # SKIP $2"
+	ktap_skip "$@"
 	last "$1"
 }
 
@@ -92,8 +88,8 @@ skip()
 last()
 {
 	[[ $tap_last && $1 == *"$tap_last"* ]] || return 0
-	echo "1..$tap_count"
-	exit $((tap_failed > 0))
+	ktap_end
+	exit
 }
 
 # case_wanted CASE WHAT: of $cases, which build on none before them, no other one is
@@ -576,13 +572,11 @@ at_end()
 }
 trap at_end EXIT
 
-# The last command of a test. The plan is here, so that nobody counts checks by hand: a test
-# that ends before has none
+# The last command of a test
 finish()
 {
 	[ -z "$tap_last" ] || bail "no check has '$tap_last' in its name"
-	echo "1..$tap_count"
-	[ $tap_failed = 0 ]
+	ktap_end
 }
 
 # the_end [SM]: instead, where nothing but this subnet manager and a preset is left

@@ -12,12 +12,11 @@
 
 set -eu
 cd "$(dirname "$0")"
+. ../../../scripts/ktap.sh
 
 [ $# = 0 ] || UMAD_LEAVE=
 [ $# -gt 0 ] || set -- $(find . -maxdepth 1 '(' -name '*.sh' -o -name '*.py' -executable ')' |
 	sed 's|^./||; s|\.[a-z]*$||' | grep -vxE 'lib|run' | sort -u)
-status=0 number=0
-
 after_each()
 {
 	local after
@@ -28,22 +27,25 @@ after_each()
 	return 1
 }
 
-echo "KTAP version 1"
-echo "1..$#"
+# A script gets the word by the environment: other suites source lib.sh with arguments
+one()
+{
+	local status=0
+
+	# shellcheck disable=SC2086	# one word, or none
+	TAP_LAST=${only#.} "./$program" ${only#.} || status=1
+	after_each && return $status
+}
+
+ktap_begin
 for test; do
 	program=${test%%.*}.sh only=${test#"${test%%.*}"}
 	[ -x "$program" ] || program=${program%sh}py
 	[ -x "$program" ] || { echo "run.sh: there is no test $test" >&2; exit 2; }
-	number=$((number + 1)) result=ok
-	[[ " ${UMAD_LEAVE-} " != *" $test "* ]] ||
-		{ echo "ok $number $test # SKIP left to another run"; continue; }
-	echo "  # Subtest: $test"
-	# A script gets the word by the environment: other suites source lib.sh with arguments
-	# shellcheck disable=SC2086	# one word, or none
-	(set -o pipefail; TAP_LAST=${only#.} "./$program" ${only#.} | sed -u 's/^/  /') ||
-		result="not ok"
-	after_each || result="not ok"
-	[ "$result" = ok ] || status=1
-	echo "$result $number $test"
+	if [[ " ${UMAD_LEAVE-} " == *" $test "* ]]; then
+		ktap_skip "$test" "left to another run"
+	else
+		ktap_nested "$test" one
+	fi
 done
-exit $status
+ktap_end
