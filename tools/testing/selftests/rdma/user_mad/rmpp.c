@@ -5,9 +5,9 @@
  *
  * Also on: 6.1, 6.12
  */
+#define PAIR_LONG	(1 << 18)
 #include "kselftest_harness.h"
-#include "lib/long.h"
-#include "lib/subnet.h"
+#include "lib/pair.h"
 
 #define CLASS_HDR	MAD_VENDOR_HDR
 #define SEG_DATA	(MAD_SIZE - CLASS_HDR)
@@ -15,35 +15,8 @@
 /* The first window is one segment, then 64 come with each acknowledgment */
 #define WINDOW		64
 
-FIXTURE(rmpp)
-{
-	UMAD_CLIENT_AND_SERVER;
-	struct umad_port port;
-	struct umad_long msg;
-};
-
-umad_abi_variants(rmpp);
-umad_abi_variant(rmpp, v1_old);
-umad_abi_variant(rmpp, v1_new);
-umad_abi_variant(rmpp, v2_old);
-umad_abi_variant(rmpp, v2_new);
-
-FIXTURE_SETUP(rmpp)
-{
-	umad_port(&self->port);
-	umad_long_alloc(&self->msg, 1 << 18);
-	umad_open_both(self, &variant->abi, &self->port, umad_reg_rmpp(variant->abi.api, 0),
-		       &self->port, umad_reg_rmpp(variant->abi.api, umad_get_set_send));
-}
-
-FIXTURE_TEARDOWN(rmpp)
-{
-	umad_close_both(self);
-	umad_long_free(&self->msg);
-}
-
 /* The transaction ID is what the data is made of, too */
-static struct umad_msg long_head(FIXTURE_DATA(rmpp) *self, __u32 xid)
+static struct umad_msg long_head(FIXTURE_DATA(pair) *self, __u32 xid)
 {
 	struct umad_msg head = umad_long_head(&self->port, self->cid, MAD_SEND, xid);
 
@@ -65,7 +38,7 @@ static struct umad_msg long_head(FIXTURE_DATA(rmpp) *self, __u32 xid)
 } while (0)
 
 /* Too little room: the first segment tells how much is needed */
-TEST_F(rmpp, enospc_tells_the_length)
+TEST_F(pair, enospc_tells_the_length)
 {
 	const size_t len = 5 * SEG_DATA + 17;
 	size_t whole = self->server.hlen + CLASS_HDR + len, n;
@@ -100,7 +73,7 @@ TEST_F(rmpp, enospc_tells_the_length)
 }
 
 /* The kernel makes the RMPP header. A MAD that is no message has an empty one */
-TEST_F(rmpp, header_of_a_plain_mad)
+TEST_F(pair, header_of_a_plain_mad)
 {
 	struct umad_msg head = long_head(self, 5), seen;
 
@@ -112,7 +85,7 @@ TEST_F(rmpp, header_of_a_plain_mad)
 	EXPECT_EQ(0, memcmp(&head.mad.rmpp_version, &seen.mad.rmpp_version, MAD_SIZE - MAD_HDR));
 }
 
-TEST_F(rmpp, read_bad_pointer)
+TEST_F(pair, read_bad_pointer)
 {
 	const size_t len = 4 * SEG_DATA;
 	size_t whole = self->server.hlen + CLASS_HDR + len, i;
@@ -127,7 +100,7 @@ TEST_F(rmpp, read_bad_pointer)
 	read_long(self, 3, len);
 }
 
-TEST_F(rmpp, write_bad_pointer)
+TEST_F(pair, write_bad_pointer)
 {
 	const size_t len = 4 * SEG_DATA;
 	struct umad_msg head = long_head(self, 4);

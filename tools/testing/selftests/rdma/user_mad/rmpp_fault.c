@@ -5,45 +5,20 @@
  *
  * Also on: 6.1, 6.12
  */
+#define PAIR_TWO_VARIANTS
+#define PAIR_LONG	(1 << 20)
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
-#include "lib/long.h"
+#include "lib/pair.h"
 #include "lib/stall.h"
-#include "lib/subnet.h"
 
 #define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define KILLED_STEP	(2 << 20)
 
-FIXTURE(fault)
-{
-	UMAD_CLIENT_AND_SERVER;
-	struct umad_port port;
-	struct umad_long msg;
-};
-
-umad_abi_variants(fault);
-umad_abi_variant(fault, v1_old);
-umad_abi_variant(fault, v2_new);
-
-FIXTURE_SETUP(fault)
-{
-	self->tid = 1;
-	umad_long_alloc(&self->msg, 1 << 20);
-	umad_port(&self->port);
-	umad_open_both(self, &variant->abi, &self->port, umad_reg_rmpp(variant->abi.api, 0),
-		       &self->port, umad_reg_rmpp(variant->abi.api, umad_get_send));
-}
-
-FIXTURE_TEARDOWN(fault)
-{
-	umad_close_both(self);
-	umad_long_free(&self->msg);
-}
-
-static struct umad_msg next_head(FIXTURE_DATA(fault) *self)
+static struct umad_msg next_head(FIXTURE_DATA(pair) *self)
 {
 	return umad_long_head(&self->port, self->cid, MAD_SEND, self->tid++);
 }
@@ -110,12 +85,12 @@ static struct umad_msg next_head(FIXTURE_DATA(fault) *self)
 	umad_expect_empty(&(self)->client);				\
 } while (0)
 
-TEST_F(fault, late_page)
+TEST_F(pair, late_page)
 {
 	expect_missing_page(self, true);
 }
 
-TEST_F(fault, page_that_never_comes)
+TEST_F(pair, page_that_never_comes)
 {
 	expect_missing_page(self, false);
 }
@@ -125,7 +100,7 @@ TEST_F(fault, page_that_never_comes)
  * changes nothing. Each of these would have it refused, go to another agent, arrive
  * as something else, or have its data at another offset.
  */
-TEST_F(fault, header_changed_meanwhile)
+TEST_F(pair, header_changed_meanwhile)
 {
 	const size_t len = 12 * SEG_DATA;
 	const size_t at = self->client.hlen + MAD_SIZE + SEG_DATA + 1;
@@ -157,7 +132,7 @@ TEST_F(fault, header_changed_meanwhile)
 }
 
 /* A file with pinned pages cannot be sealed against writing */
-TEST_F(fault, pages_are_given_back)
+TEST_F(pair, pages_are_given_back)
 {
 	const size_t len = 25000, page = sysconf(_SC_PAGESIZE);
 	struct umad_msg head = next_head(self);
@@ -203,7 +178,7 @@ static __u8 *map_long(size_t size)
  * The writer dies while its message is made, which takes long, and nothing of it
  * is left: the descriptor is ours as well, so that nothing ends with its close.
  */
-TEST_F_TIMEOUT(fault, killed_while_it_is_copied, UMAD_HANGS)
+TEST_F_TIMEOUT(pair, killed_while_it_is_copied, UMAD_HANGS)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
 	/* The segments have to fit into what a descriptor may have outstanding */
@@ -245,7 +220,7 @@ static void write_and_die(int fd, const struct umad_stall *stall, void *map, siz
 }
 
 /* The writer dies while a page is missing: those before it are the file's alone again */
-TEST_F_TIMEOUT(fault, killed_while_a_page_is_missing, UMAD_HANGS)
+TEST_F_TIMEOUT(pair, killed_while_a_page_is_missing, UMAD_HANGS)
 {
 	struct umad_stall stall = { .page = sysconf(_SC_PAGESIZE) };
 	const size_t there = 8 * stall.page;

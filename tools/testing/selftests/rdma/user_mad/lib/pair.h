@@ -4,17 +4,28 @@
  * and a server that takes those of one vendor class, each on a descriptor of
  * its own, in every combination of registration ioctl and header layout. Slow
  * programs define PAIR_TWO_VARIANTS and get the two that differ in both, or
- * PAIR_ONE_VARIANT if neither matters.
+ * PAIR_ONE_VARIANT if neither matters. Programs with messages longer than a MAD define
+ * PAIR_LONG, the longest one, and get agents with RMPP and buffers.
  */
 #ifndef UMAD_PAIR_H
 #define UMAD_PAIR_H
 
-#include "utils.h"
+#include "long.h"
+
+#ifdef PAIR_LONG
+#define PAIR_CLIENT(api)	umad_reg_rmpp(api, 0)
+#define PAIR_SERVER(api)	umad_reg_rmpp(api, umad_get_set_send)
+#else
+#define PAIR_LONG		0
+#define PAIR_CLIENT(api)	umad_reg_send_only(api)
+#define PAIR_SERVER(api)	umad_reg_vendor(api, umad_get_set_send)
+#endif
 
 FIXTURE(pair)
 {
 	UMAD_CLIENT_AND_SERVER;
 	struct umad_port port;
+	struct umad_long msg;
 };
 
 umad_abi_variants(pair);
@@ -33,14 +44,15 @@ umad_abi_variant(pair, v2_new);
 FIXTURE_SETUP(pair)
 {
 	umad_port(&self->port);
-	umad_open_both(self, &variant->abi, &self->port,
-		       umad_reg_send_only(variant->abi.api), &self->port,
-		       umad_reg_vendor(variant->abi.api, umad_get_set_send));
+	umad_long_alloc(&self->msg, PAIR_LONG);
+	umad_open_both(self, &variant->abi, &self->port, PAIR_CLIENT(variant->abi.api),
+		       &self->port, PAIR_SERVER(variant->abi.api));
 }
 
 FIXTURE_TEARDOWN(pair)
 {
 	umad_close_both(self);
+	umad_long_free(&self->msg);
 }
 
 /* Agents with RMPP in place of both; the server takes @method */
