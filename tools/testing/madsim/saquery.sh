@@ -63,36 +63,6 @@ check "the PathRecords from one node" eval '
 	paths "$tmp/some" saquery $on -t 120000 PR --slid $l3
 	diff "$tmp/some" <(wanted "$tmp/own")'
 
-# A container that reads files: whatever else it needs has to be reclaimed first
-group=/sys/fs/cgroup/saquery
-mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup
-in_group()
-{
-	bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' $group "$@"
-}
-full()
-{
-	grep -q '^max [1-9]' $group/memory.events
-}
-start_reading()
-{
-	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
-	mkdir $group
-	echo $((64 << 20)) >$group/memory.max
-	in_group sh -c 'while :; do cat /usr/bin/* /usr/lib/*/*.so*; done' >/dev/null 2>&1 &
-	until_true 120 full
-}
-stop_reading()
-{
-	echo 1 >$group/cgroup.kill
-	until_true 10 rmdir $group
-}
-check "files fill a cgroup of 64 MiB, again and again" start_reading
-check "all PathRecords, received there" eval '
-	paths "$tmp/full" in_group saquery $on -t 120000 PR
-	diff "$tmp/full" "$tmp/all"'
-check "the cgroup has no process any more" stop_reading
-
 check "a PortInfoRecord of every port" eval '
 	[ "$(saquery $on -t 120000 PIR | grep -c "PortInfoRecord dump")" = $ports ]'
 

@@ -74,16 +74,6 @@ opensm_agents()
 }
 check "its agents" opensm_agents
 
-files_of_port()
-{
-	local files
-	files=$(json 'p["statistics"]["files"], len([f for f in p["files"] if "agents" in f])' \
-		-p "$port")
-	echo "$files"
-	[ "${files% *}" = "${files#* }" ] && [ "${files% *}" -gt 0 ]
-}
-check "as many descriptors as the port counts" files_of_port
-
 # A server that is stopped does not read, and a client asks it
 ibping -S -C madsim1 -P 1 &
 server=$!
@@ -104,15 +94,6 @@ unread()
 	says "^  ibping\[$server\] fd [0-9]+ +0 +- +- +- +$unread +0 +- +-$" "$umadstat" -p "$asked"
 }
 check "what a stopped server does not read" unread
-
-port_unread()
-{
-	says "^$(sum unread $server "$asked")$" json 'p["statistics"]["unread"]' -p "$asked"
-	# Nothing else hurts here as much, but a Soft-RoCE port of which MADs were dropped
-	"$umadstat" | grep -m 1 -A 1 "^umad.* madsim" | tail -n 1
-	says "^umad.* madsim[01]/1 " eval '"$umadstat" | grep -m 1 "^umad.* madsim"'
-}
-check "the port tells, too, and comes first" port_unread
 
 # The port sends the requests of ibnetdiscover
 (while :; do ibnetdiscover -C madsim2 -P 1; done) >/dev/null 2>&1 &

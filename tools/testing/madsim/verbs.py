@@ -651,6 +651,15 @@ def cq_overflow_connected():
     b.completes(0)
 
 
+def other_user(finds):
+    """Another user finds this true, as the first one has left enough"""
+    child = os.fork()
+    if not child:
+        os.setuid(65534)
+        os._exit(not finds())
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def small_queue_pairs(ctx):
     """As many as there are, and one completion queue"""
     pd, cq = PD(ctx), CQ(ctx, 1, None, None, 0)
@@ -667,11 +676,7 @@ def shares():
     """the queue pairs that a user gets leave some to the next user, and to the kernel"""
     mine = small_queue_pairs(Context(name=sys.argv[1]))
     assert 1700 < len(mine) - 2 <= (4096 - 512) // 2, len(mine)
-    child = os.fork()
-    if not child:
-        os.setuid(65534)
-        os._exit(len(small_queue_pairs(Context(name=sys.argv[1]))) < 800)
-    assert os.waitpid(child, 0)[1] == 0
+    other_user(lambda: len(small_queue_pairs(Context(name=sys.argv[1]))) >= 800)
     for qp in mine[-100:]:
         qp.close()
     again = [QP(mine[0], small(mine[1])) for _ in range(100)]
@@ -701,11 +706,7 @@ def regions():
     """the same of regions, whose number is what their keys are"""
     count, _pd = small_regions(20000)
     assert 16000 < count <= 32768 // 2, count
-    child = os.fork()
-    if not child:
-        os.setuid(65534)
-        os._exit(small_regions(1000)[0] < 1000)
-    assert os.waitpid(child, 0)[1] == 0
+    other_user(lambda: small_regions(1000)[0] == 1000)
 
 
 def until_refused(function):
@@ -750,11 +751,7 @@ def memory():
     counts = [*map(count, kinds)]
     assert 0 < min(counts) and max(counts) < 1000, counts
     refused(errno.ENOMEM, cq.resize, 1 << 17)
-    child = os.fork()
-    if not child:
-        os.setuid(65534)
-        os._exit(queues(Context(name=sys.argv[1]))[0].cqe < 1 << 16)
-    assert os.waitpid(child, 0)[1] == 0
+    other_user(lambda: queues(Context(name=sys.argv[1]))[0].cqe >= 1 << 16)
     # What goes counts no more, nor what is shorter
     for one in have:
         one.close()
@@ -811,14 +808,14 @@ def groups():
     some = [QP(pd, small(cq)) for _ in range(30)]
     done = [join(ctx, handle, 1) for handle in range(50)]
     assert done.count(0) == (64 - 16) // 2 and done.count(errno.ENOSPC) == 6, done
-    child = os.fork()
-    if not child:
-        os.setuid(65534)
+
+    def joins_too():
         other = Context(name=sys.argv[1])
         kept = PD(other), CQ(other, 1, None, None, 0)
         kept += tuple(QP(kept[0], small(kept[1])) for _ in range(4))
-        os._exit([join(other, handle, 1) for handle in range(20)].count(0) < 4)
-    assert os.waitpid(child, 0)[1] == 0
+        return [join(other, handle, 1) for handle in range(20)].count(0) >= 4
+
+    other_user(joins_too)
     handle, more = done.index(0), 0
     while not join(ctx, handle, 2 + more):
         more += 1

@@ -165,13 +165,11 @@ TEST_F(nowait, long_message_in_a_vector)
 
 static int submit(aio_context_t ctx, int op, const struct umad_file *file, void *buf, size_t len)
 {
-	struct iovec iov = { buf, len };
-	bool many = op == IOCB_CMD_PREADV || op == IOCB_CMD_PWRITEV;
 	struct iocb iocb = {
 		.aio_fildes = file->fd,
 		.aio_lio_opcode = op,
-		.aio_buf = many ? (uintptr_t)&iov : (uintptr_t)buf,
-		.aio_nbytes = many ? 1 : len,
+		.aio_buf = (uintptr_t)buf,
+		.aio_nbytes = len,
 	};
 	struct iocb *list = &iocb;
 
@@ -209,9 +207,7 @@ TEST_F(pair, io_submit)
 	umad_make_blocking(&self->server);
 	len = umad_pack(&self->client, &msg, MAD_SIZE, buf);
 	expect_refused(PREAD, &self->server, &got, sizeof(got));
-	expect_refused(PREADV, &self->server, &got, sizeof(got));
 	expect_refused(PWRITE, &self->client, buf, len);
-	expect_refused(PWRITEV, &self->client, buf, len);
 
 	/* Nor if there is a MAD, of which that one is the first */
 	umad_write(&self->client, &msg);
