@@ -81,7 +81,7 @@ static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
  */
 static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 {
-	bool late = rc->far || rc->less;
+	bool late = rc->far || rc->window_cut;
 
 	return nsecs_to_jiffies(4096ULL << (rc->attr.timeout + 2 * late)) + 1;
 }
@@ -93,7 +93,7 @@ static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 static void madsim_rc_narrow(struct madsim_rc *rc)
 {
 	if (rc->far)
-		rc->less += (MADSIM_WINDOW - rc->less) / 2;
+		rc->window_cut += (MADSIM_WINDOW - rc->window_cut) / 2;
 }
 
 /* How long the packet behind the first @sent bytes of a message is */
@@ -115,7 +115,7 @@ static bool madsim_rc_room(const struct madsim_qp *qp, u32 ahead)
 {
 	const struct madsim_rc *rc = qp->rc;
 
-	return rc->far && !rc->rnr && ahead < MADSIM_WINDOW - rc->less &&
+	return rc->far && !rc->rnr && ahead < MADSIM_WINDOW - rc->window_cut &&
 	       rc->sent + (u64)ahead * rc->mtu < madsim_rc_head(rc)->length &&
 	       !madsim_is_strict(qp) && !madsim_rc_head(rc)->backwards;
 }
@@ -132,7 +132,7 @@ static bool madsim_rc_open(const struct madsim_qp *qp)
 static bool madsim_rc_asks(const struct madsim_qp *qp)
 {
 	const struct madsim_rc *rc = qp->rc;
-	u32 each = max(MADSIM_WINDOW - rc->less, MADSIM_ACKS) / MADSIM_ACKS;
+	u32 each = max(MADSIM_WINDOW - rc->window_cut, MADSIM_ACKS) / MADSIM_ACKS;
 
 	return !((rc->sq_psn + rc->ahead + 1) % each) ||
 	       !madsim_rc_room(qp, rc->ahead + 1);
@@ -379,8 +379,8 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	/* Later packets have a full time to wait from now on, and the window opens slowly */
 	if (rc->ahead)
 		rc->deadline = jiffies + madsim_rc_patience(rc);
-	if (rc->less && (rc->sq_psn ^ psn) & ~(MADSIM_WIDEN - 1))
-		rc->less--;
+	if (rc->window_cut && (rc->sq_psn ^ psn) & ~(MADSIM_WIDEN - 1))
+		rc->window_cut--;
 }
 
 /* Take what comes back to a requester. fabric->lock and qp->lock are held */

@@ -96,7 +96,7 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->ahead = 0;
 	rc->begun = false;
 	rc->far = false;
-	rc->less = 0;
+	rc->window_cut = 0;
 	rc->gap = false;
 	rc->refusing = false;
 	rc->has_buffer = false;

@@ -357,7 +357,7 @@ struct madsim_burst {
  * @begun:	a packet of the oldest send has gone out: SQD waits for the last one
  * @notify:	the owner wants an event when SQD waits no more
  * @far:	the last response came after its packet's sender had gone on
- * @less:	by how many packets the window is narrower than %MADSIM_WINDOW, after losses
+ * @window_cut:	by how many packets the window is narrower than %MADSIM_WINDOW, after losses
  * @gap:	the response to the oldest packet was missing, so all went again
  * @sending:	the packet is on its way, and its sender goes on after that
  * @rnr:	the responder has no buffer yet
@@ -403,7 +403,7 @@ struct madsim_rc {
 	bool begun;
 	bool notify;
 	bool far;
-	u8 less;
+	u8 window_cut;
 	bool gap;
 	bool sending;
 	bool rnr;
