@@ -81,7 +81,7 @@ static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
  */
 static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 {
-	bool late = rc->far || rc->window_cut;
+	bool late = rc->async || rc->window_cut;
 
 	return nsecs_to_jiffies(4096ULL << (rc->attr.timeout + 2 * late)) + 1;
 }
@@ -92,7 +92,7 @@ static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
  */
 static void madsim_rc_narrow(struct madsim_rc *rc)
 {
-	if (rc->far)
+	if (rc->async)
 		rc->window_cut += (MADSIM_WINDOW - rc->window_cut) / 2;
 }
 
@@ -115,7 +115,7 @@ static bool madsim_rc_room(const struct madsim_qp *qp, u32 ahead)
 {
 	const struct madsim_rc *rc = qp->rc;
 
-	return rc->far && !rc->rnr && ahead < MADSIM_WINDOW - rc->window_cut &&
+	return rc->async && !rc->rnr && ahead < MADSIM_WINDOW - rc->window_cut &&
 	       rc->sent + (u64)ahead * rc->mtu < madsim_rc_head(rc)->length &&
 	       !madsim_is_strict(qp) && !madsim_rc_head(rc)->backwards;
 }
@@ -162,7 +162,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		.compare = wqe->compare,
 		.swap = wqe->swap,
 	};
-	bth->ask = !bth->uc && (!rc->far || madsim_rc_asks(qp));
+	bth->ask = !bth->uc && (!rc->async || madsim_rc_asks(qp));
 	send = madsim_is_message(bth->op);
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
 	if (!send && !rc->attr.max_rd_atomic) {
@@ -322,7 +322,7 @@ void madsim_rc_expired(struct madsim_qp *qp)
 			madsim_rc_narrow(rc);
 		}
 		/* Others follow when one has arrived */
-		rc->far = false;
+		rc->async = false;
 		rc->gap = false;
 		rc->ahead = 0;
 	}
@@ -394,7 +394,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 	if (before >= rc->ahead)
 		return;
 
-	rc->far = !rc->sending;
+	rc->async = !rc->sending;
 	/* All before have arrived, but a response to a READ is missing. Others may follow */
 	if (before && madsim_rc_head(rc)->opcode == IB_WR_RDMA_READ) {
 		if (rc->gap)

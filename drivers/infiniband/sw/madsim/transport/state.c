@@ -95,7 +95,7 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	rc->sent = 0;
 	rc->ahead = 0;
 	rc->begun = false;
-	rc->far = false;
+	rc->async = false;
 	rc->window_cut = 0;
 	rc->gap = false;
 	rc->refusing = false;

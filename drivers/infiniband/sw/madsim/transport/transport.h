@@ -356,7 +356,7 @@ struct madsim_burst {
  * @sent:	how many bytes of the oldest send are done
  * @begun:	a packet of the oldest send has gone out: SQD waits for the last one
  * @notify:	the owner wants an event when SQD waits no more
- * @far:	the last response came after its packet's sender had gone on
+ * @async:	responses come when their sender has gone on: several packets are under way then
  * @window_cut:	by how many packets the window is narrower than %MADSIM_WINDOW, after losses
  * @gap:	the response to the oldest packet was missing, so all went again
  * @sending:	the packet is on its way, and its sender goes on after that
@@ -402,7 +402,7 @@ struct madsim_rc {
 	u64 sent;
 	bool begun;
 	bool notify;
-	bool far;
+	bool async;
 	u8 window_cut;
 	bool gap;
 	bool sending;
