@@ -101,8 +101,8 @@ static void madsim_wire_arrive(struct madsim_wire *wire, const u8 *bytes, u32 le
 	/* None while the cable is being taken away */
 	if (in && madsim_offer_decode(bytes, len, &offer))
 		madsim_wire_hear(wire, &offer);
-	else if (in && madsim_frame_decode(bytes, len, &fabric->tx))
-		madsim_arrive(in, &fabric->tx);
+	else if (in && madsim_frame_decode(bytes, len, &fabric->pkt))
+		madsim_arrive(in, &fabric->pkt);
 	else if (in)
 		madsim_refuse(in);
 	spin_unlock_irq(&fabric->lock);

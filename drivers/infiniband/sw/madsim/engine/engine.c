@@ -399,7 +399,7 @@ static void madsim_trap_work(struct work_struct *work)
 {
 	struct madsim_fabric *fabric =
 		container_of(work, struct madsim_fabric, trap_work.work);
-	struct madsim_packet *pkt = &fabric->tx;
+	struct madsim_packet *pkt = &fabric->pkt;
 	struct madsim_port *port;
 	LIST_HEAD(ports);
 
@@ -419,7 +419,7 @@ static void madsim_held_work(struct work_struct *work)
 {
 	struct madsim_fabric *fabric =
 		container_of(work, struct madsim_fabric, held_work.work);
-	struct madsim_packet *pkt = &fabric->tx;
+	struct madsim_packet *pkt = &fabric->pkt;
 	struct madsim_port *out, *in;
 	bool arrived;
 

@@ -94,7 +94,7 @@ static enum ib_wc_status madsim_send_segments(struct madsim_qp *qp,
  */
 int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
 {
-	struct madsim_packet *pkt = &madsim_fabric_of(qp->ibqp.device)->tx;
+	struct madsim_packet *pkt = &madsim_fabric_of(qp->ibqp.device)->pkt;
 	struct ib_wc wc = {
 		.wr_id = wr->wr_id,
 		.qp = madsim_wc_qp(qp),
@@ -152,7 +152,7 @@ static void madsim_later_work(struct work_struct *work)
 static u32 madsim_run_burst(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
-	struct madsim_packet *pkt = &fabric->tx;
+	struct madsim_packet *pkt = &fabric->pkt;
 	struct madsim_way *way = &fabric->way;
 	/* If there was a response, @pkt has become the response */
 	u32 there, back = pkt->words;
@@ -172,7 +172,7 @@ static u32 madsim_run_burst(struct madsim_qp *qp)
 static bool madsim_run_step(struct madsim_qp *qp, u32 *burst)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
-	struct madsim_packet *pkt = &fabric->tx;
+	struct madsim_packet *pkt = &fabric->pkt;
 	bool more, last;
 
 	*burst = 0;

@@ -396,7 +396,7 @@ struct madsim_way {
  * @lock:	protects everything that a MAD can meet on its way
  * @end_ports:	how many there are; changed under @mutex and @lock
  * @found:	where routers have found GIDs, by a hash: ports of nodes with power; @lock
- * @tx:		the packet that travels, and comes back as its response; @lock
+ * @pkt:	the packet that travels: a request, and then its response; @lock
  * @way:	of the last packet that a connected queue pair has sent; @lock
  * @copied:	waits for the end of copies, which @lock counts but does not cover
  * @copy:	a replica of a multicast packet; @lock
@@ -431,7 +431,7 @@ struct madsim_fabric {
 	spinlock_t lock;	/* the model, taken with interrupts off */
 	u32 end_ports;
 	struct madsim_port *found[BIT(MADSIM_FOUND_BITS)];
-	struct madsim_packet tx;
+	struct madsim_packet pkt;
 	struct madsim_way way;
 	wait_queue_head_t copied;
 	struct madsim_packet copy;

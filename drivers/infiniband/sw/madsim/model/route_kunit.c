@@ -234,7 +234,7 @@ static void madsim_route_test_router(struct kunit *test)
 	const struct madsim_router_case *row = test->param_value;
 	struct madsim_route_test *t = test->priv;
 	struct madsim_port *in = row->host ? &t->far->ports[2] : &t->router->ports[1];
-	struct madsim_packet *pkt = &t->fabric->tx;
+	struct madsim_packet *pkt = &t->fabric->pkt;
 	enum madsim_fate fate;
 	struct madsim_port *at;
 
@@ -267,7 +267,7 @@ static void madsim_route_test_found(struct kunit *test)
 	static const u16 dlids[] = { 7, 11, 9 };
 	struct madsim_route_test *t = test->priv;
 	struct madsim_fabric *fabric = t->fabric;
-	struct madsim_packet *pkt = &fabric->tx;
+	struct madsim_packet *pkt = &fabric->pkt;
 	struct madsim_port *at, *host = &t->host->ports[1];
 	enum madsim_fate fate;
 	__be64 id = t->far->ports[1].guids[0];
@@ -303,7 +303,7 @@ static void madsim_route_test_next(struct kunit *test)
 	const struct madsim_route_case *row = test->param_value;
 	struct madsim_route_test *t = test->priv;
 	struct madsim_node *node = row->host ? t->host : t->sw;
-	struct madsim_packet *pkt = &t->fabric->tx;
+	struct madsim_packet *pkt = &t->fabric->pkt;
 	enum madsim_fate fate;
 	struct madsim_port *at;
 
@@ -352,7 +352,7 @@ static void madsim_route_test_link(struct kunit *test)
 	const struct madsim_link_case *row = test->param_value;
 	struct madsim_route_test *t = test->priv;
 	struct madsim_port *port = &t->host->ports[1];
-	struct madsim_packet *pkt = &t->fabric->tx;
+	struct madsim_packet *pkt = &t->fabric->pkt;
 
 	madsim_pi_set(&port->info, MADSIM_PI_STATE, row->state);
 	pkt->smi = row->smi;
