@@ -356,7 +356,7 @@ static void madsim_move(struct madsim_port *in, struct madsim_packet *pkt)
 
 /*
  * Send a packet that an end port's owner has made. It has been received, responded to, dropped,
- * or is held by a fault, and @pkt is scratch then. fabric->lock is held
+ * or deferred by a fault, and @pkt is scratch then. fabric->lock is held
  */
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 {
@@ -415,10 +415,10 @@ static void madsim_trap_work(struct work_struct *work)
 	spin_unlock_irq(&fabric->lock);
 }
 
-static void madsim_held_work(struct work_struct *work)
+static void madsim_deferred_work(struct work_struct *work)
 {
 	struct madsim_fabric *fabric =
-		container_of(work, struct madsim_fabric, held_work.work);
+		container_of(work, struct madsim_fabric, deferred_work.work);
 	struct madsim_packet *pkt = &fabric->pkt;
 	struct madsim_port *out, *in;
 	bool arrived;
@@ -435,13 +435,13 @@ static void madsim_held_work(struct work_struct *work)
 	spin_unlock_irq(&fabric->lock);
 }
 
-/* Prepare a new fabric for packets. The end of the fabric cancels trap_work and held_work */
+/* Prepare a new fabric for packets. The end of the fabric cancels trap_work and deferred_work */
 void madsim_engine_init(struct madsim_fabric *fabric)
 {
 	init_waitqueue_head(&fabric->copied);
 	INIT_LIST_HEAD(&fabric->mcast);
 	INIT_LIST_HEAD(&fabric->traps);
 	INIT_DELAYED_WORK(&fabric->trap_work, madsim_trap_work);
-	INIT_LIST_HEAD(&fabric->held);
-	INIT_DELAYED_WORK(&fabric->held_work, madsim_held_work);
+	INIT_LIST_HEAD(&fabric->deferred);
+	INIT_DELAYED_WORK(&fabric->deferred_work, madsim_deferred_work);
 }

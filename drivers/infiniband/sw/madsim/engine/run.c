@@ -190,7 +190,7 @@ static bool madsim_run_step(struct madsim_qp *qp, u32 *burst)
 }
 
 /* Have the timer send. If a response is awaited, madsim_rc_expired() sees that time is left */
-static void madsim_defer(struct madsim_qp *qp, bool posted)
+static void madsim_delay_run(struct madsim_qp *qp, bool posted)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	unsigned long flags;
@@ -230,7 +230,7 @@ static void madsim_run(struct madsim_qp *qp)
 	}
 
 	if (more && strict)
-		madsim_defer(qp, false);
+		madsim_delay_run(qp, false);
 	else if (more)
 		queue_work(madsim_send_wq(qp), &qp->rc->work);
 }
@@ -275,7 +275,7 @@ void madsim_run_init(struct madsim_qp *qp)
 void madsim_kick(struct madsim_qp *qp)
 {
 	if (madsim_is_strict(qp))
-		madsim_defer(qp, true);
+		madsim_delay_run(qp, true);
 	else if (qp->alias)
 		madsim_run(qp);
 	else

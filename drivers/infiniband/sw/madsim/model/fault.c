@@ -3,8 +3,8 @@
  * Fault injection: what a link does to packets, and which verbs fail. Only a port with a fault pays
  * for it.
  *
- * Packets that are delayed, duplicated or reordered are held on the far side of the port they left
- * by, until held_work lets them go on. A packet that its receiver cannot take yet is held there.
+ * Packets that are delayed, duplicated or reordered wait on the link that they are on, until
+ * deferred_work lets them go on. A packet that its receiver cannot execute yet waits there, too.
  */
 
 #include <linux/ktime.h>
@@ -16,19 +16,19 @@
 /* A reordered packet waits for the next one, but not for ever */
 #define MADSIM_REORDER_PATIENCE	(HZ / 10)
 
-/* Most packets that a fabric holds: senders of data do not wait for held packets */
-#define MADSIM_MAX_HELD		4096
+/* Most packets that are deferred in a fabric: senders of data do not wait for these */
+#define MADSIM_MAX_DEFERRED	4096
 
 /**
- * struct madsim_held - a packet that waits on a link
- * @list:	on fabric->held
+ * struct madsim_deferred - a packet that waits on a link
+ * @list:	on fabric->deferred
  * @out:	the port it has left by; goes when the cable does
  * @arrived:	no: @out is the end port where it is
  * @due:	when it goes on, in jiffies
  * @reordered:	goes on as soon as another one has passed
  * @pkt:	the packet, cut after its data
  */
-struct madsim_held {
+struct madsim_deferred {
 	struct list_head list;
 	struct madsim_port *out;
 	bool arrived;
@@ -38,40 +38,41 @@ struct madsim_held {
 };
 
 /* Bytes that are kept of a packet: no more than it has */
-static size_t madsim_held_size(const struct madsim_packet *pkt)
+static size_t madsim_deferred_size(const struct madsim_packet *pkt)
 {
 	return offsetof(struct madsim_packet, mad) + pkt->len;
 }
 
-static struct madsim_held *madsim_held_next(struct madsim_fabric *fabric, unsigned long *wait)
+static struct madsim_deferred *madsim_deferred_next(struct madsim_fabric *fabric,
+						    unsigned long *wait)
 {
-	struct madsim_held *held;
+	struct madsim_deferred *deferred;
 
 	lockdep_assert_held(&fabric->lock);
 
 	*wait = MAX_JIFFY_OFFSET;
-	list_for_each_entry(held, &fabric->held, list) {
-		if (time_after_eq(jiffies, held->due))
-			return held;
-		*wait = min(*wait, held->due - jiffies);
+	list_for_each_entry(deferred, &fabric->deferred, list) {
+		if (time_after_eq(jiffies, deferred->due))
+			return deferred;
+		*wait = min(*wait, deferred->due - jiffies);
 	}
 	return NULL;
 }
 
-static void madsim_held_free(struct madsim_fabric *fabric, struct madsim_held *held)
+static void madsim_deferred_free(struct madsim_fabric *fabric, struct madsim_deferred *deferred)
 {
-	list_del(&held->list);
-	fabric->held_count--;
-	kfree(held);
+	list_del(&deferred->list);
+	fabric->deferred_count--;
+	kfree(deferred);
 }
 
 /**
- * madsim_fault_release - take a held packet whose time has come
+ * madsim_fault_release - let a deferred packet go on whose time has come
  * @fabric: where
  * @pkt: the packet
  * @arrived: whether it has crossed the link
  *
- * If there is none, held_work runs when there is.
+ * If there is none, deferred_work runs when there is.
  *
  * Context: any; fabric->lock is held.
  * Return: the port that it had left by, or where it is if it has arrived, or NULL.
@@ -79,82 +80,82 @@ static void madsim_held_free(struct madsim_fabric *fabric, struct madsim_held *h
 struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
 					 struct madsim_packet *pkt, bool *arrived)
 {
-	struct madsim_held *held;
+	struct madsim_deferred *deferred;
 	struct madsim_port *out;
 	unsigned long wait;
 
-	held = madsim_held_next(fabric, &wait);
-	if (!held) {
-		if (!list_empty(&fabric->held))
-			mod_delayed_work(madsim_wq, &fabric->held_work, wait);
+	deferred = madsim_deferred_next(fabric, &wait);
+	if (!deferred) {
+		if (!list_empty(&fabric->deferred))
+			mod_delayed_work(madsim_wq, &fabric->deferred_work, wait);
 		return NULL;
 	}
 	/* A response may be longer than the request that it is made of */
-	memcpy(pkt, &held->pkt, madsim_held_size(&held->pkt));
-	out = held->out;
-	*arrived = held->arrived;
-	madsim_held_free(fabric, held);
+	memcpy(pkt, &deferred->pkt, madsim_deferred_size(&deferred->pkt));
+	out = deferred->out;
+	*arrived = deferred->arrived;
+	madsim_deferred_free(fabric, deferred);
 	return out;
 }
 
-/* Forget the packets that are held on the link of @out. fabric->lock is held */
+/* Forget the packets that are deferred on the link of @out. fabric->lock is held */
 void madsim_fault_forget(struct madsim_port *out)
 {
 	struct madsim_fabric *fabric = out->node->fabric;
-	struct madsim_held *held, *next;
+	struct madsim_deferred *deferred, *next;
 
 	lockdep_assert_held(&fabric->lock);
 
-	list_for_each_entry_safe(held, next, &fabric->held, list) {
-		if (held->out == out)
-			madsim_held_free(fabric, held);
+	list_for_each_entry_safe(deferred, next, &fabric->deferred, list) {
+		if (deferred->out == out)
+			madsim_deferred_free(fabric, deferred);
 	}
 }
 
-/* Forget the packets that are held in a fabric without power. fabric->mutex is held */
+/* Forget the deferred packets of a fabric without power. fabric->mutex is held */
 void madsim_fault_flush(struct madsim_fabric *fabric)
 {
-	struct madsim_held *held, *next;
+	struct madsim_deferred *deferred, *next;
 
-	cancel_delayed_work_sync(&fabric->held_work);
-	list_for_each_entry_safe(held, next, &fabric->held, list)
-		madsim_held_free(fabric, held);
+	cancel_delayed_work_sync(&fabric->deferred_work);
+	list_for_each_entry_safe(deferred, next, &fabric->deferred, list)
+		madsim_deferred_free(fabric, deferred);
 }
 
-static struct madsim_held *madsim_hold(struct madsim_port *out,
-				       const struct madsim_packet *pkt,
-				       unsigned long delay, bool reordered)
+static struct madsim_deferred *madsim_defer(struct madsim_port *out,
+					    const struct madsim_packet *pkt,
+					    unsigned long delay, bool reordered)
 {
 	struct madsim_fabric *fabric = out->node->fabric;
-	size_t size = madsim_held_size(pkt);
-	struct madsim_held *held;
+	size_t size = madsim_deferred_size(pkt);
+	struct madsim_deferred *deferred;
 
-	if (fabric->held_count == MADSIM_MAX_HELD)
+	if (fabric->deferred_count == MADSIM_MAX_DEFERRED)
 		return NULL;
-	held = kmalloc(offsetof(struct madsim_held, pkt) + size,
+	deferred = kmalloc(offsetof(struct madsim_deferred, pkt) + size,
 		       GFP_ATOMIC | __GFP_NOWARN);
-	if (!held)
+	if (!deferred)
 		return NULL;
-	memcpy(&held->pkt, pkt, size);
-	held->out = out;
-	held->arrived = false;
-	held->due = jiffies + delay;
-	held->reordered = reordered;
-	list_add_tail(&held->list, &fabric->held);
-	fabric->held_count++;
-	mod_delayed_work(madsim_wq, &fabric->held_work, 0);
-	return held;
+	memcpy(&deferred->pkt, pkt, size);
+	deferred->out = out;
+	deferred->arrived = false;
+	deferred->due = jiffies + delay;
+	deferred->reordered = reordered;
+	list_add_tail(&deferred->list, &fabric->deferred);
+	fabric->deferred_count++;
+	mod_delayed_work(madsim_wq, &fabric->deferred_work, 0);
+	return deferred;
 }
 
 /* Have a packet come to an end port again, if there is memory, and a cable. fabric->lock is held */
-void madsim_fault_postpone(struct madsim_port *port, const struct madsim_packet *pkt)
+void madsim_fault_defer(struct madsim_port *port, const struct madsim_packet *pkt)
 {
-	struct madsim_held *held;
+	struct madsim_deferred *deferred;
 
 	/* Before a port goes, its cable is taken away, and madsim_fault_forget() called */
-	held = port->peer ? madsim_hold(port, pkt, 1, false) : NULL;
-	if (held)
-		held->arrived = true;
+	deferred = port->peer ? madsim_defer(port, pkt, 1, false) : NULL;
+	if (deferred)
+		deferred->arrived = true;
 }
 
 /* The port waits until @end, as for credits. Packets that wait together count once */
@@ -176,13 +177,13 @@ static void madsim_count_wait(struct madsim_port *out, unsigned long end)
 static void madsim_release_reordered(struct madsim_port *out)
 {
 	struct madsim_fabric *fabric = out->node->fabric;
-	struct madsim_held *held;
+	struct madsim_deferred *deferred;
 
-	list_for_each_entry(held, &fabric->held, list) {
-		if (held->out == out && held->reordered) {
-			held->reordered = false;
-			held->due = jiffies;
-			mod_delayed_work(madsim_wq, &fabric->held_work, 0);
+	list_for_each_entry(deferred, &fabric->deferred, list) {
+		if (deferred->out == out && deferred->reordered) {
+			deferred->reordered = false;
+			deferred->due = jiffies;
+			mod_delayed_work(madsim_wq, &fabric->deferred_work, 0);
 		}
 	}
 }
@@ -248,17 +249,17 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 		fault->rule[MADSIM_FAULT_CORRUPT].injected++;
 	}
 	if (madsim_hits(fault, MADSIM_FAULT_DUPLICATE) &&
-	    madsim_hold(port, pkt, 0, false))
+	    madsim_defer(port, pkt, 0, false))
 		fault->rule[MADSIM_FAULT_DUPLICATE].injected++;
 	delay = msecs_to_jiffies(fault->delay_ms);
 	if (madsim_hits(fault, MADSIM_FAULT_DELAY) &&
-	    madsim_hold(port, pkt, delay, false)) {
+	    madsim_defer(port, pkt, delay, false)) {
 		fault->rule[MADSIM_FAULT_DELAY].injected++;
 		madsim_count_wait(port, jiffies + delay);
 		return false;
 	}
 	if (madsim_hits(fault, MADSIM_FAULT_REORDER) &&
-	    madsim_hold(port, pkt, MADSIM_REORDER_PATIENCE, true)) {
+	    madsim_defer(port, pkt, MADSIM_REORDER_PATIENCE, true)) {
 		fault->rule[MADSIM_FAULT_REORDER].injected++;
 		return false;
 	}
@@ -447,7 +448,7 @@ int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which, u
 	return 0;
 }
 
-/* Remove the faults of a port. Packets that are held go on in their time. fabric->mutex is held */
+/* Remove the faults of a port. Deferred packets go on in their time. fabric->mutex is held */
 void madsim_fault_clear(struct madsim_port *port)
 {
 	struct madsim_fault *fault = port->fault;

@@ -408,9 +408,9 @@ struct madsim_way {
  * @samples_work: begins and ends that
  * @strict:	mistakes of verbs' users are told, and have consequences; @lock
  * @mistakes:	how many queue pairs made each since that was set; @lock
- * @held:	delayed, duplicated and reordered packets; @lock
- * @held_count:	how many there are; @lock
- * @held_work:	lets them go
+ * @deferred:	delayed, duplicated and reordered packets; @lock
+ * @deferred_count: how many there are; @lock
+ * @deferred_work:	lets them go
  */
 struct madsim_fabric {
 	struct list_head list;
@@ -443,9 +443,9 @@ struct madsim_fabric {
 	struct delayed_work samples_work;
 	bool strict;
 	u32 mistakes[MADSIM_MISTAKES];
-	struct list_head held;
-	u32 held_count;
-	struct delayed_work held_work;
+	struct list_head deferred;
+	u32 deferred_count;
+	struct delayed_work deferred_work;
 };
 
 /* What a device has few of, so that no user may have all */
@@ -687,7 +687,7 @@ void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_at
 void madsim_fault_init(struct madsim_node *node);
 struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,
 					 struct madsim_packet *pkt, bool *arrived);
-void madsim_fault_postpone(struct madsim_port *port, const struct madsim_packet *pkt);
+void madsim_fault_defer(struct madsim_port *port, const struct madsim_packet *pkt);
 bool madsim_fault_drops(struct madsim_port *port);
 unsigned long madsim_fault_errors(struct madsim_port *port);
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt);

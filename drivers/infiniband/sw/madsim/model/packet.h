@@ -36,7 +36,7 @@ enum madsim_op {
 /* Syndromes of a response, beside IB_RNR_NAK, with the time to wait, and IB_NAK_* */
 enum madsim_syndrome {
 	MADSIM_ACKNOWLEDGED	= 0x1f,	/* with no count of credits; below, with one */
-	MADSIM_LATER		= 0xff,	/* no response: the request comes again */
+	MADSIM_DEFERRED		= 0xff,	/* no response: the request comes again */
 };
 
 /**

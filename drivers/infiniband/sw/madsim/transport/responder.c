@@ -79,8 +79,8 @@ static u8 madsim_rc_take_send(struct madsim_qp *qp, const struct madsim_packet *
 		int ret = madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key);
 
 		if (ret == -EBUSY) {
-			madsim_fault_postpone(qp->port, pkt);
-			return MADSIM_LATER;
+			madsim_fault_defer(qp->port, pkt);
+			return MADSIM_DEFERRED;
 		}
 		if (ret)
 			return IB_NAK_REMOTE_ACCESS_ERROR;
@@ -312,7 +312,7 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome = madsim_rc_take(qp, pkt);
 
-	if (syndrome == MADSIM_LATER)
+	if (syndrome == MADSIM_DEFERRED)
 		return false;
 	rc->refusing = syndrome >= IB_RNR_NAK && syndrome < IB_NAK_PSN_ERROR;
 	if (syndrome == MADSIM_ACKNOWLEDGED) {
