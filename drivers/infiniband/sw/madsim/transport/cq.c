@@ -115,14 +115,14 @@ static void madsim_cq_publish(struct madsim_cq *cq)
 /* Have the owner see all entries, or some of a ring. Returns whether its handler is to be called */
 static bool madsim_cq_show(struct madsim_cq *cq)
 {
-	bool notify = cq->armed & cq->late;
+	bool notify = cq->armed & cq->pending;
 
 	if (cq->shared)
 		madsim_cq_publish(cq);
 	else
 		cq->shown = cq->tail;
 	if (cq->shown == cq->tail)
-		cq->late = 0;
+		cq->pending = 0;
 	if (notify)
 		cq->armed = 0;
 	return notify;
@@ -144,9 +144,9 @@ static void madsim_cq_show_all(struct madsim_cq *cq)
 	} while (more);
 }
 
-static void madsim_cq_later(struct work_struct *work)
+static void madsim_cq_show_work(struct work_struct *work)
 {
-	madsim_cq_show_all(container_of(to_delayed_work(work), struct madsim_cq, later));
+	madsim_cq_show_all(container_of(to_delayed_work(work), struct madsim_cq, show_work));
 }
 
 /* What a completion queue of a program costs its user */
@@ -212,7 +212,7 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 	tasklet_setup(&cq->notify, madsim_cq_notify);
 	INIT_WORK(&cq->there, madsim_cq_there);
 	cq->cpu = madsim_cq_cpu(ibcq, attr->comp_vector, attrs);
-	INIT_DELAYED_WORK(&cq->later, madsim_cq_later);
+	INIT_DELAYED_WORK(&cq->show_work, madsim_cq_show_work);
 	cq->events.event.element.cq = ibcq;
 	madsim_events_init(&cq->events, ibcq->device, ibcq->event_handler, ibcq->cq_context);
 	ibcq->cqe = attr->cqe;
@@ -224,7 +224,7 @@ static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 
 	madsim_events_end(&cq->events);
-	cancel_delayed_work_sync(&cq->later);
+	cancel_delayed_work_sync(&cq->show_work);
 	cancel_work_sync(&cq->there);
 	tasklet_kill(&cq->notify);
 	mutex_destroy(&cq->mutex);
@@ -438,13 +438,13 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool sen
 			qp->unread_sends++;
 		else
 			qp->unread_recvs++;
-		cq->late |= IB_CQ_NEXT_COMP;
+		cq->pending |= IB_CQ_NEXT_COMP;
 		if (solicited || wc->status)
-			cq->late |= IB_CQ_SOLICITED;
+			cq->pending |= IB_CQ_SOLICITED;
 		if (!madsim_is_late(qp))
 			notify = madsim_cq_show(cq);
-		else if (!delayed_work_pending(&cq->later))
-			queue_delayed_work(madsim_wq, &cq->later,
+		else if (!delayed_work_pending(&cq->show_work))
+			queue_delayed_work(madsim_wq, &cq->show_work,
 					   madsim_strict_lateness(qp, cq->tail));
 	} else {
 		lost = true;

@@ -115,8 +115,8 @@ struct madsim_cqe {
  * @tail:	and of the next one
  * @shown:	the owner does not see this one yet, nor later ones: @tail unless the
  *		fabric is strict
- * @late:	the events that those are worth, in the bits of @armed
- * @later:	shows them
+ * @pending:	the events that the entries from @shown on are worth, in the bits of @armed
+ * @show_work:	shows these entries
  * @done:	the owner has dealt with all before this one: it has come back since
  * @gap:	a purge leaves positions without entries: the first of them
  * @gap_end:	the position behind them; @gap if there are none
@@ -147,8 +147,8 @@ struct madsim_cq {
 	u32 head;
 	u32 tail;
 	u32 shown;
-	u8 late;
-	struct delayed_work later;
+	u8 pending;
+	struct delayed_work show_work;
 	u32 done;
 	u32 gap;
 	u32 gap_end;
