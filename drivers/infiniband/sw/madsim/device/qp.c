@@ -408,7 +408,7 @@ static int madsim_get_inline(const struct madsim_qp *qp, const struct ib_send_wr
 /* A datagram behind others that wait does not overtake them in any fabric */
 static bool madsim_is_for_later(const struct madsim_qp *qp)
 {
-	return madsim_is_late(qp) || !list_empty(&qp->dgrams);
+	return madsim_is_delayed(qp) || !list_empty(&qp->dgrams);
 }
 
 static int madsim_check_opcode(const struct madsim_qp *qp, const struct ib_send_wr *wr)

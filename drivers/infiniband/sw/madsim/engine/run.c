@@ -197,7 +197,7 @@ static void madsim_delay_run(struct madsim_qp *qp, bool posted)
 
 	spin_lock_irqsave(&fabric->lock, flags);
 	mod_delayed_work(madsim_send_wq(qp), &qp->rc->timer,
-			 madsim_strict_delay(qp, posted));
+			 madsim_strict_send_delay(qp, posted));
 	spin_unlock_irqrestore(&fabric->lock, flags);
 }
 

@@ -441,11 +441,11 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool sen
 		cq->pending |= IB_CQ_NEXT_COMP;
 		if (solicited || wc->status)
 			cq->pending |= IB_CQ_SOLICITED;
-		if (!madsim_is_late(qp))
+		if (!madsim_is_delayed(qp))
 			notify = madsim_cq_show(cq);
 		else if (!delayed_work_pending(&cq->show_work))
 			queue_delayed_work(madsim_wq, &cq->show_work,
-					   madsim_strict_lateness(qp, cq->tail));
+					   madsim_strict_cq_delay(qp, cq->tail));
 	} else {
 		lost = true;
 		overflow = !cq->broken;

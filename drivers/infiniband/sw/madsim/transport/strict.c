@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Stricter than an adapter. Most adapters let most mistakes pass most of the time: a program works
- * until it meets a faster adapter. A strict fabric sends later, lets data land in another order,
- * overwrites buffers before that, completes later, and tells of mistakes.
+ * until it meets a faster adapter. A strict fabric delays sends and completions, lets data land in
+ * another order, overwrites buffers before data lands there, and tells of mistakes.
  */
 
 #include <linux/jhash.h>
@@ -29,7 +29,7 @@
 #define MADSIM_STRICT_MS	20
 #define MADSIM_STRICT_LATE_MS	100
 
-/* What is late, each with random numbers of its own */
+/* What is delayed, each with random numbers of its own */
 enum madsim_strict_what {
 	MADSIM_STRICT_SEND,
 	MADSIM_STRICT_NEXT,
@@ -174,7 +174,7 @@ void madsim_strict_settle(struct madsim_qp *qp)
 }
 
 /*
- * By the seed and the number of what is late. Other queue pairs change nothing, unless they
+ * By the seed and the number of what is delayed. Other queue pairs change nothing, unless they
  * have the same completion queue; nor does how fast the machine is.
  */
 static u32 madsim_strict_random(const struct madsim_qp *qp,
@@ -194,7 +194,7 @@ static unsigned long madsim_strict_jiffies(const struct madsim_qp *qp,
 }
 
 /* Jiffies until a queue pair sends. @posted: it has just now posted. fabric->lock is held */
-unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted)
+unsigned long madsim_strict_send_delay(const struct madsim_qp *qp, bool posted)
 {
 	/* The place of the packet in what was posted: sends before it, and bytes of its own send */
 	u32 number = qp->ended + (qp->rc ? qp->rc->sent : 0);
@@ -208,7 +208,7 @@ unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted)
 }
 
 /* After how many jiffies the owner of a queue pair gets a completion, by its number in the queue */
-unsigned long madsim_strict_lateness(const struct madsim_qp *qp, u32 number)
+unsigned long madsim_strict_cq_delay(const struct madsim_qp *qp, u32 number)
 {
 	return madsim_strict_jiffies(qp, MADSIM_STRICT_COMPLETION, number);
 }
@@ -227,7 +227,7 @@ void madsim_strict_later(struct madsim_qp *qp, bool posted)
 	/* Only a time that counts is told */
 	if (madsim_strict_first(qp) && !delayed_work_pending(&qp->later))
 		queue_delayed_work(madsim_send_wq(qp), &qp->later,
-				   madsim_strict_delay(qp, posted));
+				   madsim_strict_send_delay(qp, posted));
 }
 
 /* Keep a datagram, to be sent later: 0, or -ENOMEM. fabric->lock is held */

@@ -541,8 +541,8 @@ static inline bool madsim_is_client(const struct madsim_qp *qp)
 	return qp->taken;
 }
 
-/* Whether its sends and completions are late. MADs never are */
-static inline bool madsim_is_late(const struct madsim_qp *qp)
+/* Whether a strict fabric delays the sends and completions of a queue pair, but for MADs */
+static inline bool madsim_is_delayed(const struct madsim_qp *qp)
 {
 	return madsim_is_client(qp) && madsim_is_strict(qp);
 }
@@ -664,8 +664,8 @@ void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe);
 void madsim_strict_fill(const struct madsim_qp *qp);
 bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt);
 void madsim_strict_settle(struct madsim_qp *qp);
-unsigned long madsim_strict_delay(const struct madsim_qp *qp, bool posted);
-unsigned long madsim_strict_lateness(const struct madsim_qp *qp, u32 number);
+unsigned long madsim_strict_send_delay(const struct madsim_qp *qp, bool posted);
+unsigned long madsim_strict_cq_delay(const struct madsim_qp *qp, u32 number);
 void madsim_strict_later(struct madsim_qp *qp, bool posted);
 int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
