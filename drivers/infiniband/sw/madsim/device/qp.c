@@ -62,7 +62,7 @@ static void madsim_client_del(struct madsim_qp *qp)
 	spin_unlock_irq(&dev->node->fabric->lock);
 	if (qp->rc)
 		madsim_rc_del(qp);
-	cancel_delayed_work_sync(&qp->later);
+	cancel_delayed_work_sync(&qp->dgram_work);
 	kfree(qp->taken);
 }
 
@@ -202,7 +202,7 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	spin_lock_init(&qp->lock);
 	INIT_WORK(&qp->lost, madsim_qp_lost);
 	INIT_LIST_HEAD(&qp->dgrams);
-	INIT_DELAYED_WORK(&qp->flush, madsim_flush_later);
+	INIT_DELAYED_WORK(&qp->flush, madsim_flush_work);
 	qp->events.event.element.qp = ibqp;
 	madsim_events_init(&qp->events, ibqp->device, ibqp->event_handler, ibqp->qp_context);
 	ret = madsim_queues_init(qp, attr, udata);
@@ -264,7 +264,7 @@ static void madsim_qp_enter(struct madsim_qp *qp, enum ib_qp_state state)
 	if (stopped)
 		madsim_rc_drained(qp);
 	if (state == IB_QPS_RTS)
-		madsim_strict_later(qp, true);
+		madsim_strict_schedule(qp, true);
 	if (state == IB_QPS_RESET) {
 		madsim_qp_drop(qp, false);
 		madsim_cq_reap(qp);
@@ -406,7 +406,7 @@ static int madsim_get_inline(const struct madsim_qp *qp, const struct ib_send_wr
 }
 
 /* A datagram behind others that wait does not overtake them in any fabric */
-static bool madsim_is_for_later(const struct madsim_qp *qp)
+static bool madsim_must_wait(const struct madsim_qp *qp)
 {
 	return madsim_is_delayed(qp) || !list_empty(&qp->dgrams);
 }
@@ -441,7 +441,7 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr, co
 		return 0;
 	}
 
-	ret = madsim_is_for_later(qp) ? madsim_strict_post(qp, wr, data) :
+	ret = madsim_must_wait(qp) ? madsim_strict_post(qp, wr, data) :
 					madsim_send_datagram(qp, wr, data);
 	if (!ret)
 		qp->posted++;

@@ -128,11 +128,11 @@ int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr, cons
 	return 0;
 }
 
-/* Send the next datagram that was to be sent later */
-static void madsim_later_work(struct work_struct *work)
+/* Send the next delayed datagram */
+static void madsim_dgram_work(struct work_struct *work)
 {
 	struct madsim_qp *qp = container_of(to_delayed_work(work),
-					    struct madsim_qp, later);
+					    struct madsim_qp, dgram_work);
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	struct madsim_dgram *dgram;
 
@@ -141,7 +141,7 @@ static void madsim_later_work(struct work_struct *work)
 	dgram = madsim_strict_next(qp);
 	if (dgram) {
 		madsim_send_datagram(qp, &dgram->ud.wr, dgram->data);
-		madsim_strict_later(qp, false);
+		madsim_strict_schedule(qp, false);
 	}
 	spin_unlock_irq(&fabric->lock);
 	local_bh_enable();
@@ -256,7 +256,7 @@ static void madsim_run_timer(struct work_struct *work)
 /* Prepare a client's queue pair for sends */
 void madsim_run_init(struct madsim_qp *qp)
 {
-	INIT_DELAYED_WORK(&qp->later, madsim_later_work);
+	INIT_DELAYED_WORK(&qp->dgram_work, madsim_dgram_work);
 	if (!qp->rc)
 		return;
 	INIT_WORK(&qp->rc->work, madsim_run_work);

@@ -175,7 +175,7 @@ void madsim_rc_del(struct madsim_qp *qp)
 	/* So that neither of the two has reason to start the other */
 	spin_lock_irq(&fabric->lock);
 	madsim_qp_idle(qp);
-	/* madsim_flush_later() looks at @rc with this held, unless the state is RESET */
+	/* madsim_flush_work() looks at @rc with this held, unless the state is RESET */
 	spin_lock(&qp->lock);
 	qp->state = IB_QPS_RESET;
 	madsim_rc_reset(qp);

@@ -153,7 +153,7 @@ static bool madsim_is_flushing(const struct madsim_qp *qp)
 }
 
 /* Give back what was posted to a queue pair before it had failed, and after */
-void madsim_flush_later(struct work_struct *work)
+void madsim_flush_work(struct work_struct *work)
 {
 	struct madsim_qp *qp = container_of(to_delayed_work(work),
 					    struct madsim_qp, flush);

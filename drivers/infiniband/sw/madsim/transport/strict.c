@@ -221,16 +221,16 @@ static struct madsim_dgram *madsim_strict_first(struct madsim_qp *qp)
 	return list_first_entry_or_null(&qp->dgrams, struct madsim_dgram, list);
 }
 
-/* Have datagrams sent later. @posted: the first one waits from now on. fabric->lock is held */
-void madsim_strict_later(struct madsim_qp *qp, bool posted)
+/* Have delayed datagrams sent. @posted: the first one waits from now on. fabric->lock is held */
+void madsim_strict_schedule(struct madsim_qp *qp, bool posted)
 {
 	/* Only a time that counts is told */
-	if (madsim_strict_first(qp) && !delayed_work_pending(&qp->later))
-		queue_delayed_work(madsim_send_wq(qp), &qp->later,
+	if (madsim_strict_first(qp) && !delayed_work_pending(&qp->dgram_work))
+		queue_delayed_work(madsim_send_wq(qp), &qp->dgram_work,
 				   madsim_strict_send_delay(qp, posted));
 }
 
-/* Keep a datagram, to be sent later: 0, or -ENOMEM. fabric->lock is held */
+/* Delay a datagram: 0, or -ENOMEM. fabric->lock is held */
 int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
 {
 	u64 length = madsim_sge_length(wr->sg_list, wr->num_sge);
@@ -269,7 +269,7 @@ int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const 
 	dgram->ah = *to_madsim_ah(ud_wr(wr)->ah);
 	dgram->ud.ah = &dgram->ah.ibah;
 	list_add_tail(&dgram->list, &qp->dgrams);
-	madsim_strict_later(qp, true);
+	madsim_strict_schedule(qp, true);
 	return 0;
 }
 

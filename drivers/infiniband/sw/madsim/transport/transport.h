@@ -271,7 +271,7 @@ struct madsim_ah {
 };
 
 /**
- * struct madsim_dgram - a datagram that a strict fabric sends later
+ * struct madsim_dgram - a delayed datagram
  * @list:	on qp->dgrams
  * @ud:		what the owner has posted
  * @ah:		where to
@@ -450,8 +450,8 @@ struct madsim_rc {
  * @lost:	takes it to ERR when a completion was lost, or its ring is broken
  * @alias:	immutable; what completions name instead of a program's queue pair
  * @taken:	the buffer of a client's for what it receives; fabric->lock
- * @dgrams:	to be sent later, the oldest first; fabric->lock
- * @later:	sends them
+ * @dgrams:	delayed datagrams, the oldest first; fabric->lock
+ * @dgram_work:	sends the datagrams of @dgrams
  * @flush:	in ERR and SQE, gives back what was posted, some at a time. In ERR also what a
  *		program posts to a ring, of which no call tells
  * @failed:	when it came to ERR, in jiffies
@@ -484,7 +484,7 @@ struct madsim_qp {
 	struct ib_qp *alias;
 	struct madsim_rwqe *taken;
 	struct list_head dgrams;
-	struct delayed_work later;
+	struct delayed_work dgram_work;
 	struct delayed_work flush;
 	unsigned long failed;
 	struct madsim_rc *rc;
@@ -666,7 +666,7 @@ bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt);
 void madsim_strict_settle(struct madsim_qp *qp);
 unsigned long madsim_strict_send_delay(const struct madsim_qp *qp, bool posted);
 unsigned long madsim_strict_cq_delay(const struct madsim_qp *qp, u32 number);
-void madsim_strict_later(struct madsim_qp *qp, bool posted);
+void madsim_strict_schedule(struct madsim_qp *qp, bool posted);
 int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
 
@@ -700,7 +700,7 @@ u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 /* state.c: states of queue pairs */
 bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt);
 void madsim_flush_recv(struct madsim_qp *qp);
-void madsim_flush_later(struct work_struct *work);
+void madsim_flush_work(struct work_struct *work);
 void madsim_drop_send(struct madsim_qp *qp, u64 wr_id);
 void madsim_qp_drop(struct madsim_qp *qp, bool told);
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
