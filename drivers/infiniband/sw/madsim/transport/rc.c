@@ -36,7 +36,7 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 	spin_lock(&qp->lock);
 	if (qp->state >= IB_QPS_RTR && qp->state != IB_QPS_ERR &&
 	    madsim_qp_admits(qp, pkt)) {
-		madsim_strict_settle(qp);
+		madsim_strict_finish_write(qp);
 		if (pkt->bth.op == MADSIM_OP_ACK)
 			madsim_rc_response(qp, pkt);
 		else
@@ -186,6 +186,6 @@ void madsim_rc_del(struct madsim_qp *qp)
 	cancel_delayed_work_sync(&rc->timer);
 	cancel_work_sync(&rc->work);
 	kvfree(rc->ring);
-	kfree(rc->late.data);
+	kfree(rc->delayed_write.data);
 	kfree(rc);
 }

@@ -61,7 +61,7 @@ static void madsim_rc_fail(struct madsim_qp *qp, enum ib_wc_status status)
 
 static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
 {
-	madsim_strict_settle(rc->qp);
+	madsim_strict_finish_write(rc->qp);
 	rc->deadline = jiffies + delay;
 	mod_delayed_work(madsim_send_wq(rc->qp), &rc->timer, delay);
 }
@@ -306,7 +306,7 @@ void madsim_rc_expired(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc = qp->rc;
 
-	madsim_strict_settle(qp);
+	madsim_strict_finish_write(qp);
 	if (rc->ahead && !rc->rnr && !rc->attr.timeout) {
 		/* The timer was for an earlier packet. The oldest one now has none */
 	} else if (rc->ahead && time_before(jiffies, rc->deadline)) {

@@ -106,8 +106,8 @@ static bool madsim_rc_write(struct madsim_qp *qp, const struct madsim_packet *pk
 {
 	struct madsim_rc *rc = qp->rc;
 
-	if ((rc->late.len || madsim_is_strict(qp)) &&
-	    madsim_strict_keep(qp, pkt))
+	if ((rc->delayed_write.len || madsim_is_strict(qp)) &&
+	    madsim_strict_delay_write(qp, pkt))
 		return true;
 	return madsim_mr_write(qp->ibqp.pd, rc->rkey, rc->va + rc->offset,
 			       pkt->data, pkt->len, IB_ACCESS_REMOTE_WRITE);
@@ -141,7 +141,7 @@ static u8 madsim_rc_take_write(struct madsim_qp *qp, const struct madsim_packet 
 		return IB_NAK_REMOTE_ACCESS_ERROR;
 	rc->offset += pkt->len;
 	if (pkt->with_imm) {
-		madsim_strict_settle(qp);
+		madsim_strict_finish_write(qp);
 		madsim_rc_received(qp, pkt, IB_WC_SUCCESS);
 	}
 	return MADSIM_ACKNOWLEDGED;

@@ -89,7 +89,7 @@ void madsim_rc_reset(struct madsim_qp *qp)
 
 	lockdep_assert_held(&qp->lock);
 
-	madsim_strict_settle(qp);
+	madsim_strict_finish_write(qp);
 	rc->head = 0;
 	rc->count = 0;
 	rc->sent = 0;

@@ -23,11 +23,11 @@
 #define MADSIM_STRICT_PATTERN	0xa5
 
 /*
- * How many milliseconds a send waits at most until it goes, and again until it completes; and
- * after how many kept data lands
+ * How many milliseconds a send waits at most until it goes, and again until it completes; and how
+ * many milliseconds the first packet of an RDMA WRITE waits after the last one
  */
 #define MADSIM_STRICT_MS	20
-#define MADSIM_STRICT_LATE_MS	100
+#define MADSIM_STRICT_WRITE_MS	100
 
 /* What is delayed, each with random numbers of its own */
 enum madsim_strict_what {
@@ -130,47 +130,47 @@ void madsim_strict_fill(const struct madsim_qp *qp)
 }
 
 /*
- * Keep the first packet of an RDMA WRITE, to land after the others: a program may depend on the
+ * Delay the first packet of an RDMA WRITE, to land after the others: a program may depend on the
  * data when a later message has come, or the immediate data of this one. False: @pkt has to
  * land now. fabric->lock is held
  */
-bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt)
+bool madsim_strict_delay_write(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
-	struct madsim_late *late = &rc->late;
+	struct madsim_delayed_write *write = &rc->delayed_write;
 
 	if (!pkt->bth.first) {
-		late->due = pkt->bth.last;
-		if (late->due && late->len)
+		write->due = pkt->bth.last;
+		if (write->due && write->len)
 			mod_delayed_work(madsim_send_wq(qp), &rc->timer,
-					 msecs_to_jiffies(MADSIM_STRICT_LATE_MS));
+					 msecs_to_jiffies(MADSIM_STRICT_WRITE_MS));
 		return false;
 	}
-	late->len = 0;
+	write->len = 0;
 	if (pkt->bth.last || !madsim_is_strict(qp))
 		return false;
-	if (!late->data)
-		late->data = kmalloc(MADSIM_MTU, GFP_ATOMIC | __GFP_NOWARN);
-	if (!late->data)
+	if (!write->data)
+		write->data = kmalloc(MADSIM_MTU, GFP_ATOMIC | __GFP_NOWARN);
+	if (!write->data)
 		return false;
-	memcpy(late->data, pkt->data, pkt->len);
-	late->len = pkt->len;
-	late->va = rc->va;
-	late->rkey = rc->rkey;
-	late->due = false;
+	memcpy(write->data, pkt->data, pkt->len);
+	write->len = pkt->len;
+	write->va = rc->va;
+	write->rkey = rc->rkey;
+	write->due = false;
 	return true;
 }
 
-/* Let land what was kept, if its time has come. fabric->lock is held */
-void madsim_strict_settle(struct madsim_qp *qp)
+/* Let a delayed packet of an RDMA WRITE land, if its time has come. fabric->lock is held */
+void madsim_strict_finish_write(struct madsim_qp *qp)
 {
-	struct madsim_late *late = &qp->rc->late;
+	struct madsim_delayed_write *write = &qp->rc->delayed_write;
 
-	if (likely(!late->len || !late->due))
+	if (likely(!write->len || !write->due))
 		return;
-	madsim_mr_write(qp->ibqp.pd, late->rkey, late->va, late->data,
-			late->len, IB_ACCESS_REMOTE_WRITE);
-	late->len = 0;
+	madsim_mr_write(qp->ibqp.pd, write->rkey, write->va, write->data,
+			write->len, IB_ACCESS_REMOTE_WRITE);
+	write->len = 0;
 }
 
 /*

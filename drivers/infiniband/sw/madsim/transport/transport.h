@@ -287,14 +287,14 @@ struct madsim_dgram {
 };
 
 /**
- * struct madsim_late - the first packet of an RDMA WRITE, in a strict fabric
+ * struct madsim_delayed_write - the first packet of an RDMA WRITE, in a strict fabric
  * @data:	its data, NULL until there was one
  * @len:	bytes of @data; 0 when these have landed
  * @due:	all other packets have landed
  * @va:		where it is to land
  * @rkey:	by which key
  */
-struct madsim_late {
+struct madsim_delayed_write {
 	void *data;
 	u32 len;
 	bool due;
@@ -376,7 +376,7 @@ struct madsim_burst {
  * @has_atomic:	an atomic operation was done
  * @atomic_psn:	number of the last one
  * @atomic:	and its response
- * @late:	what has not landed yet of an RDMA WRITE that it receives
+ * @delayed_write: what has not landed yet of an RDMA WRITE that it receives
  * @burst:	what is copied of the oldest send. Only the thread that copies it ends it, and
  *		no packet is made until then
  * @landing:	how many bursts of its peer are copied, which take no packet in between
@@ -421,7 +421,7 @@ struct madsim_rc {
 	bool has_atomic;
 	u32 atomic_psn;
 	u64 atomic;
-	struct madsim_late late;
+	struct madsim_delayed_write delayed_write;
 	struct madsim_burst burst;
 	u32 landing;
 	u32 waiters;
@@ -662,8 +662,8 @@ void madsim_mistake(struct madsim_qp *qp, u64 wr_id, enum madsim_mistake mistake
 void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe, enum madsim_op op);
 void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe);
 void madsim_strict_fill(const struct madsim_qp *qp);
-bool madsim_strict_keep(struct madsim_qp *qp, const struct madsim_packet *pkt);
-void madsim_strict_settle(struct madsim_qp *qp);
+bool madsim_strict_delay_write(struct madsim_qp *qp, const struct madsim_packet *pkt);
+void madsim_strict_finish_write(struct madsim_qp *qp);
 unsigned long madsim_strict_send_delay(const struct madsim_qp *qp, bool posted);
 unsigned long madsim_strict_cq_delay(const struct madsim_qp *qp, u32 number);
 void madsim_strict_schedule(struct madsim_qp *qp, bool posted);
