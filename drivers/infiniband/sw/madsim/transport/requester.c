@@ -438,8 +438,8 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		queue_work(madsim_send_wq(qp), &rc->work);
 }
 
-/* What a request of its own kind has */
-static void madsim_rc_take_kind(struct madsim_swqe *wqe, const struct ib_send_wr *wr)
+/* Copy what only a work request of this opcode has */
+static void madsim_rc_copy_kind(struct madsim_swqe *wqe, const struct ib_send_wr *wr)
 {
 	switch (wr->opcode) {
 	case IB_WR_RDMA_WRITE:
@@ -517,7 +517,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void
 	wqe->backwards = false;
 	if (madsim_is_strict(qp))
 		madsim_strict_posted(qp, wqe, op);
-	madsim_rc_take_kind(wqe, wr);
+	madsim_rc_copy_kind(wqe, wr);
 	if ((qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !rc->failing)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
 	return 0;

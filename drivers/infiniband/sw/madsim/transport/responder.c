@@ -56,7 +56,7 @@ static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
 	return rc->attr.qp_access_flags & access;
 }
 
-static u8 madsim_rc_take_send(struct madsim_qp *qp, const struct madsim_packet *pkt)
+static u8 madsim_rc_execute_send(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
 	struct ib_pd *pd = madsim_recv_pd(qp);
@@ -113,7 +113,7 @@ static bool madsim_rc_write(struct madsim_qp *qp, const struct madsim_packet *pk
 			       pkt->data, pkt->len, IB_ACCESS_REMOTE_WRITE);
 }
 
-static u8 madsim_rc_take_write(struct madsim_qp *qp, const struct madsim_packet *pkt)
+static u8 madsim_rc_execute_write(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
 	const struct madsim_bth *bth = &pkt->bth;
@@ -147,7 +147,7 @@ static u8 madsim_rc_take_write(struct madsim_qp *qp, const struct madsim_packet 
 	return MADSIM_ACKNOWLEDGED;
 }
 
-static u8 madsim_rc_take_read(struct madsim_qp *qp, struct madsim_packet *pkt)
+static u8 madsim_rc_execute_read(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
 
@@ -162,7 +162,7 @@ static u8 madsim_rc_take_read(struct madsim_qp *qp, struct madsim_packet *pkt)
 }
 
 /* One at a time in all of the fabric. Other memory accesses do not count */
-static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
+static u8 madsim_rc_execute_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
 	struct madsim_rc *rc = qp->rc;
@@ -188,7 +188,7 @@ static u8 madsim_rc_take_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
 	return MADSIM_ACKNOWLEDGED;
 }
 
-static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
+static u8 madsim_rc_execute(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
 	bool message = madsim_is_message(bth->op);
@@ -209,15 +209,15 @@ static u8 madsim_rc_take(struct madsim_qp *qp, struct madsim_packet *pkt)
 
 	switch (bth->op) {
 	case MADSIM_OP_SEND:
-		syndrome = madsim_rc_take_send(qp, pkt);
+		syndrome = madsim_rc_execute_send(qp, pkt);
 		break;
 	case MADSIM_OP_WRITE:
-		syndrome = madsim_rc_take_write(qp, pkt);
+		syndrome = madsim_rc_execute_write(qp, pkt);
 		break;
 	case MADSIM_OP_READ:
-		return madsim_rc_take_read(qp, pkt);
+		return madsim_rc_execute_read(qp, pkt);
 	default:
-		return madsim_rc_take_atomic(qp, pkt);
+		return madsim_rc_execute_atomic(qp, pkt);
 	}
 	if (syndrome == MADSIM_ACKNOWLEDGED)
 		rc->receiving = bth->last ? MADSIM_OP_NONE : bth->op;
@@ -231,7 +231,7 @@ static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
 
 	switch (pkt->bth.op) {
 	case MADSIM_OP_READ:
-		return madsim_rc_take_read(qp, pkt) == MADSIM_ACKNOWLEDGED;
+		return madsim_rc_execute_read(qp, pkt) == MADSIM_ACKNOWLEDGED;
 	case MADSIM_OP_SWAP:
 	case MADSIM_OP_ADD:
 		if (!rc->has_atomic || rc->atomic_psn != pkt->bth.psn)
@@ -279,7 +279,7 @@ static void madsim_rc_refused(struct madsim_qp *qp, u8 syndrome)
 }
 
 /* A request was done, as it would be in a burst with the next ones */
-static void madsim_rc_taken(struct madsim_qp *qp)
+static void madsim_rc_executed(struct madsim_qp *qp)
 {
 	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
 
@@ -299,9 +299,9 @@ static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		rc->receiving = MADSIM_OP_NONE;
 	if (rc->receiving != (pkt->bth.first ? MADSIM_OP_NONE : pkt->bth.op))
 		return;
-	syndrome = madsim_rc_take(qp, pkt);
+	syndrome = madsim_rc_execute(qp, pkt);
 	if (syndrome == MADSIM_ACKNOWLEDGED)
-		madsim_rc_taken(qp);
+		madsim_rc_executed(qp);
 	else
 		rc->receiving = MADSIM_OP_NONE;
 }
@@ -310,14 +310,14 @@ static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
-	u8 syndrome = madsim_rc_take(qp, pkt);
+	u8 syndrome = madsim_rc_execute(qp, pkt);
 
 	if (syndrome == MADSIM_DEFERRED)
 		return false;
 	rc->refusing = syndrome >= IB_RNR_NAK && syndrome < IB_NAK_PSN_ERROR;
 	if (syndrome == MADSIM_ACKNOWLEDGED) {
 		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
-		madsim_rc_taken(qp);
+		madsim_rc_executed(qp);
 		if (!madsim_rc_wants_response(pkt))
 			return false;
 	}
@@ -327,7 +327,7 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	return true;
 }
 
-/* Obey a request. Returns whether it is a response now. fabric->lock and qp->lock are held */
+/* Execute a request. Returns whether it is a response now. fabric->lock and qp->lock are held */
 bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
