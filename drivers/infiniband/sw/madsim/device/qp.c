@@ -63,7 +63,7 @@ static void madsim_client_del(struct madsim_qp *qp)
 	if (qp->rc)
 		madsim_rc_del(qp);
 	cancel_delayed_work_sync(&qp->dgram_work);
-	kfree(qp->taken);
+	kfree(qp->recv_wqe);
 }
 
 /* Give a client's queue pair what it has beyond QP0 and QP1, and a number */
@@ -74,13 +74,13 @@ static int madsim_client_add(struct madsim_qp *qp)
 	u32 place;
 	int ret;
 
-	qp->taken = kzalloc_flex(*qp->taken, sge, MADSIM_MAX_SGE,
+	qp->recv_wqe = kzalloc_flex(*qp->recv_wqe, sge, MADSIM_MAX_SGE,
 				 GFP_KERNEL_ACCOUNT);
-	if (!qp->taken)
+	if (!qp->recv_wqe)
 		return -ENOMEM;
 	ret = connected ? madsim_rc_add(qp) : 0;
 	if (ret)
-		goto err_taken;
+		goto err_wqe;
 	madsim_run_init(qp);
 	ret = madsim_place_alloc(dev, qp->user, MADSIM_SHARE_QP, &dev->qps, MADSIM_MAX_QP,
 				 &dev->next_qp, &place);
@@ -96,8 +96,8 @@ static int madsim_client_add(struct madsim_qp *qp)
 err_rc:
 	if (qp->rc)
 		madsim_rc_del(qp);
-err_taken:
-	kfree(qp->taken);
+err_wqe:
+	kfree(qp->recv_wqe);
 	return ret;
 }
 

@@ -39,7 +39,7 @@ static struct madsim_span madsim_burst_remote(const struct madsim_qp *peer,
 	if (peer->rc->receiving == MADSIM_OP_SEND)
 		return (struct madsim_span) {
 			.pd = madsim_recv_pd(peer),
-			.sge = peer->taken->sge,
+			.sge = peer->recv_wqe->sge,
 			.at = peer->rc->offset,
 			.access = IB_ACCESS_LOCAL_WRITE,
 		};
@@ -62,7 +62,7 @@ static u32 madsim_burst_count(const struct madsim_qp *qp,
 
 	if (peer->rc->receiving != MADSIM_OP_SEND)
 		return count;
-	room = madsim_sge_length(peer->taken->sge, peer->taken->num_sge);
+	room = madsim_sge_length(peer->recv_wqe->sge, peer->recv_wqe->num_sge);
 	return room - peer->rc->offset < count * qp->rc->mtu ? 0 : count;
 }
 

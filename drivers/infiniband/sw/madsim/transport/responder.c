@@ -12,7 +12,7 @@ static void madsim_rc_received(struct madsim_qp *qp,
 			       enum ib_wc_status status)
 {
 	struct ib_wc wc = {
-		.wr_id = qp->taken->wr_id,
+		.wr_id = qp->recv_wqe->wr_id,
 		.qp = madsim_wc_qp(qp),
 		.status = status,
 		.opcode = IB_WC_RECV,
@@ -37,11 +37,11 @@ static void madsim_rc_received(struct madsim_qp *qp,
 	madsim_complete(qp, &wc, pkt->solicited);
 }
 
-/* Have a buffer in qp->taken. The buffer of a message that was lost will do */
+/* Have a buffer in qp->recv_wqe. The buffer of a message that was lost will do */
 static bool madsim_rc_has_buffer(struct madsim_qp *qp)
 {
 	if (!qp->rc->has_buffer)
-		qp->rc->has_buffer = madsim_take_recv(qp);
+		qp->rc->has_buffer = madsim_get_recv_wqe(qp);
 	return qp->rc->has_buffer;
 }
 
@@ -69,8 +69,8 @@ static u8 madsim_rc_execute_send(struct madsim_qp *qp, const struct madsim_packe
 		rc->offset = 0;
 	}
 
-	sge = qp->taken->sge;
-	if (madsim_sge_length(sge, qp->taken->num_sge) < rc->offset + pkt->len)
+	sge = qp->recv_wqe->sge;
+	if (madsim_sge_length(sge, qp->recv_wqe->num_sge) < rc->offset + pkt->len)
 		status = IB_WC_LOC_LEN_ERR;
 	else
 		status = madsim_copy_to(pd, sge, rc->offset, pkt->data,

@@ -187,7 +187,7 @@ static u32 madsim_srq_count(const struct madsim_srq *srq)
 }
 
 /* Take the oldest of the buffers that queue pairs share, if there is one */
-static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
+static bool madsim_srq_get_wqe(struct madsim_srq *srq, struct madsim_rwqe *to)
 {
 	struct madsim_rq *rq = &srq->rq;
 	bool limit = false, broken;
@@ -215,8 +215,8 @@ static bool madsim_srq_take(struct madsim_srq *srq, struct madsim_rwqe *to)
 	return rwqe;
 }
 
-/* Take a buffer to qp->taken. False: there is none. fabric->lock and qp->lock are held */
-bool madsim_take_recv(struct madsim_qp *qp)
+/* Take a buffer to qp->recv_wqe. False: there is none. fabric->lock and qp->lock are held */
+bool madsim_get_recv_wqe(struct madsim_qp *qp)
 {
 	struct madsim_rwqe *rwqe;
 	bool found;
@@ -224,11 +224,11 @@ bool madsim_take_recv(struct madsim_qp *qp)
 	lockdep_assert_held(&qp->lock);
 
 	if (qp->ibqp.srq) {
-		found = madsim_srq_take(to_madsim_srq(qp->ibqp.srq), qp->taken);
+		found = madsim_srq_get_wqe(to_madsim_srq(qp->ibqp.srq), qp->recv_wqe);
 	} else {
 		rwqe = madsim_rq_next(&qp->rq);
 		if (rwqe)
-			memcpy(qp->taken, rwqe,
+			memcpy(qp->recv_wqe, rwqe,
 			       struct_size(rwqe, sge, rwqe->num_sge));
 		found = rwqe;
 		if (qp->rq.broken)

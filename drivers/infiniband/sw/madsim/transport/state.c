@@ -77,7 +77,7 @@ static void madsim_give_back(struct madsim_qp *qp, const struct madsim_rwqe *rwq
 static void madsim_rc_flush(struct madsim_qp *qp)
 {
 	if (qp->rc->has_buffer)
-		madsim_give_back(qp, qp->taken);
+		madsim_give_back(qp, qp->recv_wqe);
 	qp->rc->has_buffer = false;
 	qp->rc->receiving = MADSIM_OP_NONE;
 }

@@ -111,10 +111,10 @@ void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe)
 		madsim_mistake(qp, wqe->wr_id, MADSIM_CHANGED);
 }
 
-/* Overwrite the buffer in @taken before data lands there. fabric->lock is held */
+/* Overwrite the buffer in @recv_wqe before data lands there. fabric->lock is held */
 void madsim_strict_fill(const struct madsim_qp *qp)
 {
-	const struct madsim_rwqe *rwqe = qp->taken;
+	const struct madsim_rwqe *rwqe = qp->recv_wqe;
 	u32 len = min_t(u64, madsim_sge_length(rwqe->sge, rwqe->num_sge),
 			MADSIM_STRICT_BYTES);
 	u8 chunk[MADSIM_STRICT_CHUNK];

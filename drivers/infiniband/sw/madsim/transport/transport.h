@@ -449,7 +449,7 @@ struct madsim_rc {
  * @mistakes:	those that were told, a mask of enum madsim_mistake; fabric->lock
  * @lost:	takes it to ERR when a completion was lost, or its ring is broken
  * @alias:	immutable; what completions name instead of a program's queue pair
- * @taken:	the buffer of a client's for what it receives; fabric->lock
+ * @recv_wqe:	the buffer that a client's receives into; fabric->lock
  * @dgrams:	delayed datagrams, the oldest first; fabric->lock
  * @dgram_work:	sends the datagrams of @dgrams
  * @flush:	in ERR and SQE, gives back what was posted, some at a time. In ERR also what a
@@ -482,7 +482,7 @@ struct madsim_qp {
 	u32 mistakes;
 	struct work_struct lost;
 	struct ib_qp *alias;
-	struct madsim_rwqe *taken;
+	struct madsim_rwqe *recv_wqe;
 	struct list_head dgrams;
 	struct delayed_work dgram_work;
 	struct delayed_work flush;
@@ -538,7 +538,7 @@ static inline bool madsim_is_strict(const struct madsim_qp *qp)
 /* Not QP0 or QP1, whose numbers those are */
 static inline bool madsim_is_client(const struct madsim_qp *qp)
 {
-	return qp->taken;
+	return qp->recv_wqe;
 }
 
 /* Whether a strict fabric delays the sends and completions of a queue pair, but for MADs */
@@ -654,7 +654,7 @@ void madsim_rq_free(struct madsim_rq *rq);
 void madsim_rq_reset(struct madsim_rq *rq);
 int madsim_rq_post(struct madsim_rq *rq, const struct ib_recv_wr *wr);
 struct madsim_rwqe *madsim_rq_next(struct madsim_rq *rq);
-bool madsim_take_recv(struct madsim_qp *qp);
+bool madsim_get_recv_wqe(struct madsim_qp *qp);
 
 /* strict.c: mistakes of users of verbs */
 extern const char * const madsim_mistake_names[MADSIM_MISTAKES];

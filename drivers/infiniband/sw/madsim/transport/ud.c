@@ -102,20 +102,20 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 /* Where a packet fits into the buffer that was taken, which is memory of the kernel */
 static void *madsim_ud_room(const struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
-	const struct ib_sge *sge = qp->taken->sge;
+	const struct ib_sge *sge = qp->recv_wqe->sge;
 
-	if (qp->taken->num_sge != 1 || sge->length < sizeof(pkt->grh) + pkt->len)
+	if (qp->recv_wqe->num_sge != 1 || sge->length < sizeof(pkt->grh) + pkt->len)
 		return NULL;
 	return madsim_kernel_memory(madsim_recv_pd(qp), sge);
 }
 
 static enum ib_wc_status madsim_ud_put(const struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
-	const struct ib_sge *sge = qp->taken->sge;
+	const struct ib_sge *sge = qp->recv_wqe->sge;
 	struct ib_pd *pd = madsim_recv_pd(qp);
 	enum ib_wc_status status = IB_WC_SUCCESS;
 
-	if (madsim_sge_length(sge, qp->taken->num_sge) <
+	if (madsim_sge_length(sge, qp->recv_wqe->num_sge) <
 	    sizeof(pkt->grh) + pkt->len)
 		return IB_WC_LOC_LEN_ERR;
 	if (pkt->grh_valid)
@@ -170,10 +170,10 @@ static void madsim_ud_take(struct madsim_qp *qp, struct madsim_packet *pkt,
 		goto out;
 	if (!madsim_ud_admits(qp, pkt))
 		goto out;
-	if (!madsim_take_recv(qp))
+	if (!madsim_get_recv_wqe(qp))
 		goto out;
 
-	wc.wr_id = qp->taken->wr_id;
+	wc.wr_id = qp->recv_wqe->wr_id;
 	wc.status = segment ? madsim_ud_put_segment(qp, segment, pkt) :
 			      madsim_ud_put(qp, pkt);
 	if (wc.status) {
