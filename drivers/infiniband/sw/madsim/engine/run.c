@@ -39,7 +39,7 @@ static bool madsim_may_follow(const struct madsim_qp *qp)
 {
 	const struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
 
-	return way->taker && way->count != MADSIM_WAY && !madsim_is_strict(qp);
+	return way->receiver && way->count != MADSIM_WAY && !madsim_is_strict(qp);
 }
 
 /* Have the next segments go the way of @pkt, if it was taken. Returns how many these are */
@@ -51,7 +51,7 @@ static u32 madsim_send_burst(const struct madsim_qp *qp, const struct ib_send_wr
 
 	if (!madsim_may_follow(qp))
 		return 0;
-	packets = madsim_ud_burst(qp, ud_wr(wr), at, way->taker, pkt);
+	packets = madsim_ud_burst(qp, ud_wr(wr), at, way->receiver, pkt);
 	for (i = 0; i < way->count; i++)
 		madsim_count_burst(way->out[i], pkt->words, packets);
 	return packets;
@@ -73,7 +73,7 @@ static enum ib_wc_status madsim_send_segments(struct madsim_qp *qp,
 		if (status || len - at <= mss)
 			return status;
 		way->count = 0;
-		way->taker = NULL;
+		way->receiver = NULL;
 		madsim_send_from(qp, pkt);
 		at += mss;
 		at += mss * madsim_send_burst(qp, wr, at, pkt);
@@ -155,15 +155,16 @@ static u32 madsim_run_burst(struct madsim_qp *qp)
 	struct madsim_packet *pkt = &fabric->pkt;
 	struct madsim_way *way = &fabric->way;
 	/* If there was a response, @pkt has become the response */
-	u32 there, back = pkt->words;
+	u32 request_words, response_words = pkt->words;
 	u32 i, packets;
 
 	if (!madsim_may_follow(qp))
 		return 0;
-	packets = madsim_burst(qp, way->taker, pkt);
-	there = madsim_words(pkt);
+	packets = madsim_burst(qp, way->receiver, pkt);
+	request_words = madsim_words(pkt);
 	for (i = 0; packets && i < way->count; i++)
-		madsim_count_burst(way->out[i], i < way->there ? there : back,
+		madsim_count_burst(way->out[i],
+				   i < way->request_hops ? request_words : response_words,
 				   packets);
 	return packets;
 }
@@ -180,7 +181,7 @@ static bool madsim_run_step(struct madsim_qp *qp, u32 *burst)
 		return more;
 	last = pkt->bth.last;
 	fabric->way.count = last ? MADSIM_WAY : 0;
-	fabric->way.taker = NULL;
+	fabric->way.receiver = NULL;
 	madsim_send(qp->port, pkt);
 	more = madsim_rc_sent(qp);
 	/* If the send has failed, the oldest send is another one now */

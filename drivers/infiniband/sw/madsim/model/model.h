@@ -367,14 +367,14 @@ enum madsim_mistake {
  * struct madsim_way - the way of a packet that others may follow; fabric->lock
  * @out:	the ports by which the packet, and then its response, has left
  * @count:	length of @out; %MADSIM_WAY: the way is not known
- * @there:	how many of @out are before @taker
- * @taker:	the queue pair that has done what the packet asks for, or NULL
+ * @request_hops: how many of @out the request has left by, its response by the others
+ * @receiver:	the queue pair that has received the packet, or executed its request, or NULL
  */
 struct madsim_way {
 	struct madsim_port *out[MADSIM_WAY];
 	u32 count;
-	u32 there;
-	struct madsim_qp *taker;
+	u32 request_hops;
+	struct madsim_qp *receiver;
 };
 
 /**

@@ -283,8 +283,8 @@ static void madsim_rc_executed(struct madsim_qp *qp)
 {
 	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
 
-	way->taker = qp;
-	way->there = way->count;
+	way->receiver = qp;
+	way->request_hops = way->count;
 }
 
 /* UC: a message of which a packet is missing is lost, without a word */

@@ -739,7 +739,7 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 				  const void *data, u32 at,
 				  struct madsim_packet *pkt);
 u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 at,
-		    struct madsim_qp *taker, struct madsim_packet *pkt);
+		    struct madsim_qp *receiver, struct madsim_packet *pkt);
 
 /* offload.c: what IPoIB leaves to an adapter */
 bool madsim_offload_checksum(void *data, u32 len);

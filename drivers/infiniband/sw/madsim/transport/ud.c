@@ -201,7 +201,7 @@ static void madsim_ud_take(struct madsim_qp *qp, struct madsim_packet *pkt,
 		wc.wc_flags |= IB_WC_IP_CSUM_OK;
 	madsim_complete(qp, &wc, pkt->solicited);
 	if (!madsim_lid_is_multicast(pkt->dlid))
-		port->node->fabric->way.taker = qp;
+		port->node->fabric->way.receiver = qp;
 out:
 	spin_unlock(&qp->lock);
 }
@@ -245,14 +245,14 @@ void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
  * @qp: the queue pair that sends them
  * @ud: the message, which madsim_offload_check() has seen
  * @at: how many bytes of the message have been sent
- * @taker: the queue pair that has taken the segment before them just now
+ * @receiver: the queue pair that has received the segment before them just now
  * @pkt: the segment before, whose headers the others have, too
  *
- * Context: any; fabric->lock is held since @taker has taken the segment.
+ * Context: any; fabric->lock is held since @receiver has received that segment.
  * Return: how many segments were sent. All have arrived.
  */
 u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 at,
-		    struct madsim_qp *taker, struct madsim_packet *pkt)
+		    struct madsim_qp *receiver, struct madsim_packet *pkt)
 {
 	struct madsim_segment segment = { qp, ud, at };
 	u32 left = madsim_sge_length(ud->wr.sg_list, ud->wr.num_sge) - at;
@@ -267,7 +267,7 @@ u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 a
 	if (!madsim_span_allows(&span, left))
 		return 0;
 	for (i = 0; i < count; i++) {
-		madsim_ud_take(taker, pkt, &segment);
+		madsim_ud_take(receiver, pkt, &segment);
 		segment.at += ud->mss;
 	}
 	return count;
