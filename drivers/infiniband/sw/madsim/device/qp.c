@@ -57,7 +57,7 @@ static void madsim_client_del(struct madsim_qp *qp)
 	xa_erase(&dev->qps, qp->ibqp.qp_num - dev->first_qpn);
 	/* A packet that has found it before that is under way with this held */
 	spin_lock_irq(&dev->node->fabric->lock);
-	madsim_user_give(dev, qp->user, MADSIM_SHARE_QP);
+	madsim_user_unreserve(dev, qp->user, MADSIM_SHARE_QP);
 	madsim_qp_drop(qp, false);
 	spin_unlock_irq(&dev->node->fabric->lock);
 	if (qp->rc)

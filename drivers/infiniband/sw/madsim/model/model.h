@@ -477,7 +477,7 @@ enum madsim_share {
  * @members:	of multicast groups; fabric->lock
  * @member_count: how many there are; fabric->lock
  * @users:	users with open contexts; fabric->lock
- * @taken:	what they have together; fabric->lock
+ * @reserved:	what they have reserved together; fabric->lock
  */
 struct madsim_dev {
 	struct ib_device ibdev;
@@ -495,7 +495,7 @@ struct madsim_dev {
 	struct list_head members;
 	u32 member_count;
 	struct list_head users;
-	u32 taken[MADSIM_SHARES];
+	u32 reserved[MADSIM_SHARES];
 };
 
 static inline struct madsim_dev *to_madsim_dev(struct ib_device *ibdev)

@@ -673,8 +673,8 @@ struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
 /* user.c: what there is for each user */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
 void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user);
-bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
-void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
+bool madsim_user_reserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
+void madsim_user_unreserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
 int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share,
 		       struct xarray *places, u32 max, u32 *next, u32 *place);
 bool madsim_user_charge(struct madsim_user *user, u64 bytes);

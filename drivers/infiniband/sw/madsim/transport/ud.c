@@ -328,7 +328,7 @@ static int madsim_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 		ret = -EEXIST;
 	} else if (dev->member_count == MADSIM_MAX_MEMBERS ||
 		   !madsim_group_has_place(qp, gid, lid) ||
-		   !madsim_user_take(dev, qp->user, MADSIM_SHARE_MEMBER)) {
+		   !madsim_user_reserve(dev, qp->user, MADSIM_SHARE_MEMBER)) {
 		ret = -ENOSPC;
 	} else {
 		list_add_tail(&member->list, &dev->members);
@@ -353,7 +353,7 @@ static int madsim_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	if (member) {
 		list_del(&member->list);
 		dev->member_count--;
-		madsim_user_give(dev, qp->user, MADSIM_SHARE_MEMBER);
+		madsim_user_unreserve(dev, qp->user, MADSIM_SHARE_MEMBER);
 	}
 	spin_unlock_irq(&fabric->lock);
 

@@ -51,13 +51,13 @@ static DEFINE_SPINLOCK(madsim_owners_lock);
  * @list:	on dev->users
  * @owner:	immutable
  * @contexts:	how many there are. Each thing that the user has belongs to one
- * @has:	how much the user has
+ * @reserved:	what the user has reserved of each share
  */
 struct madsim_user {
 	struct list_head list;
 	struct madsim_owner *owner;
 	u32 contexts;
-	u32 has[MADSIM_SHARES];
+	u32 reserved[MADSIM_SHARES];
 };
 
 /*
@@ -182,7 +182,7 @@ void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user)
 }
 
 /**
- * madsim_user_take - count what a user gets, if that is not too much
+ * madsim_user_reserve - reserve one of what a device has for a user
  * @dev: of which device
  * @user: the user, or NULL for the kernel, which has no limit here
  * @share: of what
@@ -190,35 +190,35 @@ void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user)
  * Context: any; fabric->lock is held.
  * Return: whether the user may have it.
  */
-bool madsim_user_take(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
+bool madsim_user_reserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
 {
 	lockdep_assert_held(&dev->node->fabric->lock);
 
 	if (!user)
 		return true;
-	if (user->has[share] + dev->taken[share] >= madsim_shares[share])
+	if (user->reserved[share] + dev->reserved[share] >= madsim_shares[share])
 		return false;
-	user->has[share]++;
-	dev->taken[share]++;
+	user->reserved[share]++;
+	dev->reserved[share]++;
 	return true;
 }
 
-/* Undo madsim_user_take(). fabric->lock is held */
-void madsim_user_give(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
+/* Undo madsim_user_reserve(). fabric->lock is held */
+void madsim_user_unreserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
 {
 	lockdep_assert_held(&dev->node->fabric->lock);
 
 	if (!user)
 		return;
-	user->has[share]--;
-	dev->taken[share]--;
+	user->reserved[share]--;
+	dev->reserved[share]--;
 }
 
 /**
  * madsim_place_alloc - give a user a place in an array of what a device has
  * @dev: the device
  * @user: the user, or NULL for the kernel
- * @share: of what; the caller has madsim_user_give() to undo this
+ * @share: of what; the caller has madsim_user_unreserve() to undo this
  * @places: the array, whose entry at the place is for the caller to store
  * @max: length of the array
  * @next: where the search begins: no place is used again before all others were
@@ -235,7 +235,7 @@ int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum ma
 	int ret;
 
 	spin_lock_irq(&fabric->lock);
-	allowed = madsim_user_take(dev, user, share);
+	allowed = madsim_user_reserve(dev, user, share);
 	spin_unlock_irq(&fabric->lock);
 	if (!allowed)
 		return -ENOSPC;
@@ -243,7 +243,7 @@ int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum ma
 	if (ret >= 0)
 		return 0;
 	spin_lock_irq(&fabric->lock);
-	madsim_user_give(dev, user, share);
+	madsim_user_unreserve(dev, user, share);
 	spin_unlock_irq(&fabric->lock);
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
