@@ -273,8 +273,8 @@ static void madsim_cq_turns(struct madsim_cq *cq, bool (*turn)(struct madsim_cq 
 	} while (more);
 }
 
-/* The owner has taken an entry */
-static void madsim_cqe_taken(const struct madsim_cqe *cqe)
+/* The owner has consumed an entry: its queue pair has more places */
+static void madsim_cqe_consumed(const struct madsim_cqe *cqe)
 {
 	struct madsim_qp *qp = cqe->qp;
 
@@ -291,12 +291,12 @@ static void madsim_cqe_taken(const struct madsim_cqe *cqe)
 }
 
 /*
- * See some of the entries that a program has taken out of a ring. If the program says what cannot
- * be, it has taken none. Returns whether there are more to see
+ * See some of the entries that a program has consumed in a ring. If the program says what cannot
+ * be, it has consumed none. Returns whether there are more to see
  */
 static bool madsim_cq_look(struct madsim_cq *cq)
 {
-	u32 tail, taken, n;
+	u32 tail, consumed, n;
 
 	if (!cq->shared)
 		return false;
@@ -304,15 +304,15 @@ static bool madsim_cq_look(struct madsim_cq *cq)
 	tail = smp_load_acquire(&cq->shared->memory->tail);
 	if (tail > cq->size)
 		return false;
-	taken = tail >= cq->taken ? tail - cq->taken : tail + cq->size + 1 - cq->taken;
-	if (taken > cq->shown - cq->head)
+	consumed = tail >= cq->consumed ? tail - cq->consumed : tail + cq->size + 1 - cq->consumed;
+	if (consumed > cq->shown - cq->head)
 		return false;
-	n = min_t(u32, taken, MADSIM_CQ_TURN);
-	cq->taken = madsim_ring_at(cq->taken, n, cq->size + 1);
-	taken -= n;
+	n = min_t(u32, consumed, MADSIM_CQ_TURN);
+	cq->consumed = madsim_ring_at(cq->consumed, n, cq->size + 1);
+	consumed -= n;
 	while (n--)
-		madsim_cqe_taken(madsim_cq_entry(cq, cq->head++));
-	return taken;
+		madsim_cqe_consumed(madsim_cq_entry(cq, cq->head++));
+	return consumed;
 }
 
 /*
@@ -354,7 +354,7 @@ static int madsim_resize_cq(struct ib_cq *ibcq, unsigned int cqe, struct ib_udat
 		if (shared) {
 			swap(shared, cq->shared);
 			cq->fill = 0;
-			cq->taken = 0;
+			cq->consumed = 0;
 			cq->shown = cq->head;
 		}
 	}
@@ -388,7 +388,7 @@ static int madsim_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 		if (!cqe)
 			break;
 		wc[n] = cqe->wc;
-		madsim_cqe_taken(cqe);
+		madsim_cqe_consumed(cqe);
 		cq->head++;
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);

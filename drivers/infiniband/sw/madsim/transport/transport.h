@@ -131,7 +131,7 @@ struct madsim_cqe {
  * @shared:	a copy of those that are shown, where a program takes them; NULL: the
  *		owner polls. There are @size + 1 places, so that it is never full
  * @fill:	place in @shared for the entry at @shown
- * @taken:	place in @shared for the entry at @head. The program has taken all entries
+ * @consumed:	place in @shared for the entry at @head. The program has consumed all entries
  *		before, and madsim_cq_look() has seen this, some at a time
  */
 struct madsim_cq {
@@ -162,7 +162,7 @@ struct madsim_cq {
 	struct madsim_user *user;
 	struct madsim_ring *shared;
 	u32 fill;
-	u32 taken;
+	u32 consumed;
 };
 
 /**
