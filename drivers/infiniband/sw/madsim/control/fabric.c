@@ -519,7 +519,7 @@ static int madsim_node_register(struct madsim_node *node)
 }
 
 /* As a driver that is bound to a virtual function asks the adapter */
-static void madsim_vf_take_guids(struct madsim_node *node)
+static void madsim_vf_adopt_guids(struct madsim_node *node)
 {
 	spin_lock_irq(&node->fabric->lock);
 	node->guid = node->vf_node_guid ?: node->guid;
@@ -537,7 +537,7 @@ int madsim_node_plug(struct madsim_node *node)
 
 	if (node->powered)
 		return -EALREADY;
-	madsim_vf_take_guids(node);
+	madsim_vf_adopt_guids(node);
 	if (fabric->duplicates)
 		rb_add(&node->by_guid, &fabric->by_guid, madsim_guid_less);
 	else if (rb_find_add(&node->by_guid, &fabric->by_guid, madsim_guid_cmp))

@@ -191,7 +191,7 @@ static bool madsim_wire_is_readable(struct madsim_wire *wire)
 }
 
 /* The next frame, which is off the list. Wants room for it */
-static struct madsim_frame *madsim_wire_take(struct madsim_wire *wire, size_t room)
+static struct madsim_frame *madsim_wire_dequeue(struct madsim_wire *wire, size_t room)
 {
 	struct madsim_frame *frame;
 
@@ -207,7 +207,7 @@ static struct madsim_frame *madsim_wire_take(struct madsim_wire *wire, size_t ro
 	return frame;
 }
 
-static void madsim_wire_untake(struct madsim_wire *wire, struct madsim_frame *frame)
+static void madsim_wire_requeue(struct madsim_wire *wire, struct madsim_frame *frame)
 {
 	spin_lock_irq(&wire->lock);
 	list_add(&frame->list, &wire->frames);
@@ -223,11 +223,11 @@ static ssize_t madsim_wire_read(struct madsim_wire *wire, struct iov_iter *to)
 	ssize_t len = 0;
 
 	do {
-		frame = madsim_wire_take(wire, iov_iter_count(to));
+		frame = madsim_wire_dequeue(wire, iov_iter_count(to));
 		if (IS_ERR_OR_NULL(frame))
 			return len ?: PTR_ERR(frame);
 		if (copy_to_iter(frame->bytes, frame->len, to) != frame->len) {
-			madsim_wire_untake(wire, frame);
+			madsim_wire_requeue(wire, frame);
 			return len ?: -EFAULT;
 		}
 		len += frame->len;

@@ -57,7 +57,7 @@ static void madsim_client_del(struct madsim_qp *qp)
 	xa_erase(&dev->qps, qp->ibqp.qp_num - dev->first_qpn);
 	/* A packet that has found it before that is under way with this held */
 	spin_lock_irq(&dev->node->fabric->lock);
-	madsim_user_unreserve(dev, qp->user, MADSIM_SHARE_QP);
+	madsim_user_release(dev, qp->user, MADSIM_SHARE_QP);
 	madsim_qp_drop(qp, false);
 	spin_unlock_irq(&dev->node->fabric->lock);
 	if (qp->rc)
@@ -74,8 +74,7 @@ static int madsim_client_add(struct madsim_qp *qp)
 	u32 place;
 	int ret;
 
-	qp->recv_wqe = kzalloc_flex(*qp->recv_wqe, sge, MADSIM_MAX_SGE,
-				 GFP_KERNEL_ACCOUNT);
+	qp->recv_wqe = kzalloc_flex(*qp->recv_wqe, sge, MADSIM_MAX_SGE, GFP_KERNEL_ACCOUNT);
 	if (!qp->recv_wqe)
 		return -ENOMEM;
 	ret = connected ? madsim_rc_add(qp) : 0;

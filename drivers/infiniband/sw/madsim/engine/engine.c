@@ -81,7 +81,7 @@ static struct madsim_port *madsim_enter(struct madsim_port *in, struct madsim_pa
 }
 
 /* The far half of crossing the link of @out; NULL if nothing takes @pkt there */
-static struct madsim_port *madsim_take(struct madsim_port *out, struct madsim_packet *pkt)
+static struct madsim_port *madsim_reach_peer(struct madsim_port *out, struct madsim_packet *pkt)
 {
 	struct madsim_port *in = out->peer;
 
@@ -137,7 +137,7 @@ static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_p
 	madsim_remember(out);
 	if (unlikely(out->fault) && !madsim_strike(out, pkt))
 		return NULL;
-	return madsim_take(out, pkt);
+	return madsim_reach_peer(out, pkt);
 }
 
 /* The checks of the end port for a MAD that are not about the route */
@@ -405,7 +405,7 @@ static void madsim_trap_work(struct work_struct *work)
 
 	spin_lock_irq(&fabric->lock);
 	list_splice_init(&fabric->traps, &ports);
-	while ((port = madsim_trap_take(fabric, &ports, pkt))) {
+	while ((port = madsim_trap_dequeue(fabric, &ports, pkt))) {
 		madsim_send(port, pkt);
 		/* All switches of a fabric may have a notice at a time */
 		spin_unlock_irq(&fabric->lock);
@@ -425,7 +425,7 @@ static void madsim_deferred_work(struct work_struct *work)
 
 	spin_lock_irq(&fabric->lock);
 	while ((out = madsim_fault_release(fabric, pkt, &arrived))) {
-		in = arrived ? out : madsim_take(out, pkt);
+		in = arrived ? out : madsim_reach_peer(out, pkt);
 		if (in)
 			madsim_move(in, pkt);
 		spin_unlock_irq(&fabric->lock);

@@ -133,7 +133,7 @@ static struct madsim_deferred *madsim_defer(struct madsim_port *out,
 	if (fabric->deferred_count == MADSIM_MAX_DEFERRED)
 		return NULL;
 	deferred = kmalloc(offsetof(struct madsim_deferred, pkt) + size,
-		       GFP_ATOMIC | __GFP_NOWARN);
+			   GFP_ATOMIC | __GFP_NOWARN);
 	if (!deferred)
 		return NULL;
 	memcpy(&deferred->pkt, pkt, size);

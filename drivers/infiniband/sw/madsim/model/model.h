@@ -671,9 +671,8 @@ bool madsim_speed_wanted(const struct madsim_port *port,
 bool madsim_speed_fdr10(struct madsim_port *port, struct madsim_ext_port_info *epi, bool set);
 
 /* trap.c: notices */
-struct madsim_port *madsim_trap_take(struct madsim_fabric *fabric,
-				     struct list_head *ports,
-				     struct madsim_packet *pkt);
+struct madsim_port *madsim_trap_dequeue(struct madsim_fabric *fabric, struct list_head *ports,
+					struct madsim_packet *pkt);
 void madsim_trap_link_state(struct madsim_node *node);
 void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap);
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);

@@ -130,7 +130,7 @@ static bool madsim_trap_turn(struct madsim_port *port, enum madsim_trap trap,
 }
 
 /**
- * madsim_trap_take - make the next notice whose time has come
+ * madsim_trap_dequeue - make the next notice whose time has come
  * @fabric: where
  * @ports: those of fabric->traps that have not been looked at; the others go back
  * @pkt: the notice
@@ -139,9 +139,8 @@ static bool madsim_trap_turn(struct madsim_port *port, enum madsim_trap trap,
  * Return: the port that is to send it, or NULL if there is none. Then trap_work runs
  * when there is one.
  */
-struct madsim_port *madsim_trap_take(struct madsim_fabric *fabric,
-				     struct list_head *ports,
-				     struct madsim_packet *pkt)
+struct madsim_port *madsim_trap_dequeue(struct madsim_fabric *fabric, struct list_head *ports,
+					struct madsim_packet *pkt)
 {
 	unsigned long now = jiffies;
 	struct madsim_port *port;

@@ -30,9 +30,9 @@ static void madsim_cq_notify(struct tasklet_struct *notify)
 }
 
 /* Calls the handler on the CPU of its completion vector */
-static void madsim_cq_there(struct work_struct *there)
+static void madsim_cq_vector_work(struct work_struct *work)
 {
-	struct madsim_cq *cq = container_of(there, struct madsim_cq, there);
+	struct madsim_cq *cq = container_of(work, struct madsim_cq, vector_work);
 
 	local_bh_disable();
 	madsim_cq_notify(&cq->notify);
@@ -61,7 +61,7 @@ static void madsim_cq_call(struct madsim_cq *cq)
 	struct ib_cq *ibcq = &cq->ibcq;
 
 	if (cq->cpu >= 0 && cq->cpu != raw_smp_processor_id())
-		queue_work_on(cq->cpu, madsim_vector_wq, &cq->there);
+		queue_work_on(cq->cpu, madsim_vector_wq, &cq->vector_work);
 	else if (ibcq->wc)
 		ibcq->comp_handler(ibcq, ibcq->cq_context);
 	else
@@ -210,7 +210,7 @@ static int madsim_create_cq(struct ib_cq *ibcq,
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	tasklet_setup(&cq->notify, madsim_cq_notify);
-	INIT_WORK(&cq->there, madsim_cq_there);
+	INIT_WORK(&cq->vector_work, madsim_cq_vector_work);
 	cq->cpu = madsim_cq_cpu(ibcq, attr->comp_vector, attrs);
 	INIT_DELAYED_WORK(&cq->show_work, madsim_cq_show_work);
 	cq->events.event.element.cq = ibcq;
@@ -225,7 +225,7 @@ static int madsim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 
 	madsim_events_end(&cq->events);
 	cancel_delayed_work_sync(&cq->show_work);
-	cancel_work_sync(&cq->there);
+	cancel_work_sync(&cq->vector_work);
 	tasklet_kill(&cq->notify);
 	mutex_destroy(&cq->mutex);
 	madsim_cq_free(cq->user, cq->size, cq->ring, cq->shared);

@@ -281,7 +281,7 @@ static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	xa_erase(&dev->mrs, madsim_mr_place(dev, mr->key));
 	/* A packet that has found it before that looks at it with this held */
 	spin_lock_irq(&fabric->lock);
-	madsim_user_unreserve(dev, mr->user, MADSIM_SHARE_MR);
+	madsim_user_release(dev, mr->user, MADSIM_SHARE_MR);
 	spin_unlock_irq(&fabric->lock);
 	madsim_mr_free(mr);
 	return 0;

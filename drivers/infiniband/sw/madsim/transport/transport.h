@@ -104,7 +104,7 @@ struct madsim_cqe {
  * @ibcq:	the core's part
  * @events:	its events
  * @notify:	calls its owner's handler, on this CPU
- * @there:	calls it on @cpu
+ * @vector_work: calls it on @cpu
  * @cpu:	immutable; the CPU of its completion vector. -1 if any will do
  * @mutex:	one caller at a time moves entries about
  * @lock:	protects the rest
@@ -138,7 +138,7 @@ struct madsim_cq {
 	struct ib_cq ibcq;
 	struct madsim_events events;
 	struct tasklet_struct notify;
-	struct work_struct there;
+	struct work_struct vector_work;
 	int cpu;
 	struct mutex mutex;	/* moving entries */
 	spinlock_t lock;	/* innermost */
@@ -674,7 +674,7 @@ struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
 void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user);
 bool madsim_user_reserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
-void madsim_user_unreserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
+void madsim_user_release(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
 int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share,
 		       struct xarray *places, u32 max, u32 *next, u32 *place);
 bool madsim_user_charge(struct madsim_user *user, u64 bytes);

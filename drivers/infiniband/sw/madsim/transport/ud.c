@@ -154,9 +154,9 @@ static bool madsim_ud_admits(const struct madsim_qp *qp, const struct madsim_pac
 	return true;
 }
 
-/* If there is a segment, it is in place of the packet's data */
-static void madsim_ud_take(struct madsim_qp *qp, struct madsim_packet *pkt,
-			   const struct madsim_segment *segment)
+/* Deliver a packet to a queue pair. If there is a segment, it is in place of the packet's data */
+static void madsim_ud_deliver(struct madsim_qp *qp, struct madsim_packet *pkt,
+			      const struct madsim_segment *segment)
 {
 	struct madsim_port *port = qp->port;
 	struct ib_wc wc = {
@@ -227,7 +227,7 @@ void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
 	if (!madsim_lid_is_multicast(pkt->dlid)) {
 		qp = madsim_qp_find(dev, pkt->dst_qpn);
 		if (qp && qp->port == port && !qp->rc)
-			madsim_ud_take(qp, pkt, NULL);
+			madsim_ud_deliver(qp, pkt, NULL);
 		return;
 	}
 
@@ -236,7 +236,7 @@ void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
 	list_for_each_entry(member, &dev->members, list) {
 		if (member->qp->port == port &&
 		    madsim_is_member(member, &pkt->grh.dgid, pkt->dlid))
-			madsim_ud_take(member->qp, pkt, NULL);
+			madsim_ud_deliver(member->qp, pkt, NULL);
 	}
 }
 
@@ -267,7 +267,7 @@ u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 a
 	if (!madsim_span_allows(&span, left))
 		return 0;
 	for (i = 0; i < count; i++) {
-		madsim_ud_take(receiver, pkt, &segment);
+		madsim_ud_deliver(receiver, pkt, &segment);
 		segment.at += ud->mss;
 	}
 	return count;
@@ -353,7 +353,7 @@ static int madsim_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	if (member) {
 		list_del(&member->list);
 		dev->member_count--;
-		madsim_user_unreserve(dev, qp->user, MADSIM_SHARE_MEMBER);
+		madsim_user_release(dev, qp->user, MADSIM_SHARE_MEMBER);
 	}
 	spin_unlock_irq(&fabric->lock);
 

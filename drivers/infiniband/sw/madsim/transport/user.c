@@ -204,7 +204,7 @@ bool madsim_user_reserve(struct madsim_dev *dev, struct madsim_user *user, enum 
 }
 
 /* Undo madsim_user_reserve(). fabric->lock is held */
-void madsim_user_unreserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
+void madsim_user_release(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
 {
 	lockdep_assert_held(&dev->node->fabric->lock);
 
@@ -218,7 +218,7 @@ void madsim_user_unreserve(struct madsim_dev *dev, struct madsim_user *user, enu
  * madsim_place_alloc - give a user a place in an array of what a device has
  * @dev: the device
  * @user: the user, or NULL for the kernel
- * @share: of what; the caller has madsim_user_unreserve() to undo this
+ * @share: of what; the caller has madsim_user_release() to undo this
  * @places: the array, whose entry at the place is for the caller to store
  * @max: length of the array
  * @next: where the search begins: no place is used again before all others were
@@ -243,7 +243,7 @@ int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum ma
 	if (ret >= 0)
 		return 0;
 	spin_lock_irq(&fabric->lock);
-	madsim_user_unreserve(dev, user, share);
+	madsim_user_release(dev, user, share);
 	spin_unlock_irq(&fabric->lock);
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
