@@ -57,7 +57,7 @@ static u32 madsim_send_burst(const struct madsim_qp *qp, const struct ib_send_wr
 	return packets;
 }
 
-/* Send the segments of a message, but for the last one, which is in @pkt then */
+/* Send all segments of a work request but the last one, which is in @pkt then */
 static enum ib_wc_status madsim_send_segments(struct madsim_qp *qp,
 					      const struct ib_send_wr *wr,
 					      struct madsim_packet *pkt)

@@ -281,7 +281,7 @@ static bool madsim_get_opcode(u8 opcode, struct madsim_packet *pkt)
 	pkt->bth.to = kind->to;
 	pkt->bth.uc = service == IB_OPCODE_UC;
 	if (pkt->bth.uc)
-		return madsim_is_message(kind->op) && !kind->with_inv;
+		return madsim_op_has_payload(kind->op) && !kind->with_inv;
 	return service == IB_OPCODE_RC;
 }
 

@@ -155,7 +155,7 @@ static inline bool madsim_is_data(const struct madsim_packet *pkt)
 }
 
 /* Whether it has data, and the response is an acknowledgment and no more */
-static inline bool madsim_is_message(enum madsim_op op)
+static inline bool madsim_op_has_payload(enum madsim_op op)
 {
 	return op == MADSIM_OP_SEND || op == MADSIM_OP_WRITE;
 }

@@ -345,7 +345,7 @@ static void madsim_mr_copy(const struct madsim_mr *mr, u64 addr, void *data, u32
 	}
 }
 
-/* Whether a remote key is good for all of a message. The lock of the fabric is held */
+/* Whether a remote key allows @access to @len bytes. fabric->lock is held */
 bool madsim_mr_allows(struct ib_pd *pd, u32 rkey, u64 addr, u32 len, int access)
 {
 	return madsim_mr_check(pd, rkey, addr, len, access);
@@ -493,7 +493,7 @@ static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len, 
 	return span->sge;
 }
 
-/* Whether the keys of the first @len bytes are good. The lock of the fabric is held */
+/* Whether the keys of the first @len bytes are good. fabric->lock is held */
 bool madsim_span_allows(const struct madsim_span *span, u32 len)
 {
 	struct madsim_span next = *span;

@@ -64,8 +64,8 @@ bool madsim_offload_checksum(void *data, u32 len)
 }
 
 /**
- * madsim_offload_check - whether a message can be cut into segments
- * @ud: the message, with the header of its first segment
+ * madsim_offload_check - whether the data of a work request can be cut into segments
+ * @ud: the work request, with the header of its first segment
  *
  * That a segment is longer than the MTU is an error of its completion, as it is of
  * other datagrams.
@@ -94,7 +94,7 @@ int madsim_offload_check(const struct ib_ud_wr *ud)
 	return 0;
 }
 
-/* Make the header of a segment of @len bytes, without checksums, @at bytes into the message */
+/* Make the header of a segment of @len bytes, without checksums, @at bytes into the data of @ud */
 void madsim_offload_header(const struct ib_ud_wr *ud, u32 at, void *data, u32 len)
 {
 	u64 end = at + len - ud->hlen;

@@ -148,7 +148,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	u64 sent = rc->sent + (u64)rc->ahead * rc->mtu;
 	u32 piece = madsim_rc_piece(rc, wqe, sent);
 	u64 left = wqe->length - sent;
-	bool send, atomic;
+	bool payload, atomic;
 
 	*bth = (struct madsim_bth) {
 		.op = madsim_ops[wqe->opcode].op,
@@ -163,9 +163,9 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		.swap = wqe->swap,
 	};
 	bth->ask = !bth->uc && (!rc->async || madsim_rc_asks(qp));
-	send = madsim_is_message(bth->op);
+	payload = madsim_op_has_payload(bth->op);
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
-	if (!send && !rc->attr.max_rd_atomic) {
+	if (!payload && !rc->attr.max_rd_atomic) {
 		madsim_mistake(qp, wqe->wr_id, MADSIM_NO_RD_ATOMIC);
 		return IB_WC_LOC_QP_OP_ERR;
 	}
@@ -181,7 +181,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	if (atomic && wqe->length != sizeof(u64))
 		return IB_WC_LOC_LEN_ERR;
 
-	pkt->len = send ? piece : 0;
+	pkt->len = payload ? piece : 0;
 	pkt->smi = false;
 	pkt->src_qpn = qp->ibqp.qp_num;
 	pkt->dst_qpn = rc->attr.dest_qp_num;
@@ -363,7 +363,7 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	u32 brings = 0, psn = rc->sq_psn;
 
 	madsim_rc_refresh(rc);
-	if (!madsim_is_message(op))
+	if (!madsim_op_has_payload(op))
 		brings = madsim_rc_piece(rc, wqe, rc->sent);
 	if (pkt->len != brings) {
 		madsim_rc_fail(qp, IB_WC_BAD_RESP_ERR);
@@ -489,7 +489,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void
 		return -EINVAL;
 	if ((u32)wr->num_sge > qp->max_send_sge)
 		return -EINVAL;
-	if (data && !madsim_is_message(op))
+	if (data && !madsim_op_has_payload(op))
 		return -EINVAL;
 	length = madsim_sge_length(wr->sg_list, wr->num_sge);
 	if (length > MADSIM_MAX_MESSAGE)

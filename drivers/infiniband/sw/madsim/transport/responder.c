@@ -48,7 +48,7 @@ static bool madsim_rc_has_buffer(struct madsim_qp *qp)
 /* If this request asks for no response, a later request does, and its response is for both */
 static bool madsim_rc_wants_response(const struct madsim_packet *pkt)
 {
-	return pkt->bth.ask || !madsim_is_message(pkt->bth.op);
+	return pkt->bth.ask || !madsim_op_has_payload(pkt->bth.op);
 }
 
 static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
@@ -191,17 +191,17 @@ static u8 madsim_rc_execute_atomic(struct madsim_qp *qp, struct madsim_packet *p
 static u8 madsim_rc_execute(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
-	bool message = madsim_is_message(bth->op);
+	bool payload = madsim_op_has_payload(bth->op);
 	struct madsim_rc *rc = qp->rc;
 	u8 syndrome;
 
 	/* A response that is more than an acknowledgment takes a resource */
-	if (!message && !rc->attr.max_dest_rd_atomic) {
+	if (!payload && !rc->attr.max_dest_rd_atomic) {
 		madsim_mistake(qp, 0, MADSIM_NO_RD_ATOMIC);
 		return IB_NAK_INVALID_REQUEST;
 	}
 	/* All packets of a message but the last one are as long as the path takes */
-	if (message && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
+	if (payload && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
 		return IB_NAK_INVALID_REQUEST;
 	/* A message ends before another one begins */
 	if (rc->receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
@@ -248,7 +248,7 @@ static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
 static void madsim_rc_respond(struct madsim_qp *qp, struct madsim_packet *pkt, u8 syndrome)
 {
 	/* Only the responses of READs and atomic operations have bytes */
-	if (syndrome != MADSIM_ACKNOWLEDGED || madsim_is_message(pkt->bth.op))
+	if (syndrome != MADSIM_ACKNOWLEDGED || madsim_op_has_payload(pkt->bth.op))
 		pkt->len = 0;
 	pkt->bth.to = pkt->bth.op;
 	pkt->bth.op = MADSIM_OP_ACK;

@@ -15,7 +15,7 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* Of a message or buffer: more is too much for one turn under fabric->lock */
+/* Of the data of a send, or of a buffer: more is too much for one turn under fabric->lock */
 #define MADSIM_STRICT_BYTES	SZ_64K
 #define MADSIM_STRICT_CHUNK	256
 
@@ -94,7 +94,7 @@ static bool madsim_strict_hash(const struct madsim_qp *qp, const struct madsim_s
 void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe, enum madsim_op op)
 {
 	wqe->backwards = op == MADSIM_OP_READ;
-	if (madsim_is_message(op) && !(wqe->flags & IB_SEND_INLINE))
+	if (madsim_op_has_payload(op) && !(wqe->flags & IB_SEND_INLINE))
 		wqe->hashed = madsim_strict_hash(qp, wqe, &wqe->hash);
 }
 

@@ -437,7 +437,7 @@ struct madsim_rc {
  * @max_send_wr: immutable; places of the send queue
  * @max_send_sge: immutable
  * @max_inline: immutable; bytes that a program can send with the request itself
- * @lso:	immutable; it sends messages that are to be cut into segments
+ * @lso:	immutable; it sends data that is to be cut into segments
  * @posted:	how many sends were posted; fabric->lock
  * @ended:	how many sends have ended; fabric->lock
  * @reaped:	how many places were made free, as the owner took completions; the lock

@@ -27,10 +27,10 @@ struct madsim_member {
 };
 
 /**
- * struct madsim_segment - a part of a message that TCP has handed over at once
+ * struct madsim_segment - a part of the data that TCP has handed over at once
  * @qp:		the queue pair that sends it
- * @ud:		the message
- * @at:		how many bytes of the message come before
+ * @ud:		the work request with all the data
+ * @at:		how many bytes of the data come before
  */
 struct madsim_segment {
 	const struct madsim_qp *qp;
@@ -243,8 +243,8 @@ void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
 /**
  * madsim_ud_burst - send all segments but the last one at once
  * @qp: the queue pair that sends them
- * @ud: the message, which madsim_offload_check() has seen
- * @at: how many bytes of the message have been sent
+ * @ud: the work request, which madsim_offload_check() has seen
+ * @at: how many bytes of its data have been sent
  * @receiver: the queue pair that has received the segment before them just now
  * @pkt: the segment before, whose headers the others have, too
  *
