@@ -17,7 +17,7 @@ void umad_agents_init(struct umad_file *file)
 	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
 		file->agents[id].file = file;
 		file->agents[id].id = id;
-		atomic_set(&file->agents[id].users, UMAD_AGENT_GONE);
+		atomic_set(&file->agents[id].users, UMAD_AGENT_CLOSED);
 	}
 }
 
@@ -36,7 +36,7 @@ struct umad_agent *umad_agent_get(struct umad_file *file, u32 id)
 /* Undoes umad_agent_get(). Another agent may have the id at once */
 void umad_agent_put(struct umad_agent *agent)
 {
-	if (atomic_dec_return(&agent->users) == UMAD_AGENT_GONE)
+	if (atomic_dec_return(&agent->users) == UMAD_AGENT_CLOSED)
 		wake_up_var(&agent->users);
 }
 
@@ -57,7 +57,7 @@ static struct umad_agent *umad_agent_detach(struct umad_file *file, u32 id)
 {
 	struct umad_agent *agent = file->agents + id;
 
-	return atomic_fetch_or(UMAD_AGENT_GONE, &agent->users) < 0 ? NULL : agent;
+	return atomic_fetch_or(UMAD_AGENT_CLOSED, &agent->users) < 0 ? NULL : agent;
 }
 
 /* Unregisters a detached agent, and waits for its writers and the MAD layer */
@@ -67,9 +67,9 @@ void umad_agent_destroy(struct umad_agent *agent)
 	struct umad_port *port = file->port;
 	bool last;
 
-	if (atomic_read_acquire(&agent->users) != UMAD_AGENT_GONE)
+	if (atomic_read_acquire(&agent->users) != UMAD_AGENT_CLOSED)
 		wait_var_event(&agent->users,
-			       atomic_read_acquire(&agent->users) == UMAD_AGENT_GONE);
+			       atomic_read_acquire(&agent->users) == UMAD_AGENT_CLOSED);
 	if (agent->ah)
 		umad_ah_drop(agent);
 

@@ -334,7 +334,7 @@ static bool umad_send_lost(const struct umad_agent *agent,
 		trace_ib_umad_timeout(agent, umad_send_mad(send), UMAD_STAT_TIMEOUTS);
 		return true;
 	}
-	if (atomic_read(&agent->users) == UMAD_AGENT_GONE)
+	if (atomic_read(&agent->users) == UMAD_AGENT_CLOSED)
 		return false;
 	if (status != IB_WC_SUCCESS)
 		umad_count(port, UMAD_STAT_SEND_ERRORS);

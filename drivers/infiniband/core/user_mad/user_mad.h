@@ -194,8 +194,8 @@ struct umad_reg {
  */
 #define UMAD_AGENT_COST	(SZ_1K + SZ_256)
 
-/* In umad_agent.users: there is no agent, or writers no longer find it */
-#define UMAD_AGENT_GONE	INT_MIN
+/* In umad_agent.users: writers do not find an agent, as there is none yet, or none any more */
+#define UMAD_AGENT_CLOSED	INT_MIN
 
 /**
  * struct umad_agent - a registration with the MAD layer
@@ -204,7 +204,7 @@ struct umad_reg {
  *	the task that destroys the agent
  * @ah: address handle of the last send, taken and given by xchg(), or NULL
  * @reg: as it was registered; immutable
- * @users: writers on their way to the MAD layer, and UMAD_AGENT_GONE. The task that added
+ * @users: writers on their way to the MAD layer, and UMAD_AGENT_CLOSED. The task that added
  *	the latter destroys the agent, and waits until there are no writers
  * @id: the id user space knows it by; immutable
  */
