@@ -19,9 +19,9 @@
 /* Owners are told apart by a hash: of 4,096, two have one share together by chance */
 #define UMAD_OWNER_BITS	12
 
-static DEFINE_SPINLOCK(umad_cap_lock);	/* what follows, and umad_file.held */
-static u64 umad_owners_held[1 << UMAD_OWNER_BITS];
-static u64 umad_cap_held;
+static DEFINE_SPINLOCK(umad_cap_lock);	/* what follows, and umad_file.cap_bytes */
+static u64 umad_owners_cap_bytes[1 << UMAD_OWNER_BITS];
+static u64 umad_all_cap_bytes;
 
 /* How much memory one descriptor may have outstanding, or one owner may hold, in bytes */
 size_t umad_memory_share(void)
@@ -41,12 +41,12 @@ bool umad_cap_charge(struct umad_file *file, size_t len)
 	bool room;
 
 	spin_lock(&umad_cap_lock);
-	others = umad_cap_held - *file->owner_held;
-	room = file->held + *file->owner_held + 2 * (u64)len + others / 2 <= share;
+	others = umad_all_cap_bytes - *file->owner_cap_bytes;
+	room = file->cap_bytes + *file->owner_cap_bytes + 2 * (u64)len + others / 2 <= share;
 	if (room) {
-		file->held += len;
-		*file->owner_held += len;
-		umad_cap_held += len;
+		file->cap_bytes += len;
+		*file->owner_cap_bytes += len;
+		umad_all_cap_bytes += len;
 	}
 	spin_unlock(&umad_cap_lock);
 	return room;
@@ -55,9 +55,9 @@ bool umad_cap_charge(struct umad_file *file, size_t len)
 void umad_cap_uncharge(struct umad_file *file, size_t len)
 {
 	spin_lock(&umad_cap_lock);
-	file->held -= len;
-	*file->owner_held -= len;
-	umad_cap_held -= len;
+	file->cap_bytes -= len;
+	*file->owner_cap_bytes -= len;
+	umad_all_cap_bytes -= len;
 	spin_unlock(&umad_cap_lock);
 }
 
@@ -77,5 +77,5 @@ void umad_cap_init(struct umad_file *file)
 		if (READ_ONCE(memcg->memory.max) != PAGE_COUNTER_MAX)
 			key = (unsigned long)memcg;
 #endif
-	file->owner_held = &umad_owners_held[hash_long(key, UMAD_OWNER_BITS)];
+	file->owner_cap_bytes = &umad_owners_cap_bytes[hash_long(key, UMAD_OWNER_BITS)];
 }

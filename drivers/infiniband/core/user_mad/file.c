@@ -52,7 +52,7 @@ static void umad_file_free(struct umad_file *file)
 {
 	umad_queue_exit(file);
 	umad_packet_drain(file);
-	WARN_ON(!umad_agents_gone(file) || atomic_read(&file->sends) || file->held ||
+	WARN_ON(!umad_agents_gone(file) || atomic_read(&file->sends) || file->cap_bytes ||
 		atomic_long_read(&file->long_sends) || !RB_EMPTY_ROOT(&file->transactions));
 	mem_cgroup_put(file->memcg);
 	file->used = false;

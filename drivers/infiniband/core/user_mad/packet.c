@@ -86,38 +86,38 @@ static void *__umad_recv_alloc(size_t len, gfp_t gfp)
 					kmalloc(sizeof(struct umad_recv) + len, gfp);
 }
 
-static void umad_recv_init(struct umad_recv *recv, u8 hdr_len, size_t mad_len, bool held)
+static void umad_recv_init(struct umad_recv *recv, u8 hdr_len, size_t mad_len, bool cap_charged)
 {
 	recv->queued = (struct umad_queued) {
 		.length		= hdr_len + mad_len,
 		.first_len	= hdr_len + mad_len,
 		.hdr_len	= hdr_len,
-		.held		= held,
+		.cap_charged	= cap_charged,
 	};
 }
 
 /*
- * Charges no cgroup, but the cap with @held bytes until umad_recv_free(). There is room for
+ * Charges no cgroup, but the cap with @cap_bytes until umad_recv_free(). There is room for
  * @mad_len bytes behind a user header. It may use the last reserves.
  */
-struct umad_recv *umad_recv_alloc_held(struct umad_file *file, u8 hdr_len,
-				       size_t mad_len, size_t held)
+struct umad_recv *umad_recv_alloc_capped(struct umad_file *file, u8 hdr_len,
+					 size_t mad_len, size_t cap_bytes)
 {
 	struct umad_recv *recv = NULL;
 
-	if (!umad_cap_charge(file, held))
+	if (!umad_cap_charge(file, cap_bytes))
 		return NULL;
 	recv = __umad_recv_alloc(sizeof(struct ib_user_mad_hdr) + mad_len,
 				 GFP_ATOMIC | __GFP_NOWARN);
 	if (recv)
 		umad_recv_init(recv, hdr_len, mad_len, true);
 	else
-		umad_cap_uncharge(file, held);
+		umad_cap_uncharge(file, cap_bytes);
 	return recv;
 }
 
 /* What __umad_recv_alloc() takes for a MAD */
-static size_t umad_recv_held(size_t mad_len)
+static size_t umad_recv_size(size_t mad_len)
 {
 	size_t len = sizeof(struct umad_recv) + sizeof(struct ib_user_mad_hdr) + mad_len;
 
@@ -144,7 +144,7 @@ struct umad_recv *umad_recv_alloc(struct umad_file *file, u8 hdr_len, size_t mad
 		set_active_memcg(old);
 	}
 	if (!recv)
-		return umad_recv_alloc_held(file, hdr_len, mad_len, umad_recv_held(mad_len));
+		return umad_recv_alloc_capped(file, hdr_len, mad_len, umad_recv_size(mad_len));
 	umad_recv_init(recv, hdr_len, mad_len, false);
 	return recv;
 }
@@ -155,11 +155,11 @@ void umad_recv_free(struct umad_file *file, struct umad_recv *recv)
 	struct umad_queued *queued = &recv->queued;
 	size_t mad_len = queued->length - queued->hdr_len;
 
-	if (queued->held)
-		umad_cap_uncharge(file, queued->is_message ? umad_recv_rmpp(recv)->held :
-							     umad_recv_held(mad_len));
+	if (queued->cap_charged)
+		umad_cap_uncharge(file, queued->is_message ? umad_recv_rmpp(recv)->cap_bytes :
+							     umad_recv_size(mad_len));
 	if (!queued->is_message && mad_len > UMAD_MAD_SIZE)
 		kfree(recv);
-	else if (queued->held || !umad_spare(&file->spare_recv, recv))
+	else if (queued->cap_charged || !umad_spare(&file->spare_recv, recv))
 		kmem_cache_free(umad_recv_cache, recv);
 }

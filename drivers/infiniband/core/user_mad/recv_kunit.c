@@ -117,7 +117,7 @@ static void umad_recv_test_exit(struct kunit *test)
 	umad_packet_drain(&t->file);
 	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&t->file.transactions));
 	free_percpu(t->port.stats);
-	KUNIT_EXPECT_EQ(test, t->file.held, 0);
+	KUNIT_EXPECT_EQ(test, t->file.cap_bytes, 0);
 }
 
 static void umad_recv_handler_len_test(struct kunit *test)
@@ -281,17 +281,17 @@ static void umad_recv_size_test(struct kunit *test)
 
 	recv = umad_test_keep_segs(test, &t->file, 400, 2, UMAD_MAD_SIZE);
 	KUNIT_ASSERT_NOT_NULL(test, recv);
-	KUNIT_EXPECT_EQ(test, t->file.held, 2 * 512 + UMAD_TEST_MESSAGE);
+	KUNIT_EXPECT_EQ(test, t->file.cap_bytes, 2 * 512 + UMAD_TEST_MESSAGE);
 	umad_test_free(&t->file, recv);
 
 	recv = umad_test_keep_segs(test, &t->file, 400, 65, UMAD_MAD_SIZE);
 	KUNIT_ASSERT_NOT_NULL(test, recv);
-	KUNIT_EXPECT_EQ(test, t->file.held, 65 * 512 + UMAD_TEST_MESSAGE);
+	KUNIT_EXPECT_EQ(test, t->file.cap_bytes, 65 * 512 + UMAD_TEST_MESSAGE);
 	umad_test_free(&t->file, recv);
 
 	recv = umad_test_keep_segs(test, &t->file, 400, 2, 2048);
 	KUNIT_ASSERT_NOT_NULL(test, recv);
-	KUNIT_EXPECT_EQ(test, t->file.held, 2 * 4096 + UMAD_TEST_MESSAGE);
+	KUNIT_EXPECT_EQ(test, t->file.cap_bytes, 2 * 4096 + UMAD_TEST_MESSAGE);
 	umad_test_free(&t->file, recv);
 }
 
@@ -326,7 +326,7 @@ static void umad_recv_cap_test(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, more);
 	if (more)
 		umad_test_free(other, more);
-	KUNIT_EXPECT_EQ(test, other->held, 0);
+	KUNIT_EXPECT_EQ(test, other->cap_bytes, 0);
 
 	/* A message that is freed makes room */
 	umad_test_free(&t->file, recv[--i]);

@@ -38,12 +38,12 @@ struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
 	u8 class = recv_wc->recv_buf.mad->mad_hdr.mgmt_class;
 	struct umad_rmpp *rmpp;
 	struct umad_recv *recv;
-	size_t held;
+	size_t cap_bytes;
 
-	held = umad_segments_count(&recv_wc->rmpp_list) *
+	cap_bytes = umad_segments_count(&recv_wc->rmpp_list) *
 	       roundup_pow_of_two(max_mad_size + UMAD_SEGMENT_OVERHEAD) +
 	       sizeof(*recv) + UMAD_PACKET_LEN;
-	recv = umad_recv_alloc_held(file, hdr_len, sizeof(*rmpp), held);
+	recv = umad_recv_alloc_capped(file, hdr_len, sizeof(*rmpp), cap_bytes);
 	if (!recv)
 		return NULL;
 	recv->queued.is_message = true;
@@ -53,7 +53,7 @@ struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
 	rmpp = umad_recv_rmpp(recv);
 	INIT_LIST_HEAD(&rmpp->segs);
 	list_splice_init(&recv_wc->rmpp_list, &rmpp->segs);
-	rmpp->held = held;
+	rmpp->cap_bytes = cap_bytes;
 	rmpp->seg_size = recv_wc->mad_seg_size;
 	rmpp->skip = ib_get_mad_data_offset(class);
 	return recv;

@@ -229,8 +229,8 @@ static inline bool umad_kernel_rmpp(const struct umad_agent *agent)
  * @port_list: entry in umad_port.files, unless a removal has destroyed its agents
  * @memcg: the cgroup of the process that opened the file, or NULL; charged for its packets;
  *	immutable
- * @held: what it holds of the cap, in bytes; under umad_cap_lock
- * @owner_held: what its owner holds in the same way, see cap.c; immutable
+ * @cap_bytes: what it holds of the cap; under umad_cap_lock
+ * @owner_cap_bytes: what its owner holds in the same way, see cap.c; immutable
  * @used: an agent was registered, so the header layout is settled; under umad_port.lock
  * @hdr_len: length of the user header, the old 56 or the current 64 bytes.
  *	Written with umad_port.lock held and @used false, read without a lock
@@ -263,8 +263,8 @@ struct umad_file {
 	struct umad_port	*port;
 	struct list_head	port_list;
 	struct mem_cgroup	*memcg;
-	u64			held;
-	u64			*owner_held;
+	u64			cap_bytes;
+	u64			*owner_cap_bytes;
 
 	bool			used;
 	u8			hdr_len;
@@ -299,7 +299,7 @@ struct umad_file {
  * @hdr_len: length of the header alone
  * @is_send: it is the record of a struct umad_send, or else a struct umad_recv
  * @is_message: received, and of several segments, see struct umad_rmpp
- * @held: the cap is charged for it
+ * @cap_charged: the cap is charged for it
  */
 struct umad_queued {
 	struct umad_queued	*next;
@@ -308,7 +308,7 @@ struct umad_queued {
 	u8			hdr_len;
 	bool			is_send		: 1;
 	bool			is_message	: 1;
-	bool			held		: 1;
+	bool			cap_charged	: 1;
 };
 
 /**
@@ -346,13 +346,13 @@ struct umad_recv {
 /**
  * struct umad_rmpp - a received message of several segments
  * @segs: the MAD layer's buffers that it came in
- * @held: its share of the cap, in bytes
+ * @cap_bytes: its share of the cap
  * @seg_size: length of a segment
  * @skip: how much of a segment is headers, which only the first one keeps
  */
 struct umad_rmpp {
 	struct list_head	segs;
-	size_t			held;
+	size_t			cap_bytes;
 	u16			seg_size;
 	u16			skip;
 };
@@ -654,8 +654,8 @@ void umad_packet_drain(struct umad_file *file);
 struct umad_send *umad_send_alloc(struct umad_file *file, gfp_t gfp);
 void umad_send_free(struct umad_file *file, struct umad_send *send);
 struct umad_recv *umad_recv_alloc(struct umad_file *file, u8 hdr_len, size_t mad_len);
-struct umad_recv *umad_recv_alloc_held(struct umad_file *file, u8 hdr_len,
-				       size_t mad_len, size_t held);
+struct umad_recv *umad_recv_alloc_capped(struct umad_file *file, u8 hdr_len,
+					 size_t mad_len, size_t cap_bytes);
 void umad_recv_free(struct umad_file *file, struct umad_recv *recv);
 
 /* ah.c */
