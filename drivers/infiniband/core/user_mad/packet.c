@@ -156,9 +156,9 @@ void umad_recv_free(struct umad_file *file, struct umad_recv *recv)
 	size_t mad_len = queued->length - queued->hdr_len;
 
 	if (queued->cap_charged)
-		umad_cap_uncharge(file, queued->is_message ? umad_recv_rmpp(recv)->cap_bytes :
-							     umad_recv_size(mad_len));
-	if (!queued->is_message && mad_len > UMAD_MAD_SIZE)
+		umad_cap_uncharge(file, queued->is_segmented ? umad_recv_rmpp(recv)->cap_bytes :
+							       umad_recv_size(mad_len));
+	if (!queued->is_segmented && mad_len > UMAD_MAD_SIZE)
 		kfree(recv);
 	else if (queued->cap_charged || !umad_spare(&file->spare_recv, recv))
 		kmem_cache_free(umad_recv_cache, recv);

@@ -17,7 +17,7 @@ static int umad_queued_copy(struct umad_queued *queued, struct umad_user *to, si
 {
 	size_t len = count < queued->length ? queued->first_len : queued->length;
 
-	if (queued->is_message)
+	if (queued->is_segmented)
 		return umad_rmpp_read(umad_queued_recv(queued), to, len);
 	return umad_copy_to(to, umad_queued_hdr(queued), len);
 }
@@ -123,7 +123,7 @@ static enum umad_stat umad_queue_recv(struct umad_agent *agent,
 				      const struct ib_mad_agent *mad_agent,
 				      struct ib_mad_recv_wc *recv_wc)
 {
-	bool message = recv_wc->mad_len > recv_wc->mad_seg_size;
+	bool segmented = recv_wc->mad_len > recv_wc->mad_seg_size;
 	struct umad_file *file = agent->file;
 	u8 hdr_len = READ_ONCE(file->hdr_len);
 	struct umad_recv *recv;
@@ -132,23 +132,23 @@ static enum umad_stat umad_queue_recv(struct umad_agent *agent,
 	    READ_ONCE(file->unread) > UMAD_MAX_UNREAD)
 		return UMAD_STAT_DROPPED_LIMIT;
 
-	if (message)
+	if (segmented)
 		recv = umad_rmpp_keep(file, hdr_len, recv_wc,
 				      rdma_max_mad_size(mad_agent->device, mad_agent->port_num));
 	else
 		recv = umad_recv_alloc(file, hdr_len, recv_wc->mad_len);
 	if (!recv)
-		return message ? UMAD_STAT_DROPPED_RMPP : UMAD_STAT_DROPPED_MEMORY;
+		return segmented ? UMAD_STAT_DROPPED_RMPP : UMAD_STAT_DROPPED_MEMORY;
 
 	if (umad_fill_hdr(recv, agent, mad_agent, recv_wc)) {
-		if (message)
+		if (segmented)
 			umad_rmpp_give_back(file, recv, recv_wc);
 		else
 			umad_recv_free(file, recv);
 		return UMAD_STAT_DROPPED_ADDRESS;
 	}
 
-	if (!message) {
+	if (!segmented) {
 		/* In the old layout this overwrites the P_Key index */
 		if (recv_wc->mad_len == UMAD_MAD_SIZE)
 			memcpy(recv->data + hdr_len, recv_wc->recv_buf.mad, UMAD_MAD_SIZE);
@@ -174,7 +174,7 @@ static void umad_recv_drop(struct umad_agent *agent,
 }
 
 /* Whether the MAD layer has reassembled it, even if from one segment */
-static bool umad_recv_is_message(const struct umad_agent *agent, const struct umad_rmpp_mad *mad)
+static bool umad_recv_is_rmpp(const struct umad_agent *agent, const struct umad_rmpp_mad *mad)
 {
 	return umad_kernel_rmpp(agent) && umad_rmpp_active(mad) &&
 	       ib_is_mad_class_rmpp(mad->mad_hdr.mgmt_class);
@@ -190,7 +190,7 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_buf *s
 	struct umad_agent *agent = mad_agent->context;
 	struct umad_send *request;
 	enum umad_stat reason;
-	bool message;
+	bool rmpp;
 
 	if (recv_wc->wc->status != IB_WC_SUCCESS) {
 		ib_free_recv_mad(recv_wc);
@@ -198,14 +198,14 @@ void umad_recv_handler(struct ib_mad_agent *mad_agent, struct ib_mad_send_buf *s
 	}
 
 	request = umad_transaction_response(mad_agent, send_buf, &recv_wc->recv_buf.mad->mad_hdr);
-	message = umad_recv_is_message(agent, (void *)recv_wc->recv_buf.mad);
+	rmpp = umad_recv_is_rmpp(agent, (void *)recv_wc->recv_buf.mad);
 	reason = umad_queue_recv(agent, mad_agent, recv_wc);
 	if (reason) {
 		umad_recv_drop(agent, recv_wc, reason);
 		return;
 	}
 
-	umad_count(agent->file->port, message ? UMAD_STAT_RMPP_RECEIVED : UMAD_STAT_RECEIVED);
+	umad_count(agent->file->port, rmpp ? UMAD_STAT_RMPP_RECEIVED : UMAD_STAT_RECEIVED);
 	if (request)
 		request->no_record = true;
 }

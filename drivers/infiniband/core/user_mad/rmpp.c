@@ -46,7 +46,7 @@ struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
 	recv = umad_recv_alloc_capped(file, hdr_len, sizeof(*rmpp), cap_bytes);
 	if (!recv)
 		return NULL;
-	recv->queued.is_message = true;
+	recv->queued.is_segmented = true;
 	recv->queued.length = hdr_len + recv_wc->mad_len;
 	recv->queued.first_len = hdr_len + min_t(size_t, recv_wc->mad_len, recv_wc->mad_seg_size);
 
@@ -103,7 +103,7 @@ const struct ib_mad_hdr *umad_queued_mad(struct umad_queued *queued)
 
 	if (queued->is_send)
 		return umad_send_mad(umad_queued_send(queued));
-	if (queued->is_message)
+	if (queued->is_segmented)
 		return &list_first_entry(&umad_recv_rmpp(recv)->segs,
 					 struct ib_mad_recv_buf, list)->mad->mad_hdr;
 	return (void *)(recv->data + queued->hdr_len);
@@ -117,7 +117,7 @@ void umad_queued_free(struct umad_file *file, struct umad_queued *queued)
 
 	if (queued->is_send) {
 		umad_send_free(file, umad_queued_send(queued));
-	} else if (queued->is_message) {
+	} else if (queued->is_segmented) {
 		INIT_LIST_HEAD(&recv_wc.rmpp_list);
 		umad_rmpp_give_back(file, umad_queued_recv(queued), &recv_wc);
 		ib_free_recv_mad(&recv_wc);

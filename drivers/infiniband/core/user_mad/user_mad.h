@@ -298,7 +298,7 @@ struct umad_file {
  *	header and the first segment
  * @hdr_len: length of the header alone
  * @is_send: it is the record of a struct umad_send, or else a struct umad_recv
- * @is_message: received, and of several segments, see struct umad_rmpp
+ * @is_segmented: received, and of several segments, see struct umad_rmpp
  * @cap_charged: the cap is charged for it
  */
 struct umad_queued {
@@ -307,7 +307,7 @@ struct umad_queued {
 	u16			first_len;
 	u8			hdr_len;
 	bool			is_send		: 1;
-	bool			is_message	: 1;
+	bool			is_segmented	: 1;
 	bool			cap_charged	: 1;
 };
 
