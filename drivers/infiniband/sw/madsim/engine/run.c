@@ -185,7 +185,7 @@ static bool madsim_run_step(struct madsim_qp *qp, u32 *burst)
 	madsim_send(qp->port, pkt);
 	more = madsim_rc_sent(qp);
 	/* If the send has failed, the oldest send is another one now */
-	if (qp->rc->begun && !last && !qp->rc->ahead)
+	if (qp->rc->req.begun && !last && !qp->rc->req.ahead)
 		*burst = madsim_run_burst(qp);
 	return more;
 }
@@ -197,7 +197,7 @@ static void madsim_delay_run(struct madsim_qp *qp, bool posted)
 	unsigned long flags;
 
 	spin_lock_irqsave(&fabric->lock, flags);
-	mod_delayed_work(madsim_send_wq(qp), &qp->rc->timer,
+	mod_delayed_work(madsim_send_wq(qp), &qp->rc->comp.timer,
 			 madsim_strict_send_delay(qp, posted));
 	spin_unlock_irqrestore(&fabric->lock, flags);
 }
@@ -233,18 +233,18 @@ static void madsim_run(struct madsim_qp *qp)
 	if (more && strict)
 		madsim_delay_run(qp, false);
 	else if (more)
-		queue_work(madsim_send_wq(qp), &qp->rc->work);
+		queue_work(madsim_send_wq(qp), &qp->rc->req.work);
 }
 
 static void madsim_run_work(struct work_struct *work)
 {
-	madsim_run(container_of(work, struct madsim_rc, work)->qp);
+	madsim_run(container_of(work, struct madsim_rc, req.work)->qp);
 }
 
 static void madsim_run_timer(struct work_struct *work)
 {
 	struct madsim_rc *rc = container_of(to_delayed_work(work),
-					    struct madsim_rc, timer);
+					    struct madsim_rc, comp.timer);
 	struct madsim_qp *qp = rc->qp;
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 
@@ -260,8 +260,8 @@ void madsim_run_init(struct madsim_qp *qp)
 	INIT_DELAYED_WORK(&qp->dgram_work, madsim_dgram_work);
 	if (!qp->rc)
 		return;
-	INIT_WORK(&qp->rc->work, madsim_run_work);
-	INIT_DELAYED_WORK(&qp->rc->timer, madsim_run_timer);
+	INIT_WORK(&qp->rc->req.work, madsim_run_work);
+	INIT_DELAYED_WORK(&qp->rc->comp.timer, madsim_run_timer);
 }
 
 /**
@@ -280,5 +280,5 @@ void madsim_kick(struct madsim_qp *qp)
 	else if (qp->alias)
 		madsim_run(qp);
 	else
-		queue_work(madsim_wq, &qp->rc->work);
+		queue_work(madsim_wq, &qp->rc->req.work);
 }

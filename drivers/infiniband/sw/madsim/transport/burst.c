@@ -27,7 +27,7 @@ static struct madsim_span madsim_burst_local(const struct madsim_qp *qp,
 	return (struct madsim_span) {
 		.pd = qp->ibqp.pd,
 		.sge = wqe->sge,
-		.at = qp->rc->sent,
+		.at = qp->rc->req.sent,
 		.access = read ? IB_ACCESS_LOCAL_WRITE : 0,
 	};
 }
@@ -36,11 +36,11 @@ static struct madsim_span madsim_burst_local(const struct madsim_qp *qp,
 static struct madsim_span madsim_burst_remote(const struct madsim_qp *peer,
 					      const struct ib_sge *key, bool read)
 {
-	if (peer->rc->receiving == MADSIM_OP_SEND)
+	if (peer->rc->resp.receiving == MADSIM_OP_SEND)
 		return (struct madsim_span) {
 			.pd = madsim_recv_pd(peer),
 			.sge = peer->recv_wqe->sge,
-			.at = peer->rc->offset,
+			.at = peer->rc->resp.offset,
 			.access = IB_ACCESS_LOCAL_WRITE,
 		};
 	return (struct madsim_span) {
@@ -56,14 +56,14 @@ static u32 madsim_burst_count(const struct madsim_qp *qp,
 			      const struct madsim_swqe *wqe,
 			      const struct madsim_qp *peer)
 {
-	u64 left = wqe->length - qp->rc->sent - 1;
+	u64 left = wqe->length - qp->rc->req.sent - 1;
 	u32 count = min_t(u64, left, MADSIM_BURST_BYTES) / qp->rc->mtu;
 	u64 room;
 
-	if (peer->rc->receiving != MADSIM_OP_SEND)
+	if (peer->rc->resp.receiving != MADSIM_OP_SEND)
 		return count;
 	room = madsim_sge_length(peer->recv_wqe->sge, peer->recv_wqe->num_sge);
-	return room - peer->rc->offset < count * qp->rc->mtu ? 0 : count;
+	return room - peer->rc->resp.offset < count * qp->rc->mtu ? 0 : count;
 }
 
 /**
@@ -93,9 +93,9 @@ u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer, struct madsim_pac
 	count = madsim_burst_count(qp, wqe, peer);
 	len = count * rc->mtu;
 	burst->key = (struct ib_sge) {
-		.addr = read ? wqe->va + rc->sent : their->va + their->offset,
+		.addr = read ? wqe->va + rc->req.sent : their->resp.va + their->resp.offset,
 		.length = len,
-		.lkey = read ? wqe->rkey : their->rkey,
+		.lkey = read ? wqe->rkey : their->resp.rkey,
 	};
 	burst->local = madsim_burst_local(qp, wqe, read);
 	burst->remote = madsim_burst_remote(peer, &burst->key, read);
@@ -104,7 +104,7 @@ u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer, struct madsim_pac
 		return 0;
 
 	pkt->bth = (struct madsim_bth) {
-		.op = read ? MADSIM_OP_READ : their->receiving,
+		.op = read ? MADSIM_OP_READ : their->resp.receiving,
 		.first = read,
 	};
 	pkt->len = read ? 0 : rc->mtu;
@@ -117,11 +117,11 @@ u32 madsim_burst(struct madsim_qp *qp, struct madsim_qp *peer, struct madsim_pac
 	burst->read = read;
 	burst->peer = peer;
 	their->landing++;
-	rc->sent += len;
-	rc->sq_psn = (rc->sq_psn + count) & MADSIM_PSN_MASK;
-	their->rq_psn = rc->sq_psn;
+	rc->req.sent += len;
+	rc->req.psn = (rc->req.psn + count) & MADSIM_PSN_MASK;
+	their->resp.psn = rc->req.psn;
 	if (!read)
-		their->offset += len;
+		their->resp.offset += len;
 	return count;
 }
 

@@ -115,9 +115,9 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr, int mask
 	if (mask & IB_QP_DEST_QPN)
 		mine->dest_qp_num = attr->dest_qp_num & IB_QPN_MASK;
 	if (mask & IB_QP_RQ_PSN)
-		rc->rq_psn = attr->rq_psn & MADSIM_PSN_MASK;
+		rc->resp.psn = attr->rq_psn & MADSIM_PSN_MASK;
 	if (mask & IB_QP_SQ_PSN)
-		rc->sq_psn = attr->sq_psn & MADSIM_PSN_MASK;
+		rc->req.psn = attr->sq_psn & MADSIM_PSN_MASK;
 	if (mask & IB_QP_TIMEOUT)
 		mine->timeout = attr->timeout;
 	if (mask & IB_QP_RETRY_CNT)
@@ -131,9 +131,9 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr, int mask
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		mine->max_dest_rd_atomic = attr->max_dest_rd_atomic;
 	if (mask & IB_QP_STATE)
-		rc->notify = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
+		rc->req.notify = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
 			     attr->en_sqd_async_notify;
-	if (!rc->ahead)
+	if (!rc->req.ahead)
 		madsim_rc_refresh(rc);
 }
 
@@ -141,8 +141,8 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr, int mask
 void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr)
 {
 	*attr = qp->rc->attr;
-	attr->rq_psn = qp->rc->rq_psn;
-	attr->sq_psn = qp->rc->sq_psn;
+	attr->rq_psn = qp->rc->resp.psn;
+	attr->sq_psn = qp->rc->req.psn;
 	attr->path_mig_state = IB_MIG_MIGRATED;
 	attr->sq_draining = madsim_rc_draining(qp);
 }
@@ -156,9 +156,9 @@ int madsim_rc_add(struct madsim_qp *qp)
 	if (!rc)
 		return -ENOMEM;
 	rc->qp = qp;
-	rc->swqe_size = madsim_swqe_size(qp);
-	rc->ring = kvcalloc(qp->max_send_wr, rc->swqe_size, GFP_KERNEL_ACCOUNT);
-	if (!rc->ring) {
+	rc->sq.wqe_size = madsim_swqe_size(qp);
+	rc->sq.ring = kvcalloc(qp->max_send_wr, rc->sq.wqe_size, GFP_KERNEL_ACCOUNT);
+	if (!rc->sq.ring) {
 		kfree(rc);
 		return -ENOMEM;
 	}
@@ -182,10 +182,10 @@ void madsim_rc_del(struct madsim_qp *qp)
 	spin_unlock(&qp->lock);
 	spin_unlock_irq(&fabric->lock);
 	/* A run may start @timer or @work when it ends. A run of @timer finds nothing to send */
-	cancel_work_sync(&rc->work);
-	cancel_delayed_work_sync(&rc->timer);
-	cancel_work_sync(&rc->work);
-	kvfree(rc->ring);
-	kfree(rc->delayed_write.data);
+	cancel_work_sync(&rc->req.work);
+	cancel_delayed_work_sync(&rc->comp.timer);
+	cancel_work_sync(&rc->req.work);
+	kvfree(rc->sq.ring);
+	kfree(rc->resp.delayed_write.data);
 	kfree(rc);
 }

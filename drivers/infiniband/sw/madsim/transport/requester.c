@@ -62,15 +62,15 @@ static void madsim_rc_fail(struct madsim_qp *qp, enum ib_wc_status status)
 static void madsim_rc_arm(struct madsim_rc *rc, unsigned long delay)
 {
 	madsim_strict_finish_write(rc->qp);
-	rc->deadline = jiffies + delay;
-	mod_delayed_work(madsim_send_wq(rc->qp), &rc->timer, delay);
+	rc->comp.deadline = jiffies + delay;
+	mod_delayed_work(madsim_send_wq(rc->qp), &rc->comp.timer, delay);
 }
 
 /* As madsim_rc_arm(), for a packet behind others: the first one has armed the timer */
 static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
 {
-	if (rc->ahead > 1 && delayed_work_pending(&rc->timer))
-		rc->deadline = jiffies + delay;
+	if (rc->req.ahead > 1 && delayed_work_pending(&rc->comp.timer))
+		rc->comp.deadline = jiffies + delay;
 	else
 		madsim_rc_arm(rc, delay);
 }
@@ -81,7 +81,7 @@ static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
  */
 static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 {
-	bool late = rc->async || rc->window_cut;
+	bool late = rc->comp.async || rc->comp.window_cut;
 
 	return nsecs_to_jiffies(4096ULL << (rc->attr.timeout + 2 * late)) + 1;
 }
@@ -92,8 +92,8 @@ static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
  */
 static void madsim_rc_narrow(struct madsim_rc *rc)
 {
-	if (rc->async)
-		rc->window_cut += (MADSIM_WINDOW - rc->window_cut) / 2;
+	if (rc->comp.async)
+		rc->comp.window_cut += (MADSIM_WINDOW - rc->comp.window_cut) / 2;
 }
 
 /* How long the packet behind the first @sent bytes of a message is */
@@ -115,14 +115,14 @@ static bool madsim_rc_room(const struct madsim_qp *qp, u32 ahead)
 {
 	const struct madsim_rc *rc = qp->rc;
 
-	return rc->async && !rc->rnr && ahead < MADSIM_WINDOW - rc->window_cut &&
-	       rc->sent + (u64)ahead * rc->mtu < madsim_rc_head(rc)->length &&
+	return rc->comp.async && !rc->comp.rnr && ahead < MADSIM_WINDOW - rc->comp.window_cut &&
+	       rc->req.sent + (u64)ahead * rc->mtu < madsim_rc_head(rc)->length &&
 	       !madsim_is_strict(qp) && !madsim_rc_head(rc)->backwards;
 }
 
 static bool madsim_rc_open(const struct madsim_qp *qp)
 {
-	return madsim_rc_room(qp, qp->rc->ahead);
+	return madsim_rc_room(qp, qp->rc->req.ahead);
 }
 
 /*
@@ -132,10 +132,10 @@ static bool madsim_rc_open(const struct madsim_qp *qp)
 static bool madsim_rc_asks(const struct madsim_qp *qp)
 {
 	const struct madsim_rc *rc = qp->rc;
-	u32 each = max(MADSIM_WINDOW - rc->window_cut, MADSIM_ACKS) / MADSIM_ACKS;
+	u32 each = max(MADSIM_WINDOW - rc->comp.window_cut, MADSIM_ACKS) / MADSIM_ACKS;
 
-	return !((rc->sq_psn + rc->ahead + 1) % each) ||
-	       !madsim_rc_room(qp, rc->ahead + 1);
+	return !((rc->req.psn + rc->req.ahead + 1) % each) ||
+	       !madsim_rc_room(qp, rc->req.ahead + 1);
 }
 
 /* The next packet of a send, which has one MTU of data at most */
@@ -145,7 +145,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_bth *bth = &pkt->bth;
-	u64 sent = rc->sent + (u64)rc->ahead * rc->mtu;
+	u64 sent = rc->req.sent + (u64)rc->req.ahead * rc->mtu;
 	u32 piece = madsim_rc_piece(rc, wqe, sent);
 	u64 left = wqe->length - sent;
 	bool payload, atomic;
@@ -155,14 +155,14 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 		.uc = madsim_is_uc(qp),
 		.first = !sent,
 		.last = piece == left,
-		.psn = (rc->sq_psn + rc->ahead) & MADSIM_PSN_MASK,
+		.psn = (rc->req.psn + rc->req.ahead) & MADSIM_PSN_MASK,
 		.rkey = wqe->rkey,
 		.va = wqe->va + madsim_rc_at(rc, wqe, sent),
 		.dma_len = left,
 		.compare = wqe->compare,
 		.swap = wqe->swap,
 	};
-	bth->ask = !bth->uc && (!rc->async || madsim_rc_asks(qp));
+	bth->ask = !bth->uc && (!rc->comp.async || madsim_rc_asks(qp));
 	payload = madsim_op_has_payload(bth->op);
 	atomic = bth->op == MADSIM_OP_SWAP || bth->op == MADSIM_OP_ADD;
 	if (!payload && !rc->attr.max_rd_atomic) {
@@ -219,11 +219,11 @@ static void madsim_rc_advance(struct madsim_qp *qp, u32 packets)
 	struct madsim_rc *rc = qp->rc;
 	u64 length = madsim_rc_head(rc)->length;
 
-	rc->gap = rc->gap && !packets;
-	rc->ahead -= packets;
-	rc->sq_psn = (rc->sq_psn + packets) & MADSIM_PSN_MASK;
-	rc->sent = min(rc->sent + (u64)packets * rc->mtu, length);
-	if (rc->ahead || rc->sent < length)
+	rc->comp.gap = rc->comp.gap && !packets;
+	rc->req.ahead -= packets;
+	rc->req.psn = (rc->req.psn + packets) & MADSIM_PSN_MASK;
+	rc->req.sent = min(rc->req.sent + (u64)packets * rc->mtu, length);
+	if (rc->req.ahead || rc->req.sent < length)
 		return;
 	madsim_rc_complete(qp, IB_WC_SUCCESS);
 	madsim_rc_drained(qp);
@@ -233,7 +233,7 @@ static void madsim_rc_advance(struct madsim_qp *qp, u32 packets)
 static bool madsim_rc_may_send(const struct madsim_qp *qp)
 {
 	return qp->state == IB_QPS_RTS ||
-	       (qp->state == IB_QPS_SQD && qp->rc->begun);
+	       (qp->state == IB_QPS_SQD && qp->rc->req.begun);
 }
 
 /**
@@ -256,14 +256,14 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt, bool *mo
 
 	*more = false;
 	if (!wqe || rc->burst.len || !madsim_rc_may_send(qp) ||
-	    (rc->ahead && !madsim_rc_open(qp)))
+	    (rc->req.ahead && !madsim_rc_open(qp)))
 		return false;
 
 	local = madsim_ops[wqe->opcode].op == MADSIM_OP_LOCAL;
 	status = local ? madsim_rc_local(qp, wqe) :
 			 madsim_rc_build(qp, wqe, pkt);
 	if (status == -EBUSY) {
-		mod_delayed_work(madsim_send_wq(qp), &rc->timer, 1);
+		mod_delayed_work(madsim_send_wq(qp), &rc->comp.timer, 1);
 		return false;
 	}
 	if (status || local) {
@@ -277,10 +277,10 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt, bool *mo
 		return false;
 	}
 
-	rc->begun = true;
-	rc->rnr = false;
-	rc->ahead++;
-	rc->sending = true;
+	rc->req.begun = true;
+	rc->comp.rnr = false;
+	rc->req.ahead++;
+	rc->req.sending = true;
 	return true;
 }
 
@@ -289,16 +289,16 @@ bool madsim_rc_sent(struct madsim_qp *qp)
 {
 	struct madsim_rc *rc = qp->rc;
 
-	rc->sending = false;
+	rc->req.sending = false;
 	if (madsim_is_uc(qp)) {
 		/* The packet may have come back to this queue pair, and have made it fail */
 		if (madsim_rc_may_send(qp))
 			madsim_rc_advance(qp, 1);
-		return rc->count;
+		return rc->sq.count;
 	}
-	if (rc->ahead && !rc->rnr && rc->attr.timeout)
+	if (rc->req.ahead && !rc->comp.rnr && rc->attr.timeout)
 		madsim_rc_postpone(rc, madsim_rc_patience(rc));
-	return rc->count && (!rc->ahead || madsim_rc_open(qp));
+	return rc->sq.count && (!rc->req.ahead || madsim_rc_open(qp));
 }
 
 /* No response has come in time, or the responder should be ready by now. fabric->lock is held */
@@ -307,24 +307,24 @@ void madsim_rc_expired(struct madsim_qp *qp)
 	struct madsim_rc *rc = qp->rc;
 
 	madsim_strict_finish_write(qp);
-	if (rc->ahead && !rc->rnr && !rc->attr.timeout) {
+	if (rc->req.ahead && !rc->comp.rnr && !rc->attr.timeout) {
 		/* The timer was for an earlier packet. The oldest one now has none */
-	} else if (rc->ahead && time_before(jiffies, rc->deadline)) {
+	} else if (rc->req.ahead && time_before(jiffies, rc->comp.deadline)) {
 		/* The timer was for an earlier packet. The oldest one now has more time */
-		madsim_rc_arm(rc, rc->deadline - jiffies);
-	} else if (rc->ahead && !rc->rnr && !rc->retries) {
+		madsim_rc_arm(rc, rc->comp.deadline - jiffies);
+	} else if (rc->req.ahead && !rc->comp.rnr && !rc->comp.retries) {
 		spin_lock(&qp->lock);
 		madsim_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
 		spin_unlock(&qp->lock);
-	} else if (rc->ahead) {
-		if (!rc->rnr) {
-			rc->retries--;
+	} else if (rc->req.ahead) {
+		if (!rc->comp.rnr) {
+			rc->comp.retries--;
 			madsim_rc_narrow(rc);
 		}
 		/* Others follow when one has arrived */
-		rc->async = false;
-		rc->gap = false;
-		rc->ahead = 0;
+		rc->comp.async = false;
+		rc->comp.gap = false;
+		rc->req.ahead = 0;
 	}
 }
 
@@ -335,21 +335,21 @@ static void madsim_rc_not_ready(struct madsim_qp *qp, u8 syndrome)
 
 	madsim_mistake(qp, madsim_rc_head(rc)->wr_id, MADSIM_NO_BUFFER);
 	if (rc->attr.rnr_retry != MADSIM_RNR_FOREVER) {
-		if (!rc->rnr_retries) {
+		if (!rc->comp.rnr_retries) {
 			madsim_rc_fail(qp, IB_WC_RNR_RETRY_EXC_ERR);
 			return;
 		}
-		rc->rnr_retries--;
+		rc->comp.rnr_retries--;
 	}
-	rc->rnr = true;
+	rc->comp.rnr = true;
 	madsim_rc_arm(rc, usecs_to_jiffies(10 * (time ?: 65536)));
 }
 
 /* Let retries count from the beginning. fabric->lock is held */
 void madsim_rc_refresh(struct madsim_rc *rc)
 {
-	rc->retries = rc->attr.retry_cnt;
-	rc->rnr_retries = rc->attr.rnr_retry;
+	rc->comp.retries = rc->attr.retry_cnt;
+	rc->comp.rnr_retries = rc->attr.rnr_retry;
 }
 
 /* The response to a request that was done, with the data that it brings */
@@ -360,16 +360,16 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	struct madsim_swqe *wqe = madsim_rc_head(rc);
 	enum madsim_op op = madsim_ops[wqe->opcode].op;
 	enum ib_wc_status status;
-	u32 brings = 0, psn = rc->sq_psn;
+	u32 brings = 0, psn = rc->req.psn;
 
 	madsim_rc_refresh(rc);
 	if (!madsim_op_has_payload(op))
-		brings = madsim_rc_piece(rc, wqe, rc->sent);
+		brings = madsim_rc_piece(rc, wqe, rc->req.sent);
 	if (pkt->len != brings) {
 		madsim_rc_fail(qp, IB_WC_BAD_RESP_ERR);
 		return;
 	}
-	status = madsim_copy_to(qp->ibqp.pd, wqe->sge, madsim_rc_at(rc, wqe, rc->sent),
+	status = madsim_copy_to(qp->ibqp.pd, wqe->sge, madsim_rc_at(rc, wqe, rc->req.sent),
 				pkt->data, pkt->len);
 	if (status) {
 		madsim_rc_fail(qp, status);
@@ -377,29 +377,29 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 	}
 	madsim_rc_advance(qp, packets);
 	/* Later packets have a full time to wait from now on, and the window opens slowly */
-	if (rc->ahead)
-		rc->deadline = jiffies + madsim_rc_patience(rc);
-	if (rc->window_cut && (rc->sq_psn ^ psn) & ~(MADSIM_WIDEN - 1))
-		rc->window_cut--;
+	if (rc->req.ahead)
+		rc->comp.deadline = jiffies + madsim_rc_patience(rc);
+	if (rc->comp.window_cut && (rc->req.psn ^ psn) & ~(MADSIM_WIDEN - 1))
+		rc->comp.window_cut--;
 }
 
 /* Take what comes back to a requester. fabric->lock and qp->lock are held */
 void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
-	u32 before = (pkt->bth.psn - rc->sq_psn) & MADSIM_PSN_MASK;
+	u32 before = (pkt->bth.psn - rc->req.psn) & MADSIM_PSN_MASK;
 	u8 syndrome = pkt->bth.syndrome;
 
 	/* A duplicate, or a response that the requester does not wait for any more */
-	if (before >= rc->ahead)
+	if (before >= rc->req.ahead)
 		return;
 
-	rc->async = !rc->sending;
+	rc->comp.async = !rc->req.sending;
 	/* All before have arrived, but a response to a READ is missing. Others may follow */
 	if (before && madsim_rc_head(rc)->opcode == IB_WR_RDMA_READ) {
-		if (rc->gap)
+		if (rc->comp.gap)
 			return;
-		rc->gap = true;
+		rc->comp.gap = true;
 		syndrome = IB_NAK_PSN_ERROR;
 		before = 0;
 	}
@@ -409,20 +409,20 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		break;
 	case IB_RNR_NAK ... IB_NAK_PSN_ERROR - 1:
 		/* It may come twice */
-		if (rc->rnr)
+		if (rc->comp.rnr)
 			return;
 		madsim_rc_advance(qp, before);
 		madsim_rc_not_ready(qp, syndrome);
 		return;
 	case IB_NAK_PSN_ERROR:
-		if (!rc->retries) {
+		if (!rc->comp.retries) {
 			madsim_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
 			break;
 		}
-		rc->retries--;
+		rc->comp.retries--;
 		madsim_rc_narrow(rc);
 		madsim_rc_advance(qp, before);
-		rc->ahead = 0;
+		rc->req.ahead = 0;
 		break;
 	case IB_NAK_INVALID_REQUEST:
 		madsim_rc_fail(qp, IB_WC_REM_INV_REQ_ERR);
@@ -434,8 +434,8 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		madsim_rc_fail(qp, IB_WC_REM_OP_ERR);
 		break;
 	}
-	if (!rc->sending)
-		queue_work(madsim_send_wq(qp), &rc->work);
+	if (!rc->req.sending)
+		queue_work(madsim_send_wq(qp), &rc->req.work);
 }
 
 /* Copy what only a work request of this opcode has */
@@ -500,7 +500,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void
 		return madsim_sq_full(qp, wr);
 
 	qp->posted++;
-	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->head, rc->count++, qp->max_send_wr));
+	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->sq.head, rc->sq.count++, qp->max_send_wr));
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
 	wqe->wc_opcode = madsim_ops[wr->opcode].wc;

@@ -16,7 +16,7 @@ static void madsim_rc_received(struct madsim_qp *qp,
 		.qp = madsim_wc_qp(qp),
 		.status = status,
 		.opcode = IB_WC_RECV,
-		.byte_len = qp->rc->offset,
+		.byte_len = qp->rc->resp.offset,
 		.src_qp = qp->rc->attr.dest_qp_num,
 		.slid = pkt->slid,
 		.sl = pkt->sl,
@@ -24,7 +24,7 @@ static void madsim_rc_received(struct madsim_qp *qp,
 		.pkey_index = qp->pkey_index,
 	};
 
-	qp->rc->has_buffer = false;
+	qp->rc->resp.has_buffer = false;
 	if (pkt->bth.op == MADSIM_OP_WRITE)
 		wc.opcode = IB_WC_RECV_RDMA_WITH_IMM;
 	if (pkt->with_imm) {
@@ -40,9 +40,9 @@ static void madsim_rc_received(struct madsim_qp *qp,
 /* Have a buffer in qp->recv_wqe. The buffer of a message that was lost will do */
 static bool madsim_rc_has_buffer(struct madsim_qp *qp)
 {
-	if (!qp->rc->has_buffer)
-		qp->rc->has_buffer = madsim_get_recv_wqe(qp);
-	return qp->rc->has_buffer;
+	if (!qp->rc->resp.has_buffer)
+		qp->rc->resp.has_buffer = madsim_get_recv_wqe(qp);
+	return qp->rc->resp.has_buffer;
 }
 
 /* If this request asks for no response, a later request does, and its response is for both */
@@ -66,14 +66,14 @@ static u8 madsim_rc_execute_send(struct madsim_qp *qp, const struct madsim_packe
 	if (pkt->bth.first) {
 		if (!madsim_rc_has_buffer(qp))
 			return IB_RNR_NAK | rc->attr.min_rnr_timer;
-		rc->offset = 0;
+		rc->resp.offset = 0;
 	}
 
 	sge = qp->recv_wqe->sge;
-	if (madsim_sge_length(sge, qp->recv_wqe->num_sge) < rc->offset + pkt->len)
+	if (madsim_sge_length(sge, qp->recv_wqe->num_sge) < rc->resp.offset + pkt->len)
 		status = IB_WC_LOC_LEN_ERR;
 	else
-		status = madsim_copy_to(pd, sge, rc->offset, pkt->data,
+		status = madsim_copy_to(pd, sge, rc->resp.offset, pkt->data,
 					pkt->len);
 	if (!status && pkt->bth.with_inv) {
 		int ret = madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key);
@@ -85,7 +85,7 @@ static u8 madsim_rc_execute_send(struct madsim_qp *qp, const struct madsim_packe
 		if (ret)
 			return IB_NAK_REMOTE_ACCESS_ERROR;
 	}
-	rc->offset += pkt->len;
+	rc->resp.offset += pkt->len;
 	if (status || pkt->bth.last)
 		madsim_rc_received(qp, pkt, status);
 	/* An error of its own, of which it has told by that */
@@ -106,10 +106,10 @@ static bool madsim_rc_write(struct madsim_qp *qp, const struct madsim_packet *pk
 {
 	struct madsim_rc *rc = qp->rc;
 
-	if ((rc->delayed_write.len || madsim_is_strict(qp)) &&
+	if ((rc->resp.delayed_write.len || madsim_is_strict(qp)) &&
 	    madsim_strict_delay_write(qp, pkt))
 		return true;
-	return madsim_mr_write(qp->ibqp.pd, rc->rkey, rc->va + rc->offset,
+	return madsim_mr_write(qp->ibqp.pd, rc->resp.rkey, rc->resp.va + rc->resp.offset,
 			       pkt->data, pkt->len, IB_ACCESS_REMOTE_WRITE);
 }
 
@@ -120,26 +120,26 @@ static u8 madsim_rc_execute_write(struct madsim_qp *qp, const struct madsim_pack
 	u64 left;
 
 	if (bth->first) {
-		rc->offset = 0;
-		rc->va = bth->va;
-		rc->rkey = bth->rkey;
-		rc->dma_len = bth->dma_len;
+		rc->resp.offset = 0;
+		rc->resp.va = bth->va;
+		rc->resp.rkey = bth->rkey;
+		rc->resp.dma_len = bth->dma_len;
 	}
-	left = rc->dma_len - rc->offset;
+	left = rc->resp.dma_len - rc->resp.offset;
 	if (bth->last ? pkt->len != left : pkt->len > left)
 		return IB_NAK_INVALID_REQUEST;
-	if (rc->dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
+	if (rc->resp.dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
 		return IB_NAK_REMOTE_ACCESS_ERROR;
 	/* All of several packets before the first byte, and before a buffer is taken */
-	if (bth->first && (!bth->last || pkt->with_imm) && rc->dma_len &&
-	    !madsim_mr_allows(qp->ibqp.pd, rc->rkey, rc->va, rc->dma_len,
+	if (bth->first && (!bth->last || pkt->with_imm) && rc->resp.dma_len &&
+	    !madsim_mr_allows(qp->ibqp.pd, rc->resp.rkey, rc->resp.va, rc->resp.dma_len,
 			      IB_ACCESS_REMOTE_WRITE))
 		return IB_NAK_REMOTE_ACCESS_ERROR;
 	if (pkt->with_imm && !madsim_rc_has_buffer(qp))
 		return IB_RNR_NAK | rc->attr.min_rnr_timer;
 	if (!madsim_rc_write(qp, pkt))
 		return IB_NAK_REMOTE_ACCESS_ERROR;
-	rc->offset += pkt->len;
+	rc->resp.offset += pkt->len;
 	if (pkt->with_imm) {
 		madsim_strict_finish_write(qp);
 		madsim_rc_received(qp, pkt, IB_WC_SUCCESS);
@@ -180,9 +180,9 @@ static u8 madsim_rc_execute_atomic(struct madsim_qp *qp, struct madsim_packet *p
 		new = old == bth->compare ? bth->swap : old;
 	madsim_mr_write(qp->ibqp.pd, bth->rkey, bth->va, &new, sizeof(new),
 			IB_ACCESS_REMOTE_ATOMIC);
-	rc->atomic = old;
-	rc->atomic_psn = bth->psn;
-	rc->has_atomic = true;
+	rc->resp.atomic = old;
+	rc->resp.atomic_psn = bth->psn;
+	rc->resp.has_atomic = true;
 	memcpy(pkt->data, &old, sizeof(old));
 	pkt->len = sizeof(old);
 	return MADSIM_ACKNOWLEDGED;
@@ -204,7 +204,7 @@ static u8 madsim_rc_execute(struct madsim_qp *qp, struct madsim_packet *pkt)
 	if (payload && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
 		return IB_NAK_INVALID_REQUEST;
 	/* A message ends before another one begins */
-	if (rc->receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
+	if (rc->resp.receiving != (bth->first ? MADSIM_OP_NONE : bth->op))
 		return IB_NAK_INVALID_REQUEST;
 
 	switch (bth->op) {
@@ -220,7 +220,7 @@ static u8 madsim_rc_execute(struct madsim_qp *qp, struct madsim_packet *pkt)
 		return madsim_rc_execute_atomic(qp, pkt);
 	}
 	if (syndrome == MADSIM_ACKNOWLEDGED)
-		rc->receiving = bth->last ? MADSIM_OP_NONE : bth->op;
+		rc->resp.receiving = bth->last ? MADSIM_OP_NONE : bth->op;
 	return syndrome;
 }
 
@@ -234,10 +234,10 @@ static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
 		return madsim_rc_execute_read(qp, pkt) == MADSIM_ACKNOWLEDGED;
 	case MADSIM_OP_SWAP:
 	case MADSIM_OP_ADD:
-		if (!rc->has_atomic || rc->atomic_psn != pkt->bth.psn)
+		if (!rc->resp.has_atomic || rc->resp.atomic_psn != pkt->bth.psn)
 			return false;
-		memcpy(pkt->data, &rc->atomic, sizeof(rc->atomic));
-		pkt->len = sizeof(rc->atomic);
+		memcpy(pkt->data, &rc->resp.atomic, sizeof(rc->resp.atomic));
+		pkt->len = sizeof(rc->resp.atomic);
 		return true;
 	default:
 		return true;
@@ -291,19 +291,19 @@ static void madsim_rc_executed(struct madsim_qp *qp)
 static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
-	bool next = pkt->bth.psn == rc->rq_psn;
+	bool next = pkt->bth.psn == rc->resp.psn;
 	u8 syndrome;
 
-	rc->rq_psn = (pkt->bth.psn + 1) & MADSIM_PSN_MASK;
+	rc->resp.psn = (pkt->bth.psn + 1) & MADSIM_PSN_MASK;
 	if (pkt->bth.first || !next)
-		rc->receiving = MADSIM_OP_NONE;
-	if (rc->receiving != (pkt->bth.first ? MADSIM_OP_NONE : pkt->bth.op))
+		rc->resp.receiving = MADSIM_OP_NONE;
+	if (rc->resp.receiving != (pkt->bth.first ? MADSIM_OP_NONE : pkt->bth.op))
 		return;
 	syndrome = madsim_rc_execute(qp, pkt);
 	if (syndrome == MADSIM_ACKNOWLEDGED)
 		madsim_rc_executed(qp);
 	else
-		rc->receiving = MADSIM_OP_NONE;
+		rc->resp.receiving = MADSIM_OP_NONE;
 }
 
 /* The request that is next. Returns whether it is a response now */
@@ -314,9 +314,9 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 
 	if (syndrome == MADSIM_DEFERRED)
 		return false;
-	rc->refusing = syndrome >= IB_RNR_NAK && syndrome < IB_NAK_PSN_ERROR;
+	rc->resp.refusing = syndrome >= IB_RNR_NAK && syndrome < IB_NAK_PSN_ERROR;
 	if (syndrome == MADSIM_ACKNOWLEDGED) {
-		rc->rq_psn = (rc->rq_psn + 1) & MADSIM_PSN_MASK;
+		rc->resp.psn = (rc->resp.psn + 1) & MADSIM_PSN_MASK;
 		madsim_rc_executed(qp);
 		if (!madsim_rc_wants_response(pkt))
 			return false;
@@ -331,10 +331,10 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
-	s32 ahead = (s32)((pkt->bth.psn - rc->rq_psn) << 8) >> 8;
+	s32 ahead = (s32)((pkt->bth.psn - rc->resp.psn) << 8) >> 8;
 
-	if (!rc->heard) {
-		rc->heard = true;
+	if (!rc->resp.heard) {
+		rc->resp.heard = true;
 		if (qp->state == IB_QPS_RTR)
 			madsim_event(&qp->events, IB_EVENT_COMM_EST);
 	}
@@ -354,10 +354,10 @@ bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		return true;
 	}
 	/* An earlier request is missing. The peer is told once, with the missing number */
-	if (rc->refusing)
+	if (rc->resp.refusing)
 		return false;
-	rc->refusing = true;
-	pkt->bth.psn = rc->rq_psn;
+	rc->resp.refusing = true;
+	pkt->bth.psn = rc->resp.psn;
 	madsim_rc_respond(qp, pkt, IB_NAK_PSN_ERROR);
 	return true;
 }

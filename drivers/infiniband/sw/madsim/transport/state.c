@@ -41,12 +41,12 @@ void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 
 	if (!status || status == IB_WC_LOC_PROT_ERR)
 		madsim_strict_ended(qp, wqe);
-	rc->head = madsim_ring_at(rc->head, 1, qp->max_send_wr);
-	rc->count--;
+	rc->sq.head = madsim_ring_at(rc->sq.head, 1, qp->max_send_wr);
+	rc->sq.count--;
 	qp->ended++;
-	rc->sent = 0;
-	rc->ahead = 0;
-	rc->begun = false;
+	rc->req.sent = 0;
+	rc->req.ahead = 0;
+	rc->req.begun = false;
 	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
 		madsim_complete_send(qp, &wc);
 }
@@ -56,9 +56,9 @@ static bool madsim_rc_flush_sends(struct madsim_qp *qp)
 {
 	u32 left = MADSIM_FLUSH_TURN;
 
-	while (qp->rc->count && left--)
+	while (qp->rc->sq.count && left--)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
-	return qp->rc->count;
+	return qp->rc->sq.count;
 }
 
 static void madsim_give_back(struct madsim_qp *qp, const struct madsim_rwqe *rwqe)
@@ -76,10 +76,10 @@ static void madsim_give_back(struct madsim_qp *qp, const struct madsim_rwqe *rwq
 /* Give back the buffer of the message that is being received. fabric->lock and qp->lock are held */
 static void madsim_rc_flush(struct madsim_qp *qp)
 {
-	if (qp->rc->has_buffer)
+	if (qp->rc->resp.has_buffer)
 		madsim_give_back(qp, qp->recv_wqe);
-	qp->rc->has_buffer = false;
-	qp->rc->receiving = MADSIM_OP_NONE;
+	qp->rc->resp.has_buffer = false;
+	qp->rc->resp.receiving = MADSIM_OP_NONE;
 }
 
 /* Forget what a connected queue pair has not done. fabric->lock and qp->lock are held */
@@ -90,31 +90,31 @@ void madsim_rc_reset(struct madsim_qp *qp)
 	lockdep_assert_held(&qp->lock);
 
 	madsim_strict_finish_write(qp);
-	rc->head = 0;
-	rc->count = 0;
-	rc->sent = 0;
-	rc->ahead = 0;
-	rc->begun = false;
-	rc->async = false;
-	rc->window_cut = 0;
-	rc->gap = false;
-	rc->refusing = false;
-	rc->has_buffer = false;
-	rc->receiving = MADSIM_OP_NONE;
-	rc->heard = false;
-	rc->has_atomic = false;
+	rc->sq.head = 0;
+	rc->sq.count = 0;
+	rc->req.sent = 0;
+	rc->req.ahead = 0;
+	rc->req.begun = false;
+	rc->comp.async = false;
+	rc->comp.window_cut = 0;
+	rc->comp.gap = false;
+	rc->resp.refusing = false;
+	rc->resp.has_buffer = false;
+	rc->resp.receiving = MADSIM_OP_NONE;
+	rc->resp.heard = false;
+	rc->resp.has_atomic = false;
 }
 
 /* Whether SQD waits for the end of a message. fabric->lock is held */
 bool madsim_rc_draining(const struct madsim_qp *qp)
 {
-	return qp->state == IB_QPS_SQD && qp->rc->begun;
+	return qp->state == IB_QPS_SQD && qp->rc->req.begun;
 }
 
 /* Tell the owner that SQD waits for no message, if that is so. fabric->lock is held */
 void madsim_rc_drained(struct madsim_qp *qp)
 {
-	if (qp->state == IB_QPS_SQD && !qp->rc->begun && qp->rc->notify)
+	if (qp->state == IB_QPS_SQD && !qp->rc->req.begun && qp->rc->req.notify)
 		madsim_event(&qp->events, IB_EVENT_SQ_DRAINED);
 }
 

@@ -137,12 +137,12 @@ void madsim_strict_fill(const struct madsim_qp *qp)
 bool madsim_strict_delay_write(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
-	struct madsim_delayed_write *write = &rc->delayed_write;
+	struct madsim_delayed_write *write = &rc->resp.delayed_write;
 
 	if (!pkt->bth.first) {
 		write->due = pkt->bth.last;
 		if (write->due && write->len)
-			mod_delayed_work(madsim_send_wq(qp), &rc->timer,
+			mod_delayed_work(madsim_send_wq(qp), &rc->comp.timer,
 					 msecs_to_jiffies(MADSIM_STRICT_WRITE_MS));
 		return false;
 	}
@@ -155,8 +155,8 @@ bool madsim_strict_delay_write(struct madsim_qp *qp, const struct madsim_packet 
 		return false;
 	memcpy(write->data, pkt->data, pkt->len);
 	write->len = pkt->len;
-	write->va = rc->va;
-	write->rkey = rc->rkey;
+	write->va = rc->resp.va;
+	write->rkey = rc->resp.rkey;
 	write->due = false;
 	return true;
 }
@@ -164,7 +164,7 @@ bool madsim_strict_delay_write(struct madsim_qp *qp, const struct madsim_packet 
 /* Let a delayed packet of an RDMA WRITE land, if its time has come. fabric->lock is held */
 void madsim_strict_finish_write(struct madsim_qp *qp)
 {
-	struct madsim_delayed_write *write = &qp->rc->delayed_write;
+	struct madsim_delayed_write *write = &qp->rc->resp.delayed_write;
 
 	if (likely(!write->len || !write->due))
 		return;
@@ -197,7 +197,7 @@ static unsigned long madsim_strict_jiffies(const struct madsim_qp *qp,
 unsigned long madsim_strict_send_delay(const struct madsim_qp *qp, bool posted)
 {
 	/* The place of the packet in what was posted: sends before it, and bytes of its own send */
-	u32 number = qp->ended + (qp->rc ? qp->rc->sent : 0);
+	u32 number = qp->ended + (qp->rc ? qp->rc->req.sent : 0);
 
 	if (posted)
 		return madsim_strict_jiffies(qp, MADSIM_STRICT_SEND, qp->posted);

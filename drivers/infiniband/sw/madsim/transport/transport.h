@@ -339,48 +339,108 @@ struct madsim_burst {
 };
 
 /**
- * struct madsim_rc - what a connected queue pair has beyond others; fabric->lock
- * @qp:		immutable
- * @attr:	its attributes, as far as the peer and the requester go
- * @mtu:	of its path, in bytes
+ * struct madsim_sq - the sends that were posted to a connected queue pair; fabric->lock
+ * @head:	the oldest send, in @ring, which has places for max_send_wr of the queue pair
+ * @count:	how many sends there are
+ * @wqe_size:	immutable; of an entry of @ring, in bytes
+ * @ring:	the sends
+ */
+struct madsim_sq {
+	u32 head;
+	u32 count;
+	u32 wqe_size;
+	void *ring;
+};
+
+/**
+ * struct madsim_requester - what a connected queue pair sends; fabric->lock
  * @work:	sends
- * @timer:	waits for a response, or for the responder to be ready
- * @deadline:	when the time that @timer waits for ends, in jiffies
- * @head:	the oldest send, in @ring, which has places for max_send_wr of @qp
- * @count:	how many there are
- * @swqe_size:	immutable; of an entry of @ring, in bytes
- * @ring:	the sends that were posted
- * @sq_psn:	number of the oldest packet that is under way, or of the next one
+ * @psn:	number of the oldest packet that is under way, or of the next one
  * @ahead:	how many packets are under way, all of the oldest send. Of RC each waits for its
  *		response
  * @sent:	how many bytes of the oldest send are done
  * @begun:	a packet of the oldest send has gone out: SQD waits for the last one
  * @notify:	the owner wants an event when SQD waits no more
- * @async:	responses come when their sender has gone on: several packets are under way then
- * @window_cut:	by how many packets the window is narrower than %MADSIM_WINDOW, after losses
- * @gap:	the response to the oldest packet was missing, so all went again
  * @sending:	the packet is on its way, and its sender goes on after that
+ */
+struct madsim_requester {
+	struct work_struct work;
+	u32 psn;
+	u32 ahead;
+	u64 sent;
+	bool begun;
+	bool notify;
+	bool sending;
+};
+
+/**
+ * struct madsim_completer - how long a requester waits for responses; fabric->lock
+ * @timer:	waits for a response, or for the responder to be ready
+ * @deadline:	when the time that @timer waits for ends, in jiffies
+ * @async:	responses come when their sender has gone on: several packets are under way then
+ * @gap:	the response to the oldest packet was missing, so all went again
  * @rnr:	the responder has no buffer yet
+ * @window_cut:	by how many packets the window is narrower than %MADSIM_WINDOW, after losses
  * @retries:	how often the packet will be sent again
- * @rnr_retries: and how often if there is no buffer
- * @rq_psn:	number of the next request
+ * @rnr_retries: how often it will be sent again if there is no buffer
+ */
+struct madsim_completer {
+	struct delayed_work timer;
+	unsigned long deadline;
+	bool async;
+	bool gap;
+	bool rnr;
+	u8 window_cut;
+	u8 retries;
+	u8 rnr_retries;
+};
+
+/**
+ * struct madsim_responder - what a connected queue pair receives; fabric->lock
+ * @psn:	number of the next request
  * @refusing:	the peer was told that a request came too early, or before a buffer. Later
  *		ones are not answered until it comes again
- * @receiving:	the message of which some packets have come, if there is one
- * @has_buffer:	the queue pair's buffer was taken
+ * @has_buffer:	recv_wqe of the queue pair has a buffer
  * @heard:	the peer has sent a request
- * @offset:	how many bytes of the message have come
- * @va:		of an RDMA WRITE: its address
- * @rkey:	its key
- * @dma_len:	its length
- * @has_atomic:	an atomic operation was done
- * @atomic_psn:	number of the last one
- * @atomic:	and its response
- * @delayed_write: what has not landed yet of an RDMA WRITE that it receives
+ * @receiving:	the message of which some packets have come, if there is one
+ * @offset:	how many bytes of that message have come
+ * @va:		the address of an RDMA WRITE
+ * @rkey:	the key of an RDMA WRITE
+ * @dma_len:	the length of an RDMA WRITE
+ * @has_atomic:	an atomic operation was executed
+ * @atomic_psn:	number of the last atomic operation
+ * @atomic:	response to the last atomic operation
+ * @delayed_write: what has not landed yet of an RDMA WRITE
+ */
+struct madsim_responder {
+	u32 psn;
+	bool refusing;
+	bool has_buffer;
+	bool heard;
+	enum madsim_op receiving;
+	u64 offset;
+	u64 va;
+	u32 rkey;
+	u32 dma_len;
+	bool has_atomic;
+	u32 atomic_psn;
+	u64 atomic;
+	struct madsim_delayed_write delayed_write;
+};
+
+/**
+ * struct madsim_rc - what a connected queue pair has beyond others; fabric->lock
+ * @qp:		immutable
+ * @attr:	its attributes, as far as the peer and the requester go
+ * @mtu:	of its path, in bytes
+ * @sq:		the sends that were posted
+ * @req:	for what requester.c sends
+ * @comp:	for what comes back to requester.c
+ * @resp:	for responder.c
  * @burst:	what is copied of the oldest send. Only the thread that copies it ends it, and
  *		no packet is made until then
  * @landing:	how many bursts of its peer are copied, which take no packet in between
- * @waiters:	how many wait for the end of all that, so that no other burst begins
+ * @waiters:	how many tasks wait until nothing is copied, so that no other burst begins
  * @failing:	it has failed during a copy, and gives back what was posted after the copy
  *
  * While bytes are copied, the requester's send, the responder's buffer, and both queue
@@ -390,38 +450,10 @@ struct madsim_rc {
 	struct madsim_qp *qp;
 	struct ib_qp_attr attr;
 	u32 mtu;
-	struct work_struct work;
-	struct delayed_work timer;
-	unsigned long deadline;
-	u32 head;
-	u32 count;
-	u32 swqe_size;
-	void *ring;
-	u32 sq_psn;
-	u32 ahead;
-	u64 sent;
-	bool begun;
-	bool notify;
-	bool async;
-	u8 window_cut;
-	bool gap;
-	bool sending;
-	bool rnr;
-	u8 retries;
-	u8 rnr_retries;
-	u32 rq_psn;
-	bool refusing;
-	enum madsim_op receiving;
-	bool has_buffer;
-	bool heard;
-	u64 offset;
-	u64 va;
-	u32 rkey;
-	u32 dma_len;
-	bool has_atomic;
-	u32 atomic_psn;
-	u64 atomic;
-	struct madsim_delayed_write delayed_write;
+	struct madsim_sq sq;
+	struct madsim_requester req;
+	struct madsim_completer comp;
+	struct madsim_responder resp;
 	struct madsim_burst burst;
 	u32 landing;
 	u32 waiters;
@@ -595,13 +627,13 @@ static inline u32 madsim_swqe_size(const struct madsim_qp *qp)
 
 static inline struct madsim_swqe *madsim_swqe_at(const struct madsim_rc *rc, u32 at)
 {
-	return rc->ring + at * rc->swqe_size;
+	return rc->sq.ring + at * rc->sq.wqe_size;
 }
 
 /* The send that is under way, or the next one */
 static inline struct madsim_swqe *madsim_rc_head(const struct madsim_rc *rc)
 {
-	return rc->count ? madsim_swqe_at(rc, rc->head) : NULL;
+	return rc->sq.count ? madsim_swqe_at(rc, rc->sq.head) : NULL;
 }
 
 /* A program may send for long. The sends of the kernel do not wait for that */
