@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Which agent answers a MAD, and how its response is addressed. */
+/*
+ * Which agent answers a MAD, and how its response is addressed. MADs come by madsim_respond() to a
+ * node without MAD layer, and by madsim_process_mad() of device/dev.c from the MAD layer of a host.
+ */
 
 #include "agents.h"
 

@@ -433,7 +433,7 @@ static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr, co
 	if (qp->state < IB_QPS_RTS || qp->state == IB_QPS_SQD)
 		return -EINVAL;
 	if (madsim_sq_is_full(qp))
-		return madsim_sq_full(qp, wr);
+		return madsim_sq_refuse(qp, wr);
 	if (qp->state != IB_QPS_RTS) {
 		qp->posted++;
 		madsim_drop_send(qp, wr->wr_id);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * What makes packets go: out of an end port, over links, through switches, and into an end port.
- * All of it happens in the sender's context under fabric->lock, so a packet meets one state of the
- * fabric only. Queue pairs and agents are called with what has come to them. They turn a request
+ * A packet goes all its way under fabric->lock in one go, so it meets one state of the fabric only:
+ * in the context of the client that posts it, or of the work that sends for queue pairs, notices,
+ * deferred packets or a wire. Queue pairs and agents are called with what has come to them. They turn a request
  * into its response, which goes on as the next packet; they send nothing themselves.
  */
 
@@ -140,8 +141,8 @@ static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_p
 	return madsim_reach_peer(out, pkt);
 }
 
-/* The checks of the end port for a MAD that are not about the route */
-static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *pkt)
+/* Whether an end port takes a MAD. madsim_qp_admits() looks at the packets of clients */
+static bool madsim_mad_admits(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	bool multicast = madsim_lid_is_multicast(pkt->dlid);
 
@@ -157,11 +158,11 @@ static bool madsim_admit(struct madsim_port *port, const struct madsim_packet *p
 	if (!madsim_grh_fits(port, pkt))
 		return false;
 	if (madsim_find_pkey(port, pkt->pkey) < 0) {
-		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_PKEY, pkt);
+		madsim_key_violation(port, MADSIM_TRAP_BAD_PKEY, pkt);
 		return false;
 	}
 	if (pkt->qkey != IB_QP1_QKEY) {
-		madsim_trap_bad_key(port, MADSIM_TRAP_BAD_QKEY, pkt);
+		madsim_key_violation(port, MADSIM_TRAP_BAD_QKEY, pkt);
 		return false;
 	}
 	return true;
@@ -218,7 +219,7 @@ static bool madsim_deliver(struct madsim_port *port, u8 in_port, struct madsim_p
 	/* The agents know datagrams only */
 	if (pkt->bth.op != MADSIM_OP_NONE)
 		return false;
-	if (!madsim_admit(port, pkt))
+	if (!madsim_mad_admits(port, pkt))
 		return false;
 
 	if (madsim_is_for_host(port, pkt)) {

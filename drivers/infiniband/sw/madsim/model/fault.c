@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Fault injection: what a link does to packets, and which verbs fail. Only a port with a fault pays
- * for it.
+ * for it. madsim_link_error() in link.c has what symbol, crc, overrun and flow do to the link.
  *
  * Packets that are delayed, duplicated or reordered wait on the link that they are on, until
  * deferred_work lets them go on. A packet that its receiver cannot execute yet waits there, too.
@@ -232,7 +232,7 @@ unsigned long madsim_fault_errors(struct madsim_port *port)
 	return errors;
 }
 
-/* Do to a packet what other faults ask for. Returns whether it goes on now. fabric->lock is held */
+/* Have a packet corrupted, duplicated, delayed or reordered, as faults say. Returns whether it goes on now. fabric->lock is held */
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	struct madsim_fault *fault = port->fault;

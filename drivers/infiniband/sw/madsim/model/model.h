@@ -26,13 +26,26 @@
  * The header of a folder has the folder's name. No file includes the header of a folder above,
  * but for the KUnit tests: these are beside what they test, and control/ makes their fabrics.
  *
- * A packet meets agents and queue pairs. They make a response of the packet, or change a link,
- * which raises a notice. The engine sends responses and notices. A queue pair sends later by
- * queueing work that the engine has prepared, see madsim_run_init().
+ * A packet goes this way:
+ *
+ *	madsim_post_send()		device/qp.c		a client posts a work request
+ *	madsim_send()			engine/engine.c		a packet leaves its port
+ *	madsim_cross()			engine/engine.c		it goes over a link, which may have faults
+ *	madsim_step()			engine/engine.c		it goes through a switch, as route.c says
+ *	madsim_deliver()		engine/engine.c		it has come to one of these:
+ *		madsim_mad_receive()	transport/special.c	the MAD layer of a host
+ *		madsim_respond()	agents/agents.c		the agents of another node
+ *		madsim_ud_receive()	transport/ud.c		a queue pair for datagrams
+ *		madsim_rc_receive()	transport/rc.c		a connected queue pair
+ *	madsim_cq_put()			transport/cq.c		the receiver has a completion
+ *
+ * Agents and connected queue pairs make a response of the packet, or an agent changes a link, which
+ * raises a notice. The engine sends responses and notices. A queue pair sends later by queueing work
+ * that the engine has prepared, see madsim_run_init().
  *
  * Locking order: the su_mutex of configfs, fabric->mutex, RTNL, madsim_wires_mutex, wire->mutex,
- * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. Nothing is locked within
- * madsim_fabrics_mutex and madsim_owners_lock.
+ * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. No lock is taken while
+ * madsim_fabrics_mutex, madsim_owners_lock or the lock of node->refused is held.
  *
  * The bytes of a burst are copied with no lock held, see struct madsim_rc. Until the copy has
  * ended, counts under fabric->lock keep its regions and queue pairs. Who wants these to go
@@ -677,7 +690,7 @@ void madsim_trap_link_state(struct madsim_node *node);
 void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap);
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);
 void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp);
-void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
+void madsim_key_violation(struct madsim_port *port, enum madsim_trap trap,
 			 const struct madsim_packet *pkt);
 void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt);
 void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice);

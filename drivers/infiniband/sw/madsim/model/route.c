@@ -24,7 +24,7 @@ static bool madsim_gid_is_mine(const struct madsim_port *port, const union ib_gi
 }
 
 /**
- * madsim_find_pkey - look for the entry of a port that lets a packet in
+ * madsim_find_pkey - look for the entry of a port that lets a packet pass
  * @port: an end port, or one of a switch that checks P_Keys
  * @pkey: the packet's P_Key
  *

@@ -160,6 +160,7 @@ struct madsim_port *madsim_trap_dequeue(struct madsim_fabric *fabric, struct lis
 	return NULL;
 }
 
+/* The work madsim_trap_work() sends it, and repeats it. The caller fills in the details */
 static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port, enum madsim_trap trap)
 {
 	struct madsim_fabric *fabric = port->node->fabric;
@@ -185,7 +186,7 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port, en
 	return notice;
 }
 
-/* Send trap 128: a port of this switch went up or down. fabric->lock is held */
+/* Raise trap 128: a port of this switch went up or down. fabric->lock is held */
 void madsim_trap_link_state(struct madsim_node *node)
 {
 	struct madsim_port *port0 = &node->ports[0];
@@ -198,7 +199,7 @@ void madsim_trap_link_state(struct madsim_node *node)
 	notice->details.ntc_129_131.reserved = port0->info.lid;
 }
 
-/* Send trap 129, 130 or 131: a port saw too many errors. fabric->lock is held */
+/* Raise trap 129, 130 or 131: a port saw too many errors. fabric->lock is held */
 void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap)
 {
 	struct madsim_port *end_port = madsim_end_port(port);
@@ -209,7 +210,7 @@ void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap)
 	notice->details.ntc_129_131.port_num = port->num;
 }
 
-/* Send trap 144: an end port can do something else, or its node is renamed. fabric->lock is held */
+/* Raise trap 144: an end port can do something else, or its node is renamed. fabric->lock is held */
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
 {
 	struct ib_mad_notice_attr *notice;
@@ -224,7 +225,7 @@ void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
 	}
 }
 
-/* Send trap 256: an SMP for an end port has a wrong M_Key. fabric->lock is held */
+/* Raise trap 256: an SMP for an end port has a wrong M_Key. fabric->lock is held */
 void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp)
 {
 	struct ib_mad_notice_attr *notice;
@@ -257,8 +258,8 @@ static __be32 madsim_sl_qpn(const struct madsim_packet *pkt)
 	return cpu_to_be32((u32)pkt->sl << 28 | pkt->src_qpn);
 }
 
-/* Count a packet with a wrong key, and send trap 257 or 258. fabric->lock is held */
-void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
+/* Count a packet with a wrong key, and raise trap 257 or 258. fabric->lock is held */
+void madsim_key_violation(struct madsim_port *port, enum madsim_trap trap,
 			 const struct madsim_packet *pkt)
 {
 	bool pkey = trap == MADSIM_TRAP_BAD_PKEY;
@@ -278,7 +279,7 @@ void madsim_trap_bad_key(struct madsim_port *port, enum madsim_trap trap,
 	}
 }
 
-/* Send trap 259: a switch has dropped a packet with a wrong P_Key. fabric->lock is held */
+/* Raise trap 259: a switch has dropped a packet with a wrong P_Key. fabric->lock is held */
 void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	struct madsim_port *port0 = madsim_end_port(port);

@@ -53,8 +53,8 @@ static int madsim_cq_cpu(const struct ib_cq *ibcq, u32 vector, bool user)
 
 /*
  * Call the owner's handler. That may need fabric->lock, or a lock that the owner holds
- * while it posts, so it is called later. A queue that the core polls itself has an array
- * for that, and a handler that does no more than queue work.
+ * while it posts, so a tasklet calls it. Where the core polls for the owner there is @wc of the
+ * CQ: the core's handler only queues work, and is called here.
  */
 static void madsim_cq_call(struct madsim_cq *cq)
 {
@@ -461,15 +461,15 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool sen
 		queue_work(madsim_wq, &qp->lost);
 }
 
-/* Tell the owner of a queue pair of what it has received. fabric->lock or qp->lock is held */
+/* Put an entry for a message that a queue pair has received. fabric->lock or qp->lock is held */
 void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc, bool solicited)
 {
 	madsim_cq_put(qp, wc, false, solicited);
 }
 
 /*
- * Tell the owner of a queue pair of a send that has ended, and is in @ended. When the owner
- * polls the entry, the places of this and of all earlier sends are free. fabric->lock is held
+ * Put an entry for a send that has ended, and is in @ended. When the owner polls the entry, the
+ * places of this and of all earlier sends are free. fabric->lock is held
  */
 void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc)
 {

@@ -497,7 +497,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void
 	if (qp->state < IB_QPS_RTS)
 		return -EINVAL;
 	if (madsim_sq_is_full(qp))
-		return madsim_sq_full(qp, wr);
+		return madsim_sq_refuse(qp, wr);
 
 	qp->posted++;
 	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->sq.head, rc->sq.count++, qp->max_send_wr));

@@ -11,6 +11,15 @@
 /* Buffers that are moved at once, with interrupts off */
 #define MADSIM_RQ_TURN	64
 
+/* Whether a client's queue pair has the P_Key of a packet. Counts a wrong one, and raises its trap */
+bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt)
+{
+	if (madsim_pkey_matches(be16_to_cpu(qp->port->pkeys[qp->pkey_index]), pkt->pkey))
+		return true;
+	madsim_key_violation(qp->port, MADSIM_TRAP_BAD_PKEY, pkt);
+	return false;
+}
+
 static struct madsim_srq *to_madsim_srq(struct ib_srq *ibsrq)
 {
 	return container_of(ibsrq, struct madsim_srq, ibsrq);

@@ -8,17 +8,8 @@
 /* Requests that are given back at once, with interrupts off */
 #define MADSIM_FLUSH_TURN	256
 
-/* Whether a client's queue pair has the P_Key of a packet. Counts and tells of a wrong one */
-bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt)
-{
-	if (madsim_pkey_matches(be16_to_cpu(qp->port->pkeys[qp->pkey_index]), pkt->pkey))
-		return true;
-	madsim_trap_bad_key(qp->port, MADSIM_TRAP_BAD_PKEY, pkt);
-	return false;
-}
-
 /* Refuse a send. If none is under way, and no completion unread, there will never be a place */
-int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr)
+int madsim_sq_refuse(struct madsim_qp *qp, const struct ib_send_wr *wr)
 {
 	if (qp->posted == qp->ended && !READ_ONCE(qp->unread_sends))
 		madsim_mistake(qp, wr->wr_id, MADSIM_FULL);

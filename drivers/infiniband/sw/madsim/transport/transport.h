@@ -141,7 +141,7 @@ struct madsim_cq {
 	struct work_struct vector_work;
 	int cpu;
 	struct mutex mutex;	/* moving entries */
-	spinlock_t lock;	/* innermost */
+	spinlock_t lock;	/* see model.h */
 	u8 armed;
 	bool broken;
 	u32 head;
@@ -679,6 +679,7 @@ bool madsim_cq_unread(const struct madsim_qp *qp);
 bool madsim_sq_is_full(const struct madsim_qp *qp);
 
 /* rq.c: receive queues */
+bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt);
 extern const struct ib_device_ops madsim_srq_ops;
 int madsim_rq_init(struct madsim_rq *rq, struct madsim_user *user, u32 size, u32 max_sge,
 		   struct ib_udata *udata);
@@ -730,7 +731,6 @@ void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len)
 u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 
 /* state.c: states of queue pairs */
-bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt);
 void madsim_flush_recv(struct madsim_qp *qp);
 void madsim_flush_work(struct work_struct *work);
 void madsim_drop_send(struct madsim_qp *qp, u64 wr_id);
@@ -739,7 +739,7 @@ void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
 void madsim_qp_idle(struct madsim_qp *qp);
 void madsim_qp_copied(struct madsim_qp *qp);
 void madsim_qp_lost(struct work_struct *work);
-int madsim_sq_full(struct madsim_qp *qp, const struct ib_send_wr *wr);
+int madsim_sq_refuse(struct madsim_qp *qp, const struct ib_send_wr *wr);
 void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
 void madsim_rc_reset(struct madsim_qp *qp);
 bool madsim_rc_draining(const struct madsim_qp *qp);

@@ -148,7 +148,7 @@ static bool madsim_ud_admits(const struct madsim_qp *qp, const struct madsim_pac
 	if (!madsim_qp_admits(qp, pkt))
 		return false;
 	if (pkt->qkey != qp->qkey) {
-		madsim_trap_bad_key(qp->port, MADSIM_TRAP_BAD_QKEY, pkt);
+		madsim_key_violation(qp->port, MADSIM_TRAP_BAD_QKEY, pkt);
 		return false;
 	}
 	return true;
