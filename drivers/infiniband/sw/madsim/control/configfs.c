@@ -30,10 +30,10 @@ static struct madsim_node *to_madsim_node(struct config_item *item)
 }
 
 /*
- * A file of a node: _write is how it is written, the rest how printf() shows it, all in
- * terms of "node" and, to write, "page"
+ * A file of a node: its mode, how it is written, and how printf() shows it, in terms of "node"
+ * and, to write, "page"
  */
-#define MADSIM_NODE_FILE(_name, _write, ...)				\
+#define MADSIM_NODE_FILE(_name, _mode, _write, ...)			\
 static ssize_t madsim_node_##_name##_show(struct config_item *item,	\
 					  char *page)			\
 {									\
@@ -53,7 +53,8 @@ static ssize_t madsim_node_##_name##_store(struct config_item *item,	\
 	struct madsim_node *node = to_madsim_node(item);		\
 									\
 	return _write ?: count;						\
-}
+}									\
+CONFIGFS_ATTR_PERM(madsim_node_, _name, _mode)
 
 /* From RDMA_NODE_IB_CA on */
 static const char * const madsim_type_names[] = { "ca", "switch", "router" };
@@ -72,8 +73,8 @@ static int madsim_node_write_type(struct madsim_node *node, const char *page)
 	return ret;
 }
 
-MADSIM_NODE_FILE(type, madsim_node_write_type(node, page),
-		 "%s\n", madsim_type_names[node->type - RDMA_NODE_IB_CA])
+MADSIM_NODE_FILE(type, 0644, madsim_node_write_type(node, page),
+		 "%s\n", madsim_type_names[node->type - RDMA_NODE_IB_CA]);
 
 static int madsim_node_write_ports(struct madsim_node *node, const char *page)
 {
@@ -90,8 +91,8 @@ static int madsim_node_write_ports(struct madsim_node *node, const char *page)
 	return ret;
 }
 
-MADSIM_NODE_FILE(ports, madsim_node_write_ports(node, page),
-		 "%u\n", node->nports)
+MADSIM_NODE_FILE(ports, 0644, madsim_node_write_ports(node, page),
+		 "%u\n", node->nports);
 
 /* Lock a fabric to change a node, which must have no power: 0, or -EBUSY */
 static int madsim_node_lock(struct madsim_node *node)
@@ -121,17 +122,17 @@ static int madsim_node_write_flag(struct madsim_node *node, bool *flag, const ch
 	return kstrtobool(page, &value) ?: madsim_node_set(node, flag, &value, sizeof(value));
 }
 
-MADSIM_NODE_FILE(device, madsim_node_write_flag(node, &node->want_dev, page),
-		 "%d\n", node->want_dev)
-MADSIM_NODE_FILE(opa, madsim_node_write_flag(node, &node->opa, page),
-		 "%d\n", node->opa)
-MADSIM_NODE_FILE(separate_smi, madsim_node_write_flag(node, &node->split, page),
-		 "%d\n", node->split)
-MADSIM_NODE_FILE(planes, madsim_node_write_flag(node, &node->planes, page),
-		 "%d\n", node->planes)
-MADSIM_NODE_FILE(smp_by_lid,
+MADSIM_NODE_FILE(device, 0644, madsim_node_write_flag(node, &node->want_dev, page),
+		 "%d\n", node->want_dev);
+MADSIM_NODE_FILE(opa, 0644, madsim_node_write_flag(node, &node->opa, page),
+		 "%d\n", node->opa);
+MADSIM_NODE_FILE(separate_smi, 0644, madsim_node_write_flag(node, &node->split, page),
+		 "%d\n", node->split);
+MADSIM_NODE_FILE(planes, 0644, madsim_node_write_flag(node, &node->planes, page),
+		 "%d\n", node->planes);
+MADSIM_NODE_FILE(smp_by_lid, 0644,
 		 madsim_node_write_flag(node, &node->smp_by_lid, page),
-		 "%d\n", node->smp_by_lid)
+		 "%d\n", node->smp_by_lid);
 
 static int madsim_node_write_sm_disabled(struct madsim_node *node, const char *page)
 {
@@ -141,8 +142,8 @@ static int madsim_node_write_sm_disabled(struct madsim_node *node, const char *p
 	       madsim_node_set(node, node->sm_disabled, ports, sizeof(ports));
 }
 
-MADSIM_NODE_FILE(sm_disabled, madsim_node_write_sm_disabled(node, page),
-		 "%*pbl\n", MADSIM_MAX_PORTS + 1, node->sm_disabled)
+MADSIM_NODE_FILE(sm_disabled, 0644, madsim_node_write_sm_disabled(node, page),
+		 "%*pbl\n", MADSIM_MAX_PORTS + 1, node->sm_disabled);
 
 static int madsim_node_write_guid(struct madsim_node *node, u64 *field, const char *page)
 {
@@ -152,14 +153,14 @@ static int madsim_node_write_guid(struct madsim_node *node, u64 *field, const ch
 	       madsim_node_set(node, field, &guid, sizeof(guid));
 }
 
-MADSIM_NODE_FILE(guid, madsim_node_write_guid(node, &node->guid, page),
-		 "0x%016llx\n", node->guid)
-MADSIM_NODE_FILE(sys_image_guid,
+MADSIM_NODE_FILE(guid, 0644, madsim_node_write_guid(node, &node->guid, page),
+		 "0x%016llx\n", node->guid);
+MADSIM_NODE_FILE(sys_image_guid, 0644,
 		 madsim_node_write_guid(node, &node->sys_guid, page),
-		 "0x%016llx\n", madsim_sys_guid(node))
-MADSIM_NODE_FILE(port_guid,
+		 "0x%016llx\n", madsim_sys_guid(node));
+MADSIM_NODE_FILE(port_guid, 0644,
 		 madsim_node_write_guid(node, &node->port_guid, page),
-		 "0x%016llx\n", madsim_first_port_guid(node))
+		 "0x%016llx\n", madsim_first_port_guid(node));
 
 static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max, const char *page)
 {
@@ -169,14 +170,14 @@ static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max, c
 	       madsim_node_set(node, field, &id, sizeof(id));
 }
 
-MADSIM_NODE_FILE(vendor_id,
+MADSIM_NODE_FILE(vendor_id, 0644,
 		 madsim_node_write_id(node, &node->vendor_id, 0xffffff, page),
-		 "0x%06x\n", node->vendor_id)
-MADSIM_NODE_FILE(device_id,
+		 "0x%06x\n", node->vendor_id);
+MADSIM_NODE_FILE(device_id, 0644,
 		 madsim_node_write_id(node, &node->device_id, 0xffff, page),
-		 "0x%04x\n", node->device_id)
-MADSIM_NODE_FILE(seed, madsim_node_write_id(node, &node->seed, U32_MAX, page),
-		 "%u\n", node->seed)
+		 "0x%04x\n", node->device_id);
+MADSIM_NODE_FILE(seed, 0600, madsim_node_write_id(node, &node->seed, U32_MAX, page),
+		 "%u\n", node->seed);
 
 static int madsim_node_write_vpd(struct madsim_node *node, const char *page)
 {
@@ -195,8 +196,8 @@ static int madsim_node_write_vpd(struct madsim_node *node, const char *page)
 	return ret;
 }
 
-MADSIM_NODE_FILE(vpd, madsim_node_write_vpd(node, page),
-		 "%s\n", node->vpd ? node->vpd->text : "")
+MADSIM_NODE_FILE(vpd, 0644, madsim_node_write_vpd(node, page),
+		 "%s\n", node->vpd ? node->vpd->text : "");
 
 static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
 			    struct madsim_node **node, u32 *num)
@@ -250,6 +251,7 @@ static ssize_t madsim_node_virtual_function_store(struct config_item *item,
 	kfree(buf);
 	return ret ?: count;
 }
+CONFIGFS_ATTR(madsim_node_, virtual_function);
 
 static ssize_t madsim_node_description_show(struct config_item *item, char *page)
 {
@@ -284,6 +286,7 @@ static ssize_t madsim_node_description_store(struct config_item *item,
 	mutex_unlock(&node->fabric->mutex);
 	return count;
 }
+CONFIGFS_ATTR(madsim_node_, description);
 
 static ssize_t madsim_node_dev_name_show(struct config_item *item, char *page)
 {
@@ -296,24 +299,6 @@ static ssize_t madsim_node_dev_name_show(struct config_item *item, char *page)
 	mutex_unlock(&node->fabric->mutex);
 	return len;
 }
-
-CONFIGFS_ATTR(madsim_node_, type);
-CONFIGFS_ATTR(madsim_node_, ports);
-CONFIGFS_ATTR(madsim_node_, device);
-CONFIGFS_ATTR(madsim_node_, opa);
-CONFIGFS_ATTR(madsim_node_, separate_smi);
-CONFIGFS_ATTR(madsim_node_, planes);
-CONFIGFS_ATTR(madsim_node_, smp_by_lid);
-CONFIGFS_ATTR(madsim_node_, sm_disabled);
-CONFIGFS_ATTR(madsim_node_, guid);
-CONFIGFS_ATTR(madsim_node_, sys_image_guid);
-CONFIGFS_ATTR(madsim_node_, port_guid);
-CONFIGFS_ATTR(madsim_node_, vendor_id);
-CONFIGFS_ATTR(madsim_node_, device_id);
-CONFIGFS_ATTR_PERM(madsim_node_, seed, 0600);
-CONFIGFS_ATTR(madsim_node_, description);
-CONFIGFS_ATTR(madsim_node_, virtual_function);
-CONFIGFS_ATTR(madsim_node_, vpd);
 CONFIGFS_ATTR_RO(madsim_node_, dev_name);
 
 static struct configfs_attribute *madsim_node_attrs[] = {
@@ -385,6 +370,7 @@ static ssize_t madsim_fabric_live_store(struct config_item *item, const char *pa
 	mutex_unlock(&fabric->mutex);
 	return ret ?: count;
 }
+CONFIGFS_ATTR(madsim_fabric_, live);
 
 static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag, const char *page)
 {
@@ -421,10 +407,11 @@ static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
 	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
 									\
 	return madsim_fabric_write_flag(fabric, _flag, page) ?: count;	\
-}
+}									\
+CONFIGFS_ATTR(madsim_fabric_, _name)
 
-MADSIM_FABRIC_FLAG(data, &fabric->data, fabric->data)
-MADSIM_FABRIC_FLAG(duplicate_guids, &fabric->duplicates, fabric->duplicates)
+MADSIM_FABRIC_FLAG(data, &fabric->data, fabric->data);
+MADSIM_FABRIC_FLAG(duplicate_guids, &fabric->duplicates, fabric->duplicates);
 
 static ssize_t madsim_fabric_strict_show(struct config_item *item, char *page)
 {
@@ -459,6 +446,7 @@ static ssize_t madsim_fabric_strict_store(struct config_item *item, const char *
 	spin_unlock_irq(&fabric->lock);
 	return count;
 }
+CONFIGFS_ATTR(madsim_fabric_, strict);
 
 /* What a link can do: a width, a speed, or both */
 static int madsim_parse_ability(char **rest, u8 *width, u16 *speed)
@@ -540,11 +528,12 @@ static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
 					     size_t count)		\
 {									\
 	return madsim_fabric_cable(item, page, count, _what);		\
-}
+}									\
+CONFIGFS_ATTR_WO(madsim_fabric_, _name)
 
-MADSIM_FABRIC_CABLE(link, MADSIM_CABLE_LINK)
-MADSIM_FABRIC_CABLE(wire, MADSIM_CABLE_WIRE)
-MADSIM_FABRIC_CABLE(unlink, MADSIM_CABLE_REMOVE)
+MADSIM_FABRIC_CABLE(link, MADSIM_CABLE_LINK);
+MADSIM_FABRIC_CABLE(wire, MADSIM_CABLE_WIRE);
+MADSIM_FABRIC_CABLE(unlink, MADSIM_CABLE_REMOVE);
 
 static ssize_t madsim_fabric_faults_show(struct config_item *item, char *page)
 {
@@ -558,15 +547,7 @@ static ssize_t madsim_fabric_faults_store(struct config_item *item, const char *
 		return -EFBIG;
 	return madsim_command(to_madsim_fabric(item), page) ?: count;
 }
-
-CONFIGFS_ATTR(madsim_fabric_, live);
-CONFIGFS_ATTR(madsim_fabric_, data);
-CONFIGFS_ATTR(madsim_fabric_, duplicate_guids);
-CONFIGFS_ATTR(madsim_fabric_, strict);
 CONFIGFS_ATTR(madsim_fabric_, faults);
-CONFIGFS_ATTR_WO(madsim_fabric_, link);
-CONFIGFS_ATTR_WO(madsim_fabric_, wire);
-CONFIGFS_ATTR_WO(madsim_fabric_, unlink);
 
 static struct configfs_attribute *madsim_fabric_attrs[] = {
 	&madsim_fabric_attr_live,
