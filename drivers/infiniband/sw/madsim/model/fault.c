@@ -164,13 +164,12 @@ static void madsim_count_wait(struct madsim_port *out, unsigned long end)
 	struct madsim_fault *fault = out->fault;
 	unsigned long begin = jiffies;
 
-	if (fault->waits && time_before(begin, fault->waits_until))
+	if (time_before(begin, fault->waits_until))
 		begin = fault->waits_until;
 	if (time_after(end, begin))
 		out->counters.total[MADSIM_XMIT_WAIT] +=
 			div_u64(jiffies_to_nsecs(end - begin), MADSIM_TICK_NS);
 	fault->waits_until = end;
-	fault->waits = true;
 }
 
 /* The packet that now passes lets those go on that were to come after it */
@@ -345,6 +344,7 @@ static struct madsim_fault *madsim_fault_get(struct madsim_port *port)
 		return NULL;
 	fault->seed = 1;
 	fault->delay_ms = 10;
+	fault->waits_until = jiffies;
 	prandom_seed_state(&fault->rnd, fault->seed);
 
 	spin_lock_irq(&port->node->fabric->lock);

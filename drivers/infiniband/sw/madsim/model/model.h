@@ -150,8 +150,7 @@ enum madsim_fault_kind {
  * @rnd:	where the probabilities come from
  * @seed:	what @rnd was started with
  * @delay_ms:	how long %MADSIM_FAULT_DELAY holds a packet
- * @waits_until: end of the time that PortXmitWait has, in jiffies, if @waits
- * @waits:	a packet was delayed
+ * @waits_until: end of the time that PortXmitWait has, in jiffies
  * @rate:	what each counter gets a second
  * @rated:	what it has got since @rated_from
  * @rated_from:	when @rate was set, in milliseconds since boot
@@ -167,7 +166,6 @@ struct madsim_fault {
 	u64 seed;
 	u32 delay_ms;
 	unsigned long waits_until;
-	bool waits;
 	u32 rate[MADSIM_COUNTERS];
 	u64 rated[MADSIM_COUNTERS];
 	u64 rated_from;
@@ -488,7 +486,6 @@ enum madsim_share {
  * @next_mr:	where in @mrs the search for a place begins; the lock of @mrs
  * @rnd:	of @seed of the node; the lock of the fabric
  * @members:	of multicast groups; fabric->lock
- * @member_count: how many there are; fabric->lock
  * @users:	users with open contexts; fabric->lock
  * @reserved:	what they have reserved together; fabric->lock
  */
@@ -506,7 +503,6 @@ struct madsim_dev {
 	u32 next_mr;
 	struct rnd_state rnd;
 	struct list_head members;
-	u32 member_count;
 	struct list_head users;
 	u32 reserved[MADSIM_SHARES];
 };

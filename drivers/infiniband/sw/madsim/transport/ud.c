@@ -289,19 +289,25 @@ static struct madsim_member *madsim_find_member(const struct madsim_qp *qp,
 	return NULL;
 }
 
-/* Whether a group has a place. A user leaves some to others, as of the shares in user.c */
+/*
+ * Whether the device has a place for a member, and the group of that member, too. A user leaves
+ * some places of a group to others, as of the shares in user.c
+ */
 static bool madsim_group_has_place(const struct madsim_qp *qp, const union ib_gid *gid, u16 lid)
 {
 	struct madsim_dev *dev = to_madsim_dev(qp->ibqp.device);
+	u32 all = 0, size = 0, own = 0;
 	struct madsim_member *member;
-	u32 size = 0, own = 0;
 
 	list_for_each_entry(member, &dev->members, list) {
+		all++;
 		if (!madsim_is_member(member, gid, lid))
 			continue;
 		size++;
 		own += member->qp->user == qp->user;
 	}
+	if (all == MADSIM_MAX_MEMBERS)
+		return false;
 	if (!qp->user)
 		return size < MADSIM_MAX_ATTACHED;
 	return own + size < MADSIM_MAX_ATTACHED - MADSIM_KERNEL_ATTACHED;
@@ -326,13 +332,11 @@ static int madsim_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	spin_lock_irq(&fabric->lock);
 	if (madsim_find_member(qp, gid, lid)) {
 		ret = -EEXIST;
-	} else if (dev->member_count == MADSIM_MAX_MEMBERS ||
-		   !madsim_group_has_place(qp, gid, lid) ||
+	} else if (!madsim_group_has_place(qp, gid, lid) ||
 		   !madsim_user_reserve(dev, qp->user, MADSIM_SHARE_MEMBER)) {
 		ret = -ENOSPC;
 	} else {
 		list_add_tail(&member->list, &dev->members);
-		dev->member_count++;
 	}
 	spin_unlock_irq(&fabric->lock);
 
@@ -352,7 +356,6 @@ static int madsim_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	member = madsim_find_member(qp, gid, lid);
 	if (member) {
 		list_del(&member->list);
-		dev->member_count--;
 		madsim_user_release(dev, qp->user, MADSIM_SHARE_MEMBER);
 	}
 	spin_unlock_irq(&fabric->lock);

@@ -181,15 +181,7 @@ void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user)
 	kfree(user);
 }
 
-/**
- * madsim_user_reserve - reserve one of what a device has for a user
- * @dev: of which device
- * @user: the user, or NULL for the kernel, which has no limit here
- * @share: of what
- *
- * Context: any; fabric->lock is held.
- * Return: whether the user may have it.
- */
+/* Reserve one of a share for a user, if that is not too much. The kernel, NULL, has no limit here */
 bool madsim_user_reserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
 {
 	lockdep_assert_held(&dev->node->fabric->lock);
