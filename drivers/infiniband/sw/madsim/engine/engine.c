@@ -155,17 +155,8 @@ static bool madsim_mad_admits(struct madsim_port *port, const struct madsim_pack
 	/* The MAD layer makes none of another length, but a client may */
 	if (madsim_is_data(pkt) && pkt->len != IB_MGMT_MAD_SIZE)
 		return false;
-	if (!madsim_grh_fits(port, pkt))
-		return false;
-	if (madsim_find_pkey(port, pkt->pkey) < 0) {
-		madsim_key_violation(port, MADSIM_TRAP_BAD_PKEY, pkt);
-		return false;
-	}
-	if (pkt->qkey != IB_QP1_QKEY) {
-		madsim_key_violation(port, MADSIM_TRAP_BAD_QKEY, pkt);
-		return false;
-	}
-	return true;
+	return madsim_grh_fits(port, pkt) &&
+	       madsim_keys_fit(port, madsim_find_pkey(port, pkt->pkey) >= 0, IB_QP1_QKEY, pkt);
 }
 
 /*

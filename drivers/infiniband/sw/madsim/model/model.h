@@ -691,6 +691,16 @@ void madsim_key_violation(struct madsim_port *port, enum madsim_trap trap,
 void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt);
 void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice);
 
+/* Whether a packet has the keys of its queue pair. Counts a wrong one, and tells of it */
+static inline bool madsim_keys_fit(struct madsim_port *port, bool pkey_fits, u32 qkey,
+				   const struct madsim_packet *pkt)
+{
+	if (likely(pkey_fits && pkt->qkey == qkey))
+		return true;
+	madsim_key_violation(port, pkey_fits ? MADSIM_TRAP_BAD_QKEY : MADSIM_TRAP_BAD_PKEY, pkt);
+	return false;
+}
+
 /* fault.c: fault injection */
 void madsim_fault_init(struct madsim_node *node);
 struct madsim_port *madsim_fault_release(struct madsim_fabric *fabric,

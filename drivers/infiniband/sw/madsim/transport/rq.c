@@ -11,13 +11,12 @@
 /* Buffers that are moved at once, with interrupts off */
 #define MADSIM_RQ_TURN	64
 
-/* Whether a client's queue pair has the P_Key of a packet. Counts a wrong one, and raises its trap */
-bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt)
+/* Whether a packet has the P_Key of a client's queue pair, and this Q_Key */
+bool madsim_qp_admits(const struct madsim_qp *qp, u32 qkey, const struct madsim_packet *pkt)
 {
-	if (madsim_pkey_matches(be16_to_cpu(qp->port->pkeys[qp->pkey_index]), pkt->pkey))
-		return true;
-	madsim_key_violation(qp->port, MADSIM_TRAP_BAD_PKEY, pkt);
-	return false;
+	u16 pkey = be16_to_cpu(qp->port->pkeys[qp->pkey_index]);
+
+	return madsim_keys_fit(qp->port, madsim_pkey_matches(pkey, pkt->pkey), qkey, pkt);
 }
 
 static struct madsim_srq *to_madsim_srq(struct ib_srq *ibsrq)

@@ -679,7 +679,7 @@ bool madsim_cq_unread(const struct madsim_qp *qp);
 bool madsim_sq_is_full(const struct madsim_qp *qp);
 
 /* rq.c: receive queues */
-bool madsim_qp_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt);
+bool madsim_qp_admits(const struct madsim_qp *qp, u32 qkey, const struct madsim_packet *pkt);
 extern const struct ib_device_ops madsim_srq_ops;
 int madsim_rq_init(struct madsim_rq *rq, struct madsim_user *user, u32 size, u32 max_sge,
 		   struct ib_udata *udata);

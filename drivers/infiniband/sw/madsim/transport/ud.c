@@ -142,18 +142,6 @@ static enum ib_wc_status madsim_ud_put_segment(const struct madsim_qp *qp,
 	return madsim_ud_cut(segment, room + sizeof(pkt->grh), pkt->len);
 }
 
-/* Whether a queue pair has the P_Key and the Q_Key of a packet */
-static bool madsim_ud_admits(const struct madsim_qp *qp, const struct madsim_packet *pkt)
-{
-	if (!madsim_qp_admits(qp, pkt))
-		return false;
-	if (pkt->qkey != qp->qkey) {
-		madsim_key_violation(qp->port, MADSIM_TRAP_BAD_QKEY, pkt);
-		return false;
-	}
-	return true;
-}
-
 /* Deliver a packet to a queue pair. If there is a segment, it is in place of the packet's data */
 static void madsim_ud_deliver(struct madsim_qp *qp, struct madsim_packet *pkt,
 			      const struct madsim_segment *segment)
@@ -168,9 +156,7 @@ static void madsim_ud_deliver(struct madsim_qp *qp, struct madsim_packet *pkt,
 	if (qp->state == IB_QPS_RESET || qp->state == IB_QPS_INIT ||
 	    qp->state == IB_QPS_ERR)
 		goto out;
-	if (!madsim_ud_admits(qp, pkt))
-		goto out;
-	if (!madsim_get_recv_wqe(qp))
+	if (!madsim_qp_admits(qp, qp->qkey, pkt) || !madsim_get_recv_wqe(qp))
 		goto out;
 
 	wc.wr_id = qp->recv_wqe->wr_id;

@@ -181,7 +181,7 @@ void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user)
 	kfree(user);
 }
 
-/* Reserve one of a share for a user, if that is not too much. The kernel, NULL, has no limit here */
+/* Reserve one of a share for a user, if that is not too much. NULL: the kernel, without a limit */
 bool madsim_user_reserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share)
 {
 	lockdep_assert_held(&dev->node->fabric->lock);
