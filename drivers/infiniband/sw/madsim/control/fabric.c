@@ -326,7 +326,7 @@ static void madsim_vf_leave(struct madsim_node *vf)
 	if (!vf->pf)
 		return;
 	rtnl_lock();
-	/* A caller that has found it there holds fabric->lock until it is done with it */
+	/* A caller that has found @vf there uses it with fabric->lock held */
 	xa_erase(&vf->pf->vfs, vf->vf);
 	spin_lock_irq(&fabric->lock);
 	WRITE_ONCE(vf->pf, NULL);

@@ -4,8 +4,8 @@
  * has QP1 and all clients. An administrator who wants QP0 makes the other one, by RDMA
  * netlink. As long as there is none, the node answers SMPs without the MAD layer.
  *
- * The core holds a reference to the one while there is the other. It takes no lock
- * of ours, and so can take the other away while the one goes.
+ * The core holds a reference to the device for QP1 while there is one for QP0. It takes no
+ * lock of this module, so it can remove the device for QP0 while the device for QP1 goes.
  */
 
 #include "device.h"

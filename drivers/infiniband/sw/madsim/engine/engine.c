@@ -15,7 +15,7 @@
 /* More than any directed route, and an end to loops in forwarding tables */
 #define MADSIM_MAX_HOPS		128
 
-/* Count a packet that leaves a port by its link, or comes in. Both sorts of counters alternate */
+/* Count a packet that leaves a port by its link, or, @rcv, comes in. Such counters alternate */
 static __always_inline void madsim_count_packet(struct madsim_port *port,
 						const struct madsim_packet *pkt, bool rcv)
 {
@@ -81,7 +81,7 @@ static struct madsim_port *madsim_enter(struct madsim_port *in, struct madsim_pa
 	return in;
 }
 
-/* The far half of crossing the link of @out; NULL if nothing takes @pkt there */
+/* Bring @pkt to the far end of the link of @out. Returns that port; NULL: a wire has it, or none */
 static struct madsim_port *madsim_reach_peer(struct madsim_port *out, struct madsim_packet *pkt)
 {
 	struct madsim_port *in = out->peer;
@@ -107,7 +107,7 @@ static bool madsim_strike(struct madsim_port *out, struct madsim_packet *pkt)
 	return !lost && madsim_fault_inject(out, pkt);
 }
 
-/* A burst may go by the same ports, if none of these injects faults or traces packets */
+/* A burst may leave by the same ports, unless one of them has faults, or packets are traced */
 static void madsim_remember(struct madsim_port *out)
 {
 	struct madsim_way *way = &out->node->fabric->way;
@@ -306,8 +306,8 @@ static struct madsim_port *madsim_step(struct madsim_port *in,
 
 /*
  * Let the copies of a multicast packet go, along the tree that the tables
- * describe. A tree has fewer links than ends. It is the subnet manager's work;
- * if it is none, the bound ends the storm. A unicast packet has no copies.
+ * describe. A tree has fewer links than end ports. If a subnet manager has made
+ * circles, the bound ends the storm. A unicast packet has no copies.
  */
 static void madsim_flood(struct madsim_fabric *fabric, const struct madsim_packet *pkt)
 {
@@ -347,8 +347,8 @@ static void madsim_move(struct madsim_port *in, struct madsim_packet *pkt)
 }
 
 /*
- * Send a packet that an end port's owner has made. It has been received, responded to, dropped,
- * or deferred by a fault, and @pkt is scratch then. fabric->lock is held
+ * Send a packet that an end port's owner has made. When this returns, the packet has been received,
+ * responded to, dropped, or deferred by a fault, and @pkt has something else. fabric->lock is held
  */
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 {
@@ -369,7 +369,7 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 		madsim_move(in, pkt);
 }
 
-/* Move a packet on that comes from beyond the fabric. @pkt is scratch then. fabric->lock is held */
+/* Move a packet on that has come by a wire. @pkt has something else then. fabric->lock is held */
 void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt)
 {
 	lockdep_assert_held(&in->node->fabric->lock);

@@ -34,7 +34,7 @@ static void madsim_send_from(struct madsim_qp *qp, struct madsim_packet *pkt)
 	madsim_send(qp->port, pkt);
 }
 
-/* Whether others may go the way of the packet that was sent just now, as it was taken */
+/* Whether packets may follow the one that was sent just now, as a queue pair has received it */
 static bool madsim_may_follow(const struct madsim_qp *qp)
 {
 	const struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
@@ -42,7 +42,7 @@ static bool madsim_may_follow(const struct madsim_qp *qp)
 	return way->receiver && way->count != MADSIM_WAY && !madsim_is_strict(qp);
 }
 
-/* Have the next segments go the way of @pkt, if it was taken. Returns how many these are */
+/* Send the segments that can follow @pkt at once. Returns how many these are */
 static u32 madsim_send_burst(const struct madsim_qp *qp, const struct ib_send_wr *wr,
 			     u32 at, struct madsim_packet *pkt)
 {
@@ -148,7 +148,7 @@ static void madsim_dgram_work(struct work_struct *work)
 	kfree(dgram);
 }
 
-/* Send the packets that can follow at once. Returns how many. Then their bytes are to be copied */
+/* Send the packets that can follow at once. Returns how many: their bytes are to be copied next */
 static u32 madsim_run_burst(struct madsim_qp *qp)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);

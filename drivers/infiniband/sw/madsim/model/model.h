@@ -122,8 +122,8 @@ enum madsim_counter {
 /**
  * struct madsim_counters - the counters of a port; fabric->lock
  * @total:	what was counted; no Set changes it, the command "set" does
- * @base:	what has to be taken off that for each field of an attribute, as
- *		each is set by itself
+ * @base:	what each field of an attribute shows less than @total, as each field is set by
+ *		itself
  */
 struct madsim_counters {
 	u64 total[MADSIM_COUNTERS];
@@ -286,8 +286,9 @@ struct madsim_switch {
  * @device_id:	and of what it is, 16 bits
  * @seed:	the first numbers of queue pairs and keys of its ib_device follow from this
  * @want_dev:	the node shall be backed by an ib_device
- * @split:	that has QP1 only, and QP0 is for another one
- * @planes:	that has port 1 only, of which all ports are planes; the one for QP0 has them all
+ * @split:	its ib_device has QP1 only, and another one has QP0
+ * @planes:	its ib_device has port 1 only, of which all ports are planes. The one for QP0 has
+ *		all ports
  * @smp_by_lid:	its agent answers SMPs that come by LID, too
  * @sm_disabled: its end ports with IsSMDisabled
  * @vpd:	vital product data of its ib_device, or NULL
@@ -300,7 +301,7 @@ struct madsim_switch {
  * @vf:		its number in @vfs of @pf
  * @vf_policy:	its ports as a virtual function have a link: IFLA_VF_LINK_STATE_*; fabric->lock
  * @vf_node_guid: will be @guid when it gets power, unless 0; fabric->lock
- * @vf_port_guid: as that, of @port_guid
+ * @vf_port_guid: will be @port_guid when it gets power, unless 0; fabric->lock
  * @desc:	NodeDescription; fabric->lock
  * @powered:	the node is in the fabric; fabric->lock, changed under fabric->mutex as well
  * @dev:	the ib_device; fabric->mutex, and fabric->lock for use in there
@@ -310,8 +311,8 @@ struct madsim_switch {
  * @sl2vl:	SLtoVLMappingTable by input and output port, a channel adapter's
  *		by output port alone; fabric->lock, as all below
  * @fail:	errno with which the next call of a verb fails, 0 for none
- * @failed:	how often one did
- * @refused:	attributes that its agents refuse, by class and number: how often they did
+ * @failed:	how often a call of each verb has failed
+ * @refused:	how often its agents have refused an attribute, by class and number
  * @registers:	of the vendor's agent
  */
 struct madsim_node {
@@ -375,7 +376,7 @@ enum madsim_mistake {
 #define MADSIM_FOUND_BITS	8
 
 /**
- * struct madsim_way - the way of a packet that others may follow; fabric->lock
+ * struct madsim_way - the way of a packet, for packets that follow it at once; fabric->lock
  * @out:	the ports by which the packet, and then its response, has left
  * @count:	length of @out; %MADSIM_WAY: the way is not known
  * @request_hops: how many of @out the request has left by, its response by the others
@@ -409,16 +410,16 @@ struct madsim_way {
  * @found:	where routers have found GIDs, by a hash: ports of nodes with power; @lock
  * @pkt:	the packet that travels: a request, and then its response; @lock
  * @way:	of the last packet that a connected queue pair has sent; @lock
- * @copied:	waits for the end of copies, which @lock counts but does not cover
+ * @copied:	tasks wait there for the end of copies. These run without @lock
  * @copy:	a replica of a multicast packet; @lock
  * @mcast:	ports that a multicast packet still has to leave through; @lock
  * @traps:	ports with notices to send; @lock
  * @trap_work:	sends them
  * @trap_at:	when it will, in jiffies, if it is to run; @lock
  * @samples:	what is still being sampled; @lock
- * @samples_work: begins and ends that
+ * @samples_work: begins and ends samples
  * @strict:	mistakes of verbs' users are told, and have consequences; @lock
- * @mistakes:	how many queue pairs made each since that was set; @lock
+ * @mistakes:	how many queue pairs made each since @strict was set; @lock
  * @deferred:	delayed, duplicated and reordered packets; @lock
  * @deferred_count: how many there are; @lock
  * @deferred_work:	lets them go

@@ -175,7 +175,7 @@ static struct ib_mad_notice_attr *madsim_trap_raise(struct madsim_port *port, en
 	notice->trap_num = madsim_notices[trap].num;
 
 	port->trap_left[trap] = MADSIM_TRAP_SENDS;
-	/* One that waits for its turn does not lose that */
+	/* A notice that waits for its turn keeps its place */
 	if (!(port->trap_pending & BIT(trap)) ||
 	    time_before(jiffies, port->trap_due[trap]))
 		port->trap_due[trap] = jiffies;
@@ -314,5 +314,5 @@ void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_at
 		if (port->notice[trap].trap_num == notice->trap_num)
 			port->trap_pending &= ~BIT(trap);
 	}
-	/* The list is left to the work */
+	/* trap_work takes the port off the list */
 }

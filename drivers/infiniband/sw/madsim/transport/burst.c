@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Packets from the middle of a message, many at once. When one packet has been taken and responded
- * to, and fabric->lock has been held since, the next ones fare as it did: their headers are the
- * same but for their numbers. So the ports on the way count them, and the queue pairs go on as if
- * they had been sent one by one. Then their bytes are copied from the sender's memory to the
- * receiver's, without a packet in between, and without fabric->lock. The last packet of a message,
- * which completes it, goes by itself after that.
+ * Packets from the middle of a message, many at once. When a packet was executed and responded to,
+ * and fabric->lock has been held since, the next packets fare as it did: their headers are the same
+ * but for their numbers. So the ports on the way count these packets, and both queue pairs go on as
+ * if the packets had been sent one by one. Then the bytes are copied from the sender's memory to
+ * the receiver's, without a packet in between, and without fabric->lock. The last packet of a
+ * message, which completes the message, goes by itself after the copy.
  */
 
 #include <linux/minmax.h>
@@ -69,12 +69,12 @@ static u32 madsim_burst_count(const struct madsim_qp *qp,
 /**
  * madsim_burst - send the next packets of a message at once
  * @qp: the queue pair that sends them, and has sent the packet before them just now
- * @peer: the one that has taken that
- * @pkt: what this makes the header of each
+ * @peer: the queue pair that has executed that packet
+ * @pkt: becomes a packet with the headers that each packet of the burst has
  *
  * Packets of which one may be refused have to be sent one by one.
  *
- * Context: any; fabric->lock is held since @peer has taken the packet.
+ * Context: any; fabric->lock is held since @peer has executed the packet.
  * Return: how many these are. They have arrived, and so have their responses, but for their
  * bytes. So madsim_burst_copy() is next, when the lock was released, and madsim_burst_end()
  * when it was taken again.
@@ -155,7 +155,7 @@ void madsim_burst_end(struct madsim_qp *qp)
 	burst->peer->rc->landing--;
 	madsim_qp_copied(qp);
 	madsim_qp_copied(burst->peer);
-	/* Waiters have looked with the lock held, and are in the queue */
+	/* A task that waits has found the copy with the lock held, and is in the queue */
 	if (waitqueue_active(&fabric->copied))
 		wake_up_all(&fabric->copied);
 }

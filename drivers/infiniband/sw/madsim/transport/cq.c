@@ -53,8 +53,8 @@ static int madsim_cq_cpu(const struct ib_cq *ibcq, u32 vector, bool user)
 
 /*
  * Call the owner's handler. That may need fabric->lock, or a lock that the owner holds
- * while it posts, so a tasklet calls it. Where the core polls for the owner there is @wc of the
- * CQ: the core's handler only queues work, and is called here.
+ * while it posts, so a tasklet calls it. A queue that the core polls itself has the array
+ * ibcq->wc, and a handler that does no more than queue work.
  */
 static void madsim_cq_call(struct madsim_cq *cq)
 {
@@ -156,7 +156,7 @@ static u64 madsim_cq_cost(u32 size)
 	       (u64)roundup_pow_of_two(size) * sizeof(struct madsim_cqe);
 }
 
-/* Make room for entries. @wanted: also where a program takes them */
+/* Make room for entries. @wanted: and a ring where a program takes them */
 static int madsim_cq_alloc(struct madsim_user *user, u32 size, struct ib_udata *udata, bool wanted,
 			   struct madsim_cqe **ring, struct madsim_ring **shared)
 {
@@ -285,7 +285,7 @@ static void madsim_cqe_consumed(const struct madsim_cqe *cqe)
 		return;
 	}
 	qp->unread_sends--;
-	/* It may be of a time before the queue pair was reset */
+	/* The send may have ended before the queue pair was reset */
 	if ((s32)(cqe->sends - qp->reaped) > 0)
 		WRITE_ONCE(qp->reaped, cqe->sends);
 }
@@ -316,8 +316,8 @@ static bool madsim_cq_look(struct madsim_cq *cq)
 }
 
 /*
- * See what a program has taken of a completion queue. It may have taken all entries: these are
- * too many for one turn with a lock held. Sleeps
+ * See what a program has consumed of a completion queue. It may have consumed all entries, which
+ * are too many for one turn with a lock held. Sleeps
  */
 void madsim_cq_look_all(struct ib_cq *ibcq)
 {
@@ -413,9 +413,9 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags cq_f
 }
 
 /*
- * Callers hold fabric->lock or qp->lock, which keeps the queue pair alive, and with it the CQ. A
- * queue that has lost an entry is broken, and tells so once. It takes no more, and each queue pair
- * that needs it fails.
+ * Put an entry into a completion queue. Callers hold fabric->lock or qp->lock, which keeps the
+ * queue pair alive, and with it the CQ. A CQ that has lost an entry is broken, and tells so once.
+ * It takes no more entries, and each queue pair that needs it fails.
  */
 static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool send, bool solicited)
 {
@@ -488,7 +488,7 @@ void madsim_cq_reap(struct madsim_qp *qp)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-/* A program may be reading the entry just now. The entry stays, and names no queue pair */
+/* A program may be reading the entry just now. So it stays, and names no queue pair any more */
 static void madsim_cq_disown(struct madsim_cq *cq, struct madsim_cqe *cqe,
 			     const struct madsim_qp *qp)
 {
@@ -525,8 +525,8 @@ static bool madsim_cq_has(const struct madsim_cq *cq, const struct madsim_qp *qp
 
 /*
  * Forget the completions of a queue pair, of which there are no more to come. Looks at the
- * newest entry first: the owner takes the oldest ones at the same time. From a ring nothing is
- * taken back. Sleeps
+ * newest entry first: the owner polls the oldest ones at the same time. Entries that are in a ring
+ * stay there. Sleeps
  */
 void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp)
 {

@@ -33,20 +33,20 @@
  * @pages:	where the kernel has each page; NULL: it has all in one piece
  * @page_shift:	size of a page
  * @max_pages:	immutable; of a region that the kernel maps
- * @mapped:	the pages that the kernel has mapped, which @pages has from the time it
- *		is enabled. Until then the old ones may be in use
+ * @mapped:	the pages that the kernel has mapped last. @pages has those of the earlier key
+ *		until madsim_mr_enable()
  * @num_pages:	how many pages @mapped has
- * @key:	what it is used with; the lock of the fabric, as all below
- * @valid:	it can be used
- * @users:	how many copies without the lock are under way there. What these read of
- *		this struct stays as it is until they have ended
- * @leaving:	it was to be invalidated, and waits for the end of these copies
+ * @key:	its lkey and rkey; the lock of the fabric, as all below
+ * @valid:	the key is good
+ * @users:	how many copies of its bytes are under way without the lock. The members that
+ *		a copy reads do not change before the copy has ended
+ * @leaving:	the key was invalidated while copies were under way
  * @access:	IB_ACCESS_*
  * @start:	the address of the first byte, as requests have it
  * @length:	in bytes
  * @offset:	of the first byte in the first page
  *
- * That of a program is constant from the time it is found by its key, until it goes.
+ * A region of a program does not change from the time it is found by its key, until it goes.
  */
 struct madsim_mr {
 	struct ib_mr ibmr;
@@ -112,7 +112,7 @@ static u8 madsim_mr_first_byte(struct madsim_dev *dev)
 	return byte;
 }
 
-/* Where in dev->mrs the region with a key is. Others' keys have no place there */
+/* The place in dev->mrs of the region with a key. Keys of other devices have no place there */
 static u32 madsim_mr_place(const struct madsim_dev *dev, u32 key)
 {
 	return (key >> MADSIM_KEY_SHIFT) - dev->first_mr;
@@ -275,11 +275,11 @@ static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 
 	spin_lock_irq(&fabric->lock);
 	mr->valid = false;
-	/* By their keys the copies find the regions that they have to let go */
+	/* When a copy ends, madsim_span_hold() finds the region by its key */
 	wait_event_lock_irq(fabric->copied, !mr->users, fabric->lock);
 	spin_unlock_irq(&fabric->lock);
 	xa_erase(&dev->mrs, madsim_mr_place(dev, mr->key));
-	/* A packet that has found it before that looks at it with this held */
+	/* A packet that has found the region uses it with this lock held */
 	spin_lock_irq(&fabric->lock);
 	madsim_user_release(dev, mr->user, MADSIM_SHARE_MR);
 	spin_unlock_irq(&fabric->lock);
@@ -315,7 +315,7 @@ static struct madsim_mr *madsim_mr_check(struct ib_pd *pd, u32 key, u64 addr, u3
 	return mr;
 }
 
-/* Where the first of @len bytes of a region is. @len becomes the bytes that follow in one piece */
+/* Where the first of @len bytes of a region is. @len becomes how many of them are in one piece */
 static inline void *madsim_mr_piece(const struct madsim_mr *mr, u64 addr, u32 *len)
 {
 	u64 at = addr - mr->start + mr->offset;
@@ -372,7 +372,7 @@ bool madsim_mr_write(struct ib_pd *pd, u32 rkey, u64 addr, const void *from, u32
 }
 
 /*
- * Let a region that the kernel has mapped be used by @key, whose low byte may be new. False:
+ * Let @key, whose low byte may be new, be good for a region that the kernel has mapped. False:
  * the region is in use, or cannot have such a key. fabric->lock is held
  */
 bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
@@ -394,9 +394,9 @@ bool madsim_mr_enable(struct ib_pd *pd, struct ib_mr *ibmr, u32 key, int access)
 }
 
 /*
- * Let a region that the kernel has mapped be used no more: 0, or -EINVAL if there is none.
- * -EBUSY: try again when the copies there have ended. No other copy begins, and the owner may
- * then do anything with the memory. fabric->lock is held
+ * Let the key of a region that the kernel has mapped be good no more: 0, or -EINVAL if no region
+ * has the key. -EBUSY: copies of the region are under way, and no other copy begins. Try again when
+ * they have ended: with 0, the owner may do anything with the memory. fabric->lock is held
  */
 int madsim_mr_invalidate(struct ib_pd *pd, u32 key)
 {
@@ -460,7 +460,7 @@ static enum ib_wc_status madsim_copy(struct ib_pd *pd, const struct ib_sge *sge,
 
 /*
  * Copy out of the memory of a client, from @at bytes behind its beginning. The pieces have @len
- * bytes from there on. Those that are not touched need no valid key. fabric->lock is held
+ * bytes from there on. A piece without any of these bytes needs no valid key. fabric->lock is held
  */
 enum ib_wc_status madsim_copy_from(struct ib_pd *pd, const struct ib_sge *sge,
 				   u64 at, void *to, u32 len)
@@ -511,8 +511,8 @@ bool madsim_span_allows(const struct madsim_span *span, u32 len)
 }
 
 /*
- * Count a copy in the regions of its bytes, by 1 before it and -1 after it. The keys are good,
- * or were when it began. fabric->lock is held
+ * Count a copy in the regions that have its bytes: @copies is 1 before the copy, and -1 after it.
+ * The keys were good when the copy began. fabric->lock is held
  */
 void madsim_span_hold(const struct madsim_span *span, u32 len, int copies)
 {
@@ -529,7 +529,7 @@ void madsim_span_hold(const struct madsim_span *span, u32 len, int copies)
 	}
 }
 
-/* Where the next of @len bytes is. @len becomes the bytes that follow in one piece */
+/* Where the next of @len bytes is. @len becomes how many of them are in one piece */
 static void *madsim_span_piece(struct madsim_span *span, u32 *len)
 {
 	const struct ib_sge *sge = madsim_span_next(span, *len, len);
@@ -543,8 +543,8 @@ static void *madsim_span_piece(struct madsim_span *span, u32 *len)
 }
 
 /*
- * Copy bytes that madsim_span_hold() has counted, and move both spans behind these. If both are
- * the same memory, what it has then is the program's own affair
+ * Copy bytes that madsim_span_hold() has counted, and move both spans behind these bytes. If the
+ * spans overlap, what the memory has then is the program's own affair
  */
 void madsim_span_copy(struct madsim_span *to, struct madsim_span *from, u32 len)
 {

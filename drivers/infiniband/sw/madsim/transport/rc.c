@@ -173,7 +173,7 @@ void madsim_rc_del(struct madsim_qp *qp)
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	struct madsim_rc *rc = qp->rc;
 
-	/* So that neither of the two has reason to start the other */
+	/* So that neither @work nor @timer has reason to start the other */
 	spin_lock_irq(&fabric->lock);
 	madsim_qp_idle(qp);
 	/* madsim_flush_work() looks at @rc with this held, unless the state is RESET */

@@ -5,11 +5,11 @@
  * A packet travels in no time: on an undisturbed fabric the response is there when the packet has
  * been sent, and so one packet is under way. A timer is armed only if the response is not there.
  * Where responses come later, as behind a wire, several packets of a message are under way, and not
- * each asks for a response. When one is lost, all from there on go again.
+ * each asks for a response. When a packet is lost, all packets from this one on go again.
  *
  * An RDMA READ goes as one request for each MTU, so that each packet has one response.
  *
- * Here packets are made, and responses taken in. engine/run.c sends.
+ * Here packets are made, and responses processed. engine/run.c sends.
  */
 
 #include <linux/minmax.h>
@@ -24,7 +24,7 @@
 #define MADSIM_WINDOW		128
 /* Packets that arrive before the window opens by one, after a loss. A power of two */
 #define MADSIM_WIDEN		16
-/* Acknowledgments in a window: with more of these a slow transport loses fewer to a timer */
+/* Acknowledgments that a window asks for. With more, fewer timers end where a transport is slow */
 #define MADSIM_ACKS		16
 
 /* By opcode: what to send, what completes, and whether UC has it */
@@ -77,7 +77,7 @@ static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
 
 /*
  * How long a response may take. The specification lets a timer run up to four times as long
- * as it was told. Where a response is for several packets it may have to wait for them.
+ * as the attribute says. A response for several packets comes after the last one of these.
  */
 static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 {
@@ -102,7 +102,7 @@ static u32 madsim_rc_piece(const struct madsim_rc *rc, const struct madsim_swqe 
 	return min_t(u64, wqe->length - sent, rc->mtu);
 }
 
-/* Where in the message this packet begins: strict fabrics read from its end */
+/* Where in the message this packet begins: strict fabrics read the last packet first */
 static u64 madsim_rc_at(const struct madsim_rc *rc, const struct madsim_swqe *wqe, u64 sent)
 {
 	if (!wqe->backwards)
@@ -110,7 +110,7 @@ static u64 madsim_rc_at(const struct madsim_rc *rc, const struct madsim_swqe *wq
 	return wqe->length - sent - madsim_rc_piece(rc, wqe, sent);
 }
 
-/* Whether a packet may follow when @ahead are under way. Strict fabrics reorder packets */
+/* Whether a packet may follow while @ahead are under way. In a strict fabric none may */
 static bool madsim_rc_room(const struct madsim_qp *qp, u32 ahead)
 {
 	const struct madsim_rc *rc = qp->rc;
@@ -126,8 +126,8 @@ static bool madsim_rc_open(const struct madsim_qp *qp)
 }
 
 /*
- * Whether the next packet asks for a response. If it does not, a later packet does. In a window
- * that is narrow, as a timer has ended before packets arrived, more of its packets ask.
+ * Whether the next packet asks for a response. If it does not, a later packet does. A window is
+ * narrow because a timer has ended before packets arrived: then more packets of the window ask.
  */
 static bool madsim_rc_asks(const struct madsim_qp *qp)
 {
@@ -198,7 +198,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 				pkt->len);
 }
 
-/* Do a request that needs no packet. Returns -EBUSY if it has to be tried again */
+/* Execute a work request that needs no packet. Returns -EBUSY if it has to be tried again */
 static int madsim_rc_local(struct madsim_qp *qp, const struct madsim_swqe *wqe)
 {
 	int ret;
@@ -242,7 +242,7 @@ static bool madsim_rc_may_send(const struct madsim_qp *qp)
  * @pkt: the packet
  * @more: whether there may be another one if there is none now
  *
- * A request that needs no packet is done, and one that cannot be sent fails.
+ * A work request that needs no packet is executed, and one that cannot be sent fails.
  *
  * Context: any; fabric->lock is held.
  * Return: whether there is one. Then madsim_rc_sent() is to be called when it was sent.
@@ -308,9 +308,9 @@ void madsim_rc_expired(struct madsim_qp *qp)
 
 	madsim_strict_finish_write(qp);
 	if (rc->req.ahead && !rc->comp.rnr && !rc->attr.timeout) {
-		/* The timer was for an earlier packet. The oldest one now has none */
+		/* The timer was for an earlier packet. The oldest packet now waits for ever */
 	} else if (rc->req.ahead && time_before(jiffies, rc->comp.deadline)) {
-		/* The timer was for an earlier packet. The oldest one now has more time */
+		/* The timer was for an earlier packet. The oldest packet now has more time */
 		madsim_rc_arm(rc, rc->comp.deadline - jiffies);
 	} else if (rc->req.ahead && !rc->comp.rnr && !rc->comp.retries) {
 		spin_lock(&qp->lock);
@@ -321,7 +321,7 @@ void madsim_rc_expired(struct madsim_qp *qp)
 			rc->comp.retries--;
 			madsim_rc_narrow(rc);
 		}
-		/* Others follow when one has arrived */
+		/* One packet goes again, and others when its response has come */
 		rc->comp.async = false;
 		rc->comp.gap = false;
 		rc->req.ahead = 0;
@@ -345,14 +345,14 @@ static void madsim_rc_not_ready(struct madsim_qp *qp, u8 syndrome)
 	madsim_rc_arm(rc, usecs_to_jiffies(10 * (time ?: 65536)));
 }
 
-/* Let retries count from the beginning. fabric->lock is held */
+/* Let the peer have all retries again. fabric->lock is held */
 void madsim_rc_refresh(struct madsim_rc *rc)
 {
 	rc->comp.retries = rc->attr.retry_cnt;
 	rc->comp.rnr_retries = rc->attr.rnr_retry;
 }
 
-/* The response to a request that was done, with the data that it brings */
+/* The oldest packets were acknowledged, with data if these were READs or an atomic operation */
 static void madsim_rc_acknowledged(struct madsim_qp *qp,
 				   const struct madsim_packet *pkt, u32 packets)
 {
@@ -383,7 +383,7 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 		rc->comp.window_cut--;
 }
 
-/* Take what comes back to a requester. fabric->lock and qp->lock are held */
+/* Process what comes back to a requester. fabric->lock and qp->lock are held */
 void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -395,7 +395,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		return;
 
 	rc->comp.async = !rc->req.sending;
-	/* All before have arrived, but a response to a READ is missing. Others may follow */
+	/* The response to an earlier READ is missing. All READs go again, once for such a gap */
 	if (before && madsim_rc_head(rc)->opcode == IB_WR_RDMA_READ) {
 		if (rc->comp.gap)
 			return;
@@ -408,7 +408,7 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 		madsim_rc_acknowledged(qp, pkt, before + 1);
 		break;
 	case IB_RNR_NAK ... IB_NAK_PSN_ERROR - 1:
-		/* It may come twice */
+		/* The same refusal may come twice */
 		if (rc->comp.rnr)
 			return;
 		madsim_rc_advance(qp, before);

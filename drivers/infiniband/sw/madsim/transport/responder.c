@@ -37,7 +37,7 @@ static void madsim_rc_received(struct madsim_qp *qp,
 	madsim_complete(qp, &wc, pkt->solicited);
 }
 
-/* Have a buffer in qp->recv_wqe. The buffer of a message that was lost will do */
+/* Have a buffer in qp->recv_wqe. If a message was lost, its buffer is there */
 static bool madsim_rc_has_buffer(struct madsim_qp *qp)
 {
 	if (!qp->rc->resp.has_buffer)
@@ -88,7 +88,7 @@ static u8 madsim_rc_execute_send(struct madsim_qp *qp, const struct madsim_packe
 	rc->resp.offset += pkt->len;
 	if (status || pkt->bth.last)
 		madsim_rc_received(qp, pkt, status);
-	/* An error of its own, of which it has told by that */
+	/* This is an error of the responder itself. The completion has told it */
 	if (status)
 		madsim_qp_fail(qp, IB_QPS_ERR);
 	switch (status) {
@@ -130,7 +130,7 @@ static u8 madsim_rc_execute_write(struct madsim_qp *qp, const struct madsim_pack
 		return IB_NAK_INVALID_REQUEST;
 	if (rc->resp.dma_len && !madsim_rc_allows(rc, IB_ACCESS_REMOTE_WRITE))
 		return IB_NAK_REMOTE_ACCESS_ERROR;
-	/* All of several packets before the first byte, and before a buffer is taken */
+	/* The key is checked for all packets before the first byte lands, or a buffer is used up */
 	if (bth->first && (!bth->last || pkt->with_imm) && rc->resp.dma_len &&
 	    !madsim_mr_allows(qp->ibqp.pd, rc->resp.rkey, rc->resp.va, rc->resp.dma_len,
 			      IB_ACCESS_REMOTE_WRITE))
@@ -161,7 +161,7 @@ static u8 madsim_rc_execute_read(struct madsim_qp *qp, struct madsim_packet *pkt
 	return MADSIM_ACKNOWLEDGED;
 }
 
-/* One at a time in all of the fabric. Other memory accesses do not count */
+/* fabric->lock keeps atomic operations apart, but no other access to the memory */
 static u8 madsim_rc_execute_atomic(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	const struct madsim_bth *bth = &pkt->bth;
@@ -200,7 +200,7 @@ static u8 madsim_rc_execute(struct madsim_qp *qp, struct madsim_packet *pkt)
 		madsim_mistake(qp, 0, MADSIM_NO_RD_ATOMIC);
 		return IB_NAK_INVALID_REQUEST;
 	}
-	/* All packets of a message but the last one are as long as the path takes */
+	/* All packets of a message but the last one are as long as the MTU of the path */
 	if (payload && (bth->last ? pkt->len > rc->mtu : pkt->len != rc->mtu))
 		return IB_NAK_INVALID_REQUEST;
 	/* A message ends before another one begins */
@@ -224,7 +224,7 @@ static u8 madsim_rc_execute(struct madsim_qp *qp, struct madsim_packet *pkt)
 	return syndrome;
 }
 
-/* A request that was done before: its response was lost, or is late */
+/* Answer a request that was executed before. Its response was lost, or has not come yet */
 static bool madsim_rc_again(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -278,7 +278,7 @@ static void madsim_rc_refused(struct madsim_qp *qp, u8 syndrome)
 	madsim_qp_fail(qp, IB_QPS_ERR);
 }
 
-/* A request was done, as it would be in a burst with the next ones */
+/* A request was executed. The next ones of the message may be a burst */
 static void madsim_rc_executed(struct madsim_qp *qp)
 {
 	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
@@ -287,7 +287,7 @@ static void madsim_rc_executed(struct madsim_qp *qp)
 	way->request_hops = way->count;
 }
 
-/* UC: a message of which a packet is missing is lost, without a word */
+/* A message of UC that lacks a packet is lost, and nobody is told */
 static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -306,7 +306,7 @@ static void madsim_uc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		rc->resp.receiving = MADSIM_OP_NONE;
 }
 
-/* The request that is next. Returns whether it is a response now */
+/* Execute the request with the next number. Returns whether @pkt is a response now */
 static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -327,7 +327,7 @@ static bool madsim_rc_next(struct madsim_qp *qp, struct madsim_packet *pkt)
 	return true;
 }
 
-/* Execute a request. Returns whether it is a response now. fabric->lock and qp->lock are held */
+/* Process a request. Returns whether @pkt is a response now. fabric->lock and qp->lock are held */
 bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
@@ -338,7 +338,7 @@ bool madsim_rc_request(struct madsim_qp *qp, struct madsim_packet *pkt)
 		if (qp->state == IB_QPS_RTR)
 			madsim_event(&qp->events, IB_EVENT_COMM_EST);
 	}
-	/* The peer sends none while the bytes of the ones before are copied */
+	/* The peer itself sends no packet while the bytes of a burst are copied */
 	if (rc->landing && (!ahead || madsim_is_uc(qp)))
 		return false;
 	if (madsim_is_uc(qp)) {

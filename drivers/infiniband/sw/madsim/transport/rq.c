@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Receive queues: rings of buffers that were posted, one of each queue pair, or
- * shared by several. Those of programs are where these post, see ring.c.
+ * shared by several. A program may post in memory that it maps, see ring.c.
  */
 
 #include <linux/slab.h>
@@ -79,7 +79,7 @@ static struct madsim_rwqe *madsim_rq_fetch(struct madsim_rq *rq)
 	return rwqe;
 }
 
-/* What a queue costs its user. A buffer is as long in a ring as in a queue that is none */
+/* What a queue costs its user. An entry is as long in a ring that is mapped as in @ring */
 static u64 madsim_rq_cost(const struct madsim_rq *rq)
 {
 	static_assert(sizeof(struct madsim_posted) >= sizeof(struct madsim_rwqe));
@@ -283,7 +283,7 @@ static bool madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to)
 	}
 	memcpy(madsim_rq_slot(to, at), madsim_rq_slot(rq, rq->head), madsim_rq_slot_size(rq));
 	rq->head = madsim_ring_at(rq->head, 1, rq->size + 1);
-	/* The buffer is there before whoever looks there finds it */
+	/* The buffer is in its place before madsim_rq_count() counts it */
 	smp_store_release(&to->shared->memory->head, madsim_ring_at(at, 1, to->size + 1));
 	return true;
 }

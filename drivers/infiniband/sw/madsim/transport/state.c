@@ -8,7 +8,7 @@
 /* Requests that are given back at once, with interrupts off */
 #define MADSIM_FLUSH_TURN	256
 
-/* Refuse a send. If none is under way, and no completion unread, there will never be a place */
+/* Refuse a send. If no send is under way, and no completion unread, no place will ever be free */
 int madsim_sq_refuse(struct madsim_qp *qp, const struct ib_send_wr *wr)
 {
 	if (qp->posted == qp->ended && !READ_ONCE(qp->unread_sends))
@@ -110,9 +110,9 @@ void madsim_rc_drained(struct madsim_qp *qp)
 }
 
 /*
- * Give back some buffers of a queue pair that has failed. Others come back later. A program
- * that posts to a ring makes no call then, so this looks there again, the less often the longer
- * that takes. qp->lock is held
+ * Give back some buffers of a queue pair that has failed, and have @flush give back the others.
+ * A program that posts to a ring makes no call, so @flush looks there again, less often as time
+ * passes. qp->lock is held
  */
 void madsim_flush_recv(struct madsim_qp *qp)
 {

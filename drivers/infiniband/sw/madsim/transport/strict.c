@@ -224,7 +224,7 @@ static struct madsim_dgram *madsim_strict_first(struct madsim_qp *qp)
 /* Have delayed datagrams sent. @posted: the first one waits from now on. fabric->lock is held */
 void madsim_strict_schedule(struct madsim_qp *qp, bool posted)
 {
-	/* Only a time that counts is told */
+	/* madsim_strict_send_delay() traces a delay, so it is called only if the delay counts */
 	if (madsim_strict_first(qp) && !delayed_work_pending(&qp->dgram_work))
 		queue_delayed_work(madsim_send_wq(qp), &qp->dgram_work,
 				   madsim_strict_send_delay(qp, posted));

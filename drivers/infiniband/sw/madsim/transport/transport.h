@@ -484,8 +484,8 @@ struct madsim_rc {
  * @recv_wqe:	the buffer that a client's receives into; fabric->lock
  * @dgrams:	delayed datagrams, the oldest first; fabric->lock
  * @dgram_work:	sends the datagrams of @dgrams
- * @flush:	in ERR and SQE, gives back what was posted, some at a time. In ERR also what a
- *		program posts to a ring, of which no call tells
+ * @flush:	in ERR and SQE, gives back what was posted, some at a time. In ERR it looks at
+ *		the ring, too, as no call tells that a program posts there
  * @failed:	when it came to ERR, in jiffies
  * @rc:		NULL if it is for datagrams
  * @events:	its events
@@ -493,7 +493,7 @@ struct madsim_rc {
  * @state:	QP state; changes take fabric->lock, too
  * @qkey:	changes take fabric->lock, too
  * @pkey_index:	changes take fabric->lock, too; QP0 and QP1 do not use it
- * @sq_psn:	what it was told; datagrams have no use for it
+ * @sq_psn:	of a queue pair for datagrams, which have no use for it
  * @closing:	gets no requests any more; changes take fabric->lock, too
  * @rq:		its buffers, unless it shares a receive queue
  */
@@ -567,7 +567,7 @@ static inline bool madsim_is_strict(const struct madsim_qp *qp)
 	return READ_ONCE(madsim_fabric_of(qp->ibqp.device)->strict);
 }
 
-/* Not QP0 or QP1, whose numbers those are */
+/* Whether a queue pair is a client's, and not QP0 or QP1 */
 static inline bool madsim_is_client(const struct madsim_qp *qp)
 {
 	return qp->recv_wqe;
@@ -636,7 +636,7 @@ static inline struct madsim_swqe *madsim_rc_head(const struct madsim_rc *rc)
 	return rc->sq.count ? madsim_swqe_at(rc, rc->sq.head) : NULL;
 }
 
-/* A program may send for long. The sends of the kernel do not wait for that */
+/* A program may send for long. The kernel's clients do not wait for its sends */
 static inline struct workqueue_struct *
 madsim_send_wq(const struct madsim_qp *qp)
 {

@@ -3,8 +3,9 @@
  * Datagrams of clients: queue pairs of the type UD, and multicast groups.
  *
  * A datagram is one packet. Its sender's completion says no more than that it has left the port. A
- * receiver without a buffer does not get it. What TCP hands over to IPoIB at once is cut into many.
- * When the first one was taken, the middle ones are made where they are to be, see also burst.c.
+ * receiver without a buffer does not get it. What TCP hands over to IPoIB at once is cut into many
+ * segments. When the first one was received, the middle ones are made in the receiver's buffers,
+ * see also burst.c.
  */
 
 #include <linux/minmax.h>

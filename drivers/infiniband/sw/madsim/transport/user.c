@@ -43,7 +43,7 @@ struct madsim_owner {
 };
 
 static LIST_HEAD(madsim_owners);
-static u64 madsim_owned;	/* what they have together */
+static u64 madsim_owned;	/* bytes that all owners have together */
 static DEFINE_SPINLOCK(madsim_owners_lock);
 
 /**
