@@ -349,8 +349,7 @@ static int madsim_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata
 
 static void madsim_dealloc_ucontext(struct ib_ucontext *ibucontext)
 {
-	madsim_user_put(to_madsim_dev(ibucontext->device),
-			to_madsim_ucontext(ibucontext)->user);
+	madsim_user_put(to_madsim_ucontext(ibucontext)->user);
 }
 
 /* Mappings stay. The core moves a device to another network namespace only if it has this */
@@ -471,7 +470,6 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	xa_init(&dev->aliases);
 	INIT_LIST_HEAD(&dev->members);
-	INIT_LIST_HEAD(&dev->users);
 	madsim_dev_seed(dev);
 	dev->ibdev.node_type = node->type;
 	dev->ibdev.is_switch = !!node->sw;

@@ -45,7 +45,7 @@
  *
  * Locking order: the su_mutex of configfs, fabric->mutex, RTNL, madsim_wires_mutex, wire->mutex,
  * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. No lock is taken while
- * madsim_fabrics_mutex, madsim_owners_lock or the lock of node->refused is held.
+ * madsim_fabrics_mutex, madsim_users_lock or the lock of node->refused is held.
  *
  * The bytes of a burst are copied with no lock held, see struct madsim_rc. Until the copy has
  * ended, counts under fabric->lock keep its regions and queue pairs. Who wants these to go
@@ -487,8 +487,7 @@ enum madsim_share {
  * @next_mr:	where in @mrs the search for a place begins; the lock of @mrs
  * @rnd:	of @seed of the node; the lock of the fabric
  * @members:	of multicast groups; fabric->lock
- * @users:	users with open contexts; fabric->lock
- * @reserved:	what they have reserved together; fabric->lock
+ * @reserved:	what users with open contexts have reserved together; fabric->lock
  */
 struct madsim_dev {
 	struct ib_device ibdev;
@@ -504,7 +503,6 @@ struct madsim_dev {
 	u32 next_mr;
 	struct rnd_state rnd;
 	struct list_head members;
-	struct list_head users;
 	u32 reserved[MADSIM_SHARES];
 };
 

@@ -705,7 +705,7 @@ struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
 
 /* user.c: what there is for each user */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev);
-void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user);
+void madsim_user_put(struct madsim_user *user);
 bool madsim_user_reserve(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
 void madsim_user_release(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share);
 int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum madsim_share share,

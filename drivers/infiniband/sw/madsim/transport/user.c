@@ -29,42 +29,32 @@ static const u32 madsim_shares[MADSIM_SHARES] = {
 };
 
 /**
- * struct madsim_owner - a user with open contexts of any device; madsim_owners_lock
- * @list:	on madsim_owners
- * @uid:	immutable
- * @users:	of how many devices
- * @bytes:	memory of the kernel that the user has
- */
-struct madsim_owner {
-	struct list_head list;
-	kuid_t uid;
-	u32 users;
-	u64 bytes;
-};
-
-static LIST_HEAD(madsim_owners);
-static u64 madsim_owned;	/* bytes that all owners have together */
-static DEFINE_SPINLOCK(madsim_owners_lock);
-
-/**
- * struct madsim_user - a user with open contexts of a device; fabric->lock
- * @list:	on dev->users
- * @owner:	immutable
+ * struct madsim_user - a user with open contexts of a device; madsim_users_lock
+ * @list:	on madsim_users
+ * @dev:	immutable
+ * @uid:	immutable; who this is for the host
  * @contexts:	how many there are. Each thing that the user has belongs to one
- * @reserved:	what the user has reserved of each share
+ * @bytes:	memory of the kernel that the user has
+ * @reserved:	what the user has reserved of each share; fabric->lock
  */
 struct madsim_user {
 	struct list_head list;
-	struct madsim_owner *owner;
+	struct madsim_dev *dev;
+	kuid_t uid;
 	u32 contexts;
+	u64 bytes;
 	u32 reserved[MADSIM_SHARES];
 };
+
+static LIST_HEAD(madsim_users);
+static u64 madsim_users_bytes;	/* that all of them have together */
+static DEFINE_SPINLOCK(madsim_users_lock);
 
 /*
  * Who the current process is for the host. In a namespace of users that is who has made the
  * outermost one, or its first user if root has: root makes many.
  */
-static kuid_t madsim_owner_uid(void)
+static kuid_t madsim_user_uid(void)
 {
 	struct user_namespace *ns = current_user_ns();
 	kuid_t uid = current_uid();
@@ -74,59 +64,12 @@ static kuid_t madsim_owner_uid(void)
 	return uid;
 }
 
-static struct madsim_owner *madsim_owner_find(kuid_t uid)
-{
-	struct madsim_owner *owner;
-
-	list_for_each_entry(owner, &madsim_owners, list) {
-		if (uid_eq(owner->uid, uid))
-			return owner;
-	}
-	return NULL;
-}
-
-static struct madsim_owner *madsim_owner_get(void)
-{
-	struct madsim_owner *owner, *new;
-
-	new = kzalloc_obj(*new, GFP_KERNEL_ACCOUNT);
-	if (!new)
-		return NULL;
-	new->uid = madsim_owner_uid();
-
-	spin_lock(&madsim_owners_lock);
-	owner = madsim_owner_find(new->uid);
-	if (!owner) {
-		owner = new;
-		new = NULL;
-		list_add(&owner->list, &madsim_owners);
-	}
-	owner->users++;
-	spin_unlock(&madsim_owners_lock);
-	kfree(new);
-	return owner;
-}
-
-static void madsim_owner_put(struct madsim_owner *owner)
-{
-	bool last;
-
-	spin_lock(&madsim_owners_lock);
-	last = !--owner->users;
-	if (last)
-		list_del(&owner->list);
-	spin_unlock(&madsim_owners_lock);
-	if (last)
-		kfree(owner);
-}
-
-static struct madsim_user *madsim_user_find(struct madsim_dev *dev,
-					    const struct madsim_owner *owner)
+static struct madsim_user *madsim_user_find(const struct madsim_dev *dev, kuid_t uid)
 {
 	struct madsim_user *user;
 
-	list_for_each_entry(user, &dev->users, list) {
-		if (user->owner == owner)
+	list_for_each_entry(user, &madsim_users, list) {
+		if (user->dev == dev && uid_eq(user->uid, uid))
 			return user;
 	}
 	return NULL;
@@ -135,50 +78,39 @@ static struct madsim_user *madsim_user_find(struct madsim_dev *dev,
 /* Let the user of the current process have another context. NULL: there is no memory */
 struct madsim_user *madsim_user_get(struct madsim_dev *dev)
 {
-	struct madsim_fabric *fabric = dev->node->fabric;
 	struct madsim_user *user, *new;
-	struct madsim_owner *owner;
 
 	new = kzalloc_obj(*new, GFP_KERNEL_ACCOUNT);
 	if (!new)
 		return NULL;
-	owner = madsim_owner_get();
-	if (!owner) {
-		kfree(new);
-		return NULL;
-	}
-	new->owner = owner;
+	new->dev = dev;
+	new->uid = madsim_user_uid();
 
-	spin_lock_irq(&fabric->lock);
-	user = madsim_user_find(dev, owner);
+	spin_lock(&madsim_users_lock);
+	user = madsim_user_find(dev, new->uid);
 	if (!user) {
 		user = new;
-		list_add(&user->list, &dev->users);
+		new = NULL;
+		list_add(&user->list, &madsim_users);
 	}
 	user->contexts++;
-	spin_unlock_irq(&fabric->lock);
-	if (user != new) {
-		madsim_owner_put(owner);
-		kfree(new);
-	}
+	spin_unlock(&madsim_users_lock);
+	kfree(new);
 	return user;
 }
 
 /* Undo madsim_user_get(). Nothing belongs to the context any more */
-void madsim_user_put(struct madsim_dev *dev, struct madsim_user *user)
+void madsim_user_put(struct madsim_user *user)
 {
-	struct madsim_fabric *fabric = dev->node->fabric;
 	bool last;
 
-	spin_lock_irq(&fabric->lock);
+	spin_lock(&madsim_users_lock);
 	last = !--user->contexts;
 	if (last)
 		list_del(&user->list);
-	spin_unlock_irq(&fabric->lock);
-	if (!last)
-		return;
-	madsim_owner_put(user->owner);
-	kfree(user);
+	spin_unlock(&madsim_users_lock);
+	if (last)
+		kfree(user);
 }
 
 /* Reserve one of a share for a user, if that is not too much. NULL: the kernel, without a limit */
@@ -240,6 +172,19 @@ int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum ma
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
+/* The memory that a user has by all devices */
+static u64 madsim_user_bytes(const struct madsim_user *user)
+{
+	const struct madsim_user *other;
+	u64 bytes = 0;
+
+	list_for_each_entry(other, &madsim_users, list) {
+		if (uid_eq(other->uid, user->uid))
+			bytes += other->bytes;
+	}
+	return bytes;
+}
+
 /**
  * madsim_user_charge - count memory that a user is going to get, if that is not too much
  * @user: the user, or NULL for the kernel, which has no limit here
@@ -253,19 +198,17 @@ int madsim_place_alloc(struct madsim_dev *dev, struct madsim_user *user, enum ma
 bool madsim_user_charge(struct madsim_user *user, u64 bytes)
 {
 	u64 all = ((u64)totalram_pages() << PAGE_SHIFT) / MADSIM_MEMORY_SHARE;
-	struct madsim_owner *owner;
 	bool allowed;
 
 	if (!user)
 		return true;
-	owner = user->owner;
-	spin_lock(&madsim_owners_lock);
-	allowed = owner->bytes + madsim_owned + 2 * bytes <= all;
+	spin_lock(&madsim_users_lock);
+	allowed = madsim_user_bytes(user) + madsim_users_bytes + 2 * bytes <= all;
 	if (allowed) {
-		owner->bytes += bytes;
-		madsim_owned += bytes;
+		user->bytes += bytes;
+		madsim_users_bytes += bytes;
 	}
-	spin_unlock(&madsim_owners_lock);
+	spin_unlock(&madsim_users_lock);
 	return allowed;
 }
 
@@ -273,8 +216,8 @@ void madsim_user_uncharge(struct madsim_user *user, u64 bytes)
 {
 	if (!user)
 		return;
-	spin_lock(&madsim_owners_lock);
-	user->owner->bytes -= bytes;
-	madsim_owned -= bytes;
-	spin_unlock(&madsim_owners_lock);
+	spin_lock(&madsim_users_lock);
+	user->bytes -= bytes;
+	madsim_users_bytes -= bytes;
+	spin_unlock(&madsim_users_lock);
 }
