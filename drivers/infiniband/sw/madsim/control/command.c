@@ -48,22 +48,20 @@ static int madsim_command_rule(struct madsim_port *port, const char *name,
 			       const char *how, const char *arg)
 {
 	int kind = match_string(madsim_fault_names, MADSIM_FAULT_KINDS, name);
-	u32 nth = 0, permille = 0;
+	u32 value;
 
 	if (kind < 0)
 		return -EINVAL;
 
-	if (!strcmp(how, "nth")) {
-		if (kstrtou32(arg, 0, &nth) || !nth)
-			return -EINVAL;
-	} else if (!strcmp(how, "permille")) {
-		if (kstrtou32(arg, 0, &permille) || !permille ||
-		    permille > 1000)
-			return -EINVAL;
-	} else if (strcmp(how, "off") || *arg) {
+	if (!strcmp(how, "off") && !*arg)
+		return madsim_fault_set(port, MADSIM_SET_NTH, kind, 0);
+	if (kstrtou32(arg, 0, &value) || !value)
 		return -EINVAL;
-	}
-	return madsim_fault_set_rule(port, kind, nth, permille);
+	if (!strcmp(how, "nth"))
+		return madsim_fault_set(port, MADSIM_SET_NTH, kind, value);
+	if (!strcmp(how, "permille") && value <= 1000)
+		return madsim_fault_set(port, MADSIM_SET_PERMILLE, kind, value);
+	return -EINVAL;
 }
 
 /* "link up", "link down" */
@@ -89,7 +87,7 @@ static int madsim_command_counter(struct madsim_port *port, bool is_rate,
 		return -EINVAL;
 	if (is_rate)
 		return kstrtou32(arg, 0, &rate) ?
-			-EINVAL : madsim_fault_set_rate(port, which, rate);
+			-EINVAL : madsim_fault_set(port, MADSIM_SET_RATE, which, rate);
 	if (kstrtou64(arg, 0, &value))
 		return -EINVAL;
 	madsim_pma_set(port, which, value);
@@ -109,10 +107,10 @@ static int madsim_command_port(struct madsim_port *port, const char *what,
 		return madsim_command_link(port, how);
 	if (!strcmp(what, "seed") && !*arg)
 		return kstrtou32(how, 0, &value) ?
-			-EINVAL : madsim_fault_set_seed(port, value);
+			-EINVAL : madsim_fault_set(port, MADSIM_SET_SEED, 0, value);
 	if (!strcmp(what, "delay_ms") && !*arg)
 		return kstrtou32(how, 0, &value) ?
-			-EINVAL : madsim_fault_set_delay(port, value);
+			-EINVAL : madsim_fault_set(port, MADSIM_SET_DELAY, 0, value);
 	if (!strcmp(what, "set") || !strcmp(what, "rate"))
 		return madsim_command_counter(port, *what == 'r', how, arg);
 	return madsim_command_rule(port, what, how, arg);

@@ -353,63 +353,6 @@ static struct madsim_fault *madsim_fault_get(struct madsim_port *port)
 	return fault;
 }
 
-/**
- * madsim_fault_set_rule - say which packets a fault of a port strikes
- * @port: the port they leave by
- * @kind: the fault
- * @nth: every nth of them, or 0
- * @permille: each of them with this probability, or 0
- *
- * With both 0 the fault strikes none. Counting begins again.
- *
- * Context: process context; fabric->mutex is held.
- * Return: 0, or -ENOMEM.
- */
-int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
-			  u32 nth, u32 permille)
-{
-	struct madsim_fault *fault = madsim_fault_get(port);
-
-	if (!fault)
-		return -ENOMEM;
-
-	spin_lock_irq(&port->node->fabric->lock);
-	fault->rule[kind].nth = nth;
-	fault->rule[kind].permille = permille;
-	fault->rule[kind].seen = 0;
-	spin_unlock_irq(&port->node->fabric->lock);
-	return 0;
-}
-
-/* Start the random numbers of a port anew: 0, or -ENOMEM. fabric->mutex is held */
-int madsim_fault_set_seed(struct madsim_port *port, u32 seed)
-{
-	struct madsim_fault *fault = madsim_fault_get(port);
-
-	if (!fault)
-		return -ENOMEM;
-
-	spin_lock_irq(&port->node->fabric->lock);
-	fault->seed = seed;
-	prandom_seed_state(&fault->rnd, seed);
-	spin_unlock_irq(&port->node->fabric->lock);
-	return 0;
-}
-
-/* Say for how many milliseconds %MADSIM_FAULT_DELAY delays: 0, or -ENOMEM. fabric->mutex is held */
-int madsim_fault_set_delay(struct madsim_port *port, u32 ms)
-{
-	struct madsim_fault *fault = madsim_fault_get(port);
-
-	if (!fault)
-		return -ENOMEM;
-
-	spin_lock_irq(&port->node->fabric->lock);
-	fault->delay_ms = ms;
-	spin_unlock_irq(&port->node->fabric->lock);
-	return 0;
-}
-
 /* Nothing runs for rates: count them before counters are read or set. fabric->lock is held */
 void madsim_fault_count(struct madsim_port *port)
 {
@@ -431,8 +374,17 @@ void madsim_fault_count(struct madsim_port *port)
 	}
 }
 
-/* Have a counter of a port grow by @rate a second: 0, or -ENOMEM. fabric->mutex is held */
-int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which, u32 rate)
+/**
+ * madsim_fault_set - change a setting of the faults of a port
+ * @port: the port that packets leave by
+ * @what: the setting
+ * @which: the fault that has a rule, or the counter that has a rate
+ * @value: the new value
+ *
+ * Context: process context; fabric->mutex is held.
+ * Return: 0, or -ENOMEM.
+ */
+int madsim_fault_set(struct madsim_port *port, enum madsim_fault_setting what, u32 which, u32 value)
 {
 	struct madsim_fault *fault = madsim_fault_get(port);
 
@@ -440,10 +392,27 @@ int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which, u
 		return -ENOMEM;
 
 	spin_lock_irq(&port->node->fabric->lock);
-	madsim_fault_count(port);
-	fault->rate[which] = rate;
-	memset(fault->rated, 0, sizeof(fault->rated));
-	fault->rated_from = ktime_to_ms(ktime_get());
+	switch (what) {
+	case MADSIM_SET_NTH:
+	case MADSIM_SET_PERMILLE:
+		fault->rule[which].nth = what == MADSIM_SET_NTH ? value : 0;
+		fault->rule[which].permille = what == MADSIM_SET_PERMILLE ? value : 0;
+		fault->rule[which].seen = 0;
+		break;
+	case MADSIM_SET_SEED:
+		fault->seed = value;
+		prandom_seed_state(&fault->rnd, value);
+		break;
+	case MADSIM_SET_DELAY:
+		fault->delay_ms = value;
+		break;
+	case MADSIM_SET_RATE:
+		madsim_fault_count(port);
+		fault->rate[which] = value;
+		memset(fault->rated, 0, sizeof(fault->rated));
+		fault->rated_from = ktime_to_ms(ktime_get());
+		break;
+	}
 	spin_unlock_irq(&port->node->fabric->lock);
 	return 0;
 }

@@ -171,6 +171,15 @@ struct madsim_fault {
 	u64 rated_from;
 };
 
+/* What the faults of a port can be told */
+enum madsim_fault_setting {
+	MADSIM_SET_NTH,			/* the packets that one strikes; 0: none */
+	MADSIM_SET_PERMILLE,		/* or the probability that it does */
+	MADSIM_SET_SEED,		/* of the random numbers, which start anew */
+	MADSIM_SET_DELAY,		/* of MADSIM_FAULT_DELAY, in milliseconds */
+	MADSIM_SET_RATE,		/* by which a counter grows a second */
+};
+
 /* Verbs that can be made to fail once */
 enum madsim_verb {
 	MADSIM_POST_SEND,
@@ -710,11 +719,8 @@ unsigned long madsim_fault_errors(struct madsim_port *port);
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt);
 void madsim_fault_forget(struct madsim_port *out);
 void madsim_fault_flush(struct madsim_fabric *fabric);
-int madsim_fault_set_rule(struct madsim_port *port, enum madsim_fault_kind kind,
-			  u32 nth, u32 permille);
-int madsim_fault_set_seed(struct madsim_port *port, u32 seed);
-int madsim_fault_set_delay(struct madsim_port *port, u32 ms);
-int madsim_fault_set_rate(struct madsim_port *port, enum madsim_counter which, u32 rate);
+int madsim_fault_set(struct madsim_port *port, enum madsim_fault_setting what, u32 which,
+		     u32 value);
 void madsim_fault_count(struct madsim_port *port);
 void madsim_fault_clear(struct madsim_port *port);
 bool madsim_fault_read(struct madsim_port *port, struct madsim_fault *copy);
