@@ -199,7 +199,6 @@ static int madsim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->lso = attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO;
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->lock);
-	INIT_WORK(&qp->lost, madsim_qp_lost);
 	INIT_LIST_HEAD(&qp->dgrams);
 	INIT_DELAYED_WORK(&qp->flush, madsim_flush_work);
 	qp->events.event.element.qp = ibqp;
@@ -237,10 +236,7 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		spin_unlock_irq(&fabric->lock);
 	}
 
-	/* @lost starts @flush in ERR. There @flush may start @lost, which does nothing then */
-	cancel_work_sync(&qp->lost);
 	cancel_delayed_work_sync(&qp->flush);
-	cancel_work_sync(&qp->lost);
 	madsim_cq_feed(ibqp->send_cq, -(int)qp->max_send_wr);
 	madsim_cq_feed(ibqp->recv_cq, -(int)qp->rq.size);
 	madsim_cq_purge(ibqp->send_cq, qp);

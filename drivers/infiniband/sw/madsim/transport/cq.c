@@ -458,7 +458,7 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool sen
 	if (overflow)
 		madsim_event(&cq->events, IB_EVENT_CQ_ERR);
 	if (lost)
-		queue_work(madsim_wq, &qp->lost);
+		madsim_qp_lost(qp);
 }
 
 /* Put an entry for a message that a queue pair has received. fabric->lock or qp->lock is held */

@@ -240,7 +240,7 @@ bool madsim_get_recv_wqe(struct madsim_qp *qp)
 			       struct_size(rwqe, sge, rwqe->num_sge));
 		found = rwqe;
 		if (qp->rq.broken)
-			queue_work(madsim_wq, &qp->lost);
+			madsim_qp_lost(qp);
 	}
 	if (found && madsim_is_strict(qp))
 		madsim_strict_fill(qp);

@@ -143,21 +143,6 @@ static bool madsim_is_flushing(const struct madsim_qp *qp)
 	return (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !madsim_is_failing(qp);
 }
 
-/* Give back what was posted to a queue pair before it had failed, and after */
-void madsim_flush_work(struct work_struct *work)
-{
-	struct madsim_qp *qp = container_of(to_delayed_work(work),
-					    struct madsim_qp, flush);
-	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
-
-	spin_lock_irq(&fabric->lock);
-	spin_lock(&qp->lock);
-	if (madsim_is_flushing(qp))
-		madsim_flush_turn(qp);
-	spin_unlock(&qp->lock);
-	spin_unlock_irq(&fabric->lock);
-}
-
 /* A datagram of @qp is not sent. fabric->lock is held */
 void madsim_drop_send(struct madsim_qp *qp, u64 wr_id)
 {
@@ -264,18 +249,32 @@ void madsim_qp_copied(struct madsim_qp *qp)
 	spin_unlock(&qp->lock);
 }
 
-/* Fail a queue pair of which a completion or a receive was lost */
-void madsim_qp_lost(struct work_struct *work)
+/* A completion or a receive of a queue pair is lost. fabric->lock or qp->lock is held */
+void madsim_qp_lost(struct madsim_qp *qp)
 {
-	struct madsim_qp *qp = container_of(work, struct madsim_qp, lost);
+	/* It has failed already, and @flush keeps its own time */
+	if (qp->state == IB_QPS_ERR)
+		return;
+	qp->lost = true;
+	mod_delayed_work(madsim_send_wq(qp), &qp->flush, 0);
+}
+
+/* Fail a queue pair that has lost something, or give back what was posted to one that has failed */
+void madsim_flush_work(struct work_struct *work)
+{
+	struct madsim_qp *qp = container_of(to_delayed_work(work),
+					    struct madsim_qp, flush);
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 
 	spin_lock_irq(&fabric->lock);
 	spin_lock(&qp->lock);
-	if (qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR) {
+	if (qp->lost && qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR) {
 		madsim_qp_fail(qp, IB_QPS_ERR);
 		madsim_event(&qp->events, IB_EVENT_QP_FATAL);
+	} else if (madsim_is_flushing(qp)) {
+		madsim_flush_turn(qp);
 	}
+	qp->lost = false;
 	spin_unlock(&qp->lock);
 	spin_unlock_irq(&fabric->lock);
 }

@@ -479,7 +479,8 @@ struct madsim_rc {
  * @unread_recvs: completions of receives that the owner has not taken; as @unread_sends
  * @user:	immutable; the user whose it is, or NULL if it is the kernel's
  * @mistakes:	those that were told, a mask of enum madsim_mistake; fabric->lock
- * @lost:	takes it to ERR when a completion was lost, or its ring is broken
+ * @lost:	a completion was lost, or its ring is broken: @flush takes it to ERR; fabric->lock
+ *		or @lock
  * @alias:	immutable; what completions name instead of a program's queue pair
  * @recv_wqe:	the buffer that a client's receives into; fabric->lock
  * @dgrams:	delayed datagrams, the oldest first; fabric->lock
@@ -512,7 +513,7 @@ struct madsim_qp {
 	u32 unread_recvs;
 	struct madsim_user *user;
 	u32 mistakes;
-	struct work_struct lost;
+	bool lost;
 	struct ib_qp *alias;
 	struct madsim_rwqe *recv_wqe;
 	struct list_head dgrams;
@@ -738,7 +739,7 @@ void madsim_qp_drop(struct madsim_qp *qp, bool told);
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
 void madsim_qp_idle(struct madsim_qp *qp);
 void madsim_qp_copied(struct madsim_qp *qp);
-void madsim_qp_lost(struct work_struct *work);
+void madsim_qp_lost(struct madsim_qp *qp);
 int madsim_sq_refuse(struct madsim_qp *qp, const struct ib_send_wr *wr);
 void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
 void madsim_rc_reset(struct madsim_qp *qp);
