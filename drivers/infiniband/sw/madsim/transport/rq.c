@@ -24,20 +24,12 @@ static struct madsim_srq *to_madsim_srq(struct ib_srq *ibsrq)
 	return container_of(ibsrq, struct madsim_srq, ibsrq);
 }
 
+/* The buffer at a place of a queue */
 static struct madsim_rwqe *madsim_rwqe_at(const struct madsim_rq *rq, u32 at)
 {
-	return rq->ring + at * rq->rwqe_size;
-}
+	void *entries = rq->shared ? rq->shared->memory->entries : rq->ring;
 
-static size_t madsim_rq_slot_size(const struct madsim_rq *rq)
-{
-	return struct_size_t(struct madsim_posted, sge, rq->max_sge);
-}
-
-/* The entry at a place of a ring that a program has mapped */
-static struct madsim_posted *madsim_rq_slot(const struct madsim_rq *rq, u32 at)
-{
-	return (void *)rq->shared->memory->entries + at * madsim_rq_slot_size(rq);
+	return entries + at * rq->rwqe_size;
 }
 
 /* How many buffers there are; more than the queue has room for if a program's index is bad */
@@ -57,7 +49,7 @@ static u32 madsim_rq_count(struct madsim_rq *rq)
 /* Copy the oldest buffer of a ring that a program has mapped, and give its place back */
 static struct madsim_rwqe *madsim_rq_fetch(struct madsim_rq *rq)
 {
-	const struct madsim_posted *slot = madsim_rq_slot(rq, rq->head);
+	const struct madsim_rwqe *slot = madsim_rwqe_at(rq, rq->head);
 	struct madsim_rwqe *rwqe = rq->ring;
 	u32 count = madsim_rq_count(rq);
 
@@ -79,12 +71,10 @@ static struct madsim_rwqe *madsim_rq_fetch(struct madsim_rq *rq)
 	return rwqe;
 }
 
-/* What a queue costs its user. An entry is as long in a ring that is mapped as in @ring */
+/* What a queue costs its user */
 static u64 madsim_rq_cost(const struct madsim_rq *rq)
 {
-	static_assert(sizeof(struct madsim_posted) >= sizeof(struct madsim_rwqe));
-
-	return MADSIM_OBJECT_BYTES + (u64)rq->size * madsim_rq_slot_size(rq);
+	return MADSIM_OBJECT_BYTES + (u64)rq->size * rq->rwqe_size;
 }
 
 /**
@@ -112,7 +102,7 @@ int madsim_rq_init(struct madsim_rq *rq, struct madsim_user *user, u32 size, u32
 		return -ENOMEM;
 	if (madsim_ring_wanted(udata)) {
 		shared = madsim_ring_create(udata, sizeof(struct madsim_shared) +
-						   (size + 1) * madsim_rq_slot_size(rq));
+						   (size + 1) * rq->rwqe_size);
 		if (IS_ERR(shared)) {
 			ret = PTR_ERR(shared);
 			goto err;
@@ -281,7 +271,7 @@ static bool madsim_rq_move(struct madsim_rq *rq, struct madsim_rq *to)
 		to->count++;
 		return true;
 	}
-	memcpy(madsim_rq_slot(to, at), madsim_rq_slot(rq, rq->head), madsim_rq_slot_size(rq));
+	memcpy(madsim_rwqe_at(to, at), madsim_rwqe_at(rq, rq->head), rq->rwqe_size);
 	rq->head = madsim_ring_at(rq->head, 1, rq->size + 1);
 	/* The buffer is in its place before madsim_rq_count() counts it */
 	smp_store_release(&to->shared->memory->head, madsim_ring_at(at, 1, to->size + 1));

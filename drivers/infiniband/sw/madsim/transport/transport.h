@@ -50,7 +50,7 @@ struct madsim_events {
  * struct madsim_shared - what a program maps: struct rvt_cq_wc or rvt_rwq of rvt-abi.h
  * @head:	place for the next entry, written by the side that fills the ring
  * @tail:	place of the oldest entry, written by the other side
- * @entries:	struct ib_uverbs_wc, or struct madsim_posted with all its pieces
+ * @entries:	struct ib_uverbs_wc, or struct madsim_rwqe with all its pieces
  *
  * sparse warns of rvt-abi.h, which has an array of what ends in an array.
  */
@@ -58,20 +58,6 @@ struct madsim_shared {
 	u32 head;
 	u32 tail;
 	u8 entries[] __aligned(8);
-};
-
-/**
- * struct madsim_posted - a buffer that a program posts in a ring: struct rvt_rwqe
- * @wr_id:	what the program calls it
- * @num_sge:	number of its pieces
- * @padding:	unused
- * @sge:	the pieces
- */
-struct madsim_posted {
-	u64 wr_id;
-	u8 num_sge;
-	u8 padding[7];
-	struct ib_sge sge[];
 };
 
 /**
@@ -166,14 +152,16 @@ struct madsim_cq {
 };
 
 /**
- * struct madsim_rwqe - a buffer that was posted
+ * struct madsim_rwqe - a buffer that was posted, as a program posts it: struct rvt_rwqe
  * @wr_id:	what its owner calls it
  * @num_sge:	number of its pieces
+ * @padding:	unused
  * @sge:	the pieces
  */
 struct madsim_rwqe {
 	u64 wr_id;
-	u32 num_sge;
+	u8 num_sge;
+	u8 padding[7];
 	struct ib_sge sge[];
 };
 
@@ -183,7 +171,7 @@ struct madsim_rwqe {
  * @count:	how many there are
  * @size:	how many there is room for; immutable unless it is shared
  * @max_sge:	immutable, as all below; pieces of each
- * @rwqe_size:	of an entry of @ring, in bytes
+ * @rwqe_size:	of an entry of @ring or @shared, in bytes
  * @ring:	the buffers; as @size. A copy of the one that was taken last if they are in @shared
  * @shared:	where a program posts, with @size + 1 places; as @size. NULL: the owner posts
  *		by calls. @head is a place there, and @count as of when a buffer was taken last
