@@ -204,17 +204,12 @@ static size_t madsim_sl2vl_size(bool is_switch, u8 nports)
 	return (is_switch ? nports + 1 : 1) * (nports + 1) * MADSIM_SLS / 2;
 }
 
-/* A fabric has got this many end ports more */
-static void madsim_count_ends(struct madsim_fabric *fabric, int more)
+/* A fabric gets the end ports of a node, or, if @sign is -1, loses them */
+static void madsim_count_ends(const struct madsim_node *node, int sign)
 {
-	spin_lock_irq(&fabric->lock);
-	fabric->end_ports += more;
-	spin_unlock_irq(&fabric->lock);
-}
-
-static int madsim_ends(const struct madsim_node *node)
-{
-	return node->sw ? 1 : node->nports;
+	spin_lock_irq(&node->fabric->lock);
+	node->fabric->end_ports += sign * (node->sw ? 1 : node->nports);
+	spin_unlock_irq(&node->fabric->lock);
 }
 
 static int madsim_node_alloc(struct madsim_node *node, u8 type, u8 nports)
@@ -231,7 +226,7 @@ static int madsim_node_alloc(struct madsim_node *node, u8 type, u8 nports)
 	if (!ports || !sl2vl || (is_switch && !sw))
 		goto err_free;
 
-	madsim_count_ends(node->fabric, -madsim_ends(node));
+	madsim_count_ends(node, -1);
 	madsim_ports_free(node->ports, node->nports);
 	madsim_switch_free(node->sw);
 	kvfree(node->sl2vl);
@@ -239,7 +234,7 @@ static int madsim_node_alloc(struct madsim_node *node, u8 type, u8 nports)
 	node->nports = nports;
 	node->sw = sw;
 	node->type = type;
-	madsim_count_ends(node->fabric, madsim_ends(node));
+	madsim_count_ends(node, 1);
 	node->sl2vl = sl2vl;
 	return 0;
 
@@ -389,7 +384,7 @@ void madsim_node_remove(struct madsim_node *node)
 	spin_lock_irq(&node->fabric->lock);
 	list_del(&node->list);
 	spin_unlock_irq(&node->fabric->lock);
-	madsim_count_ends(node->fabric, -madsim_ends(node));
+	madsim_count_ends(node, -1);
 	rb_erase(&node->by_name, &node->fabric->by_name);
 	xa_erase(&node->fabric->numbers, node->number);
 }

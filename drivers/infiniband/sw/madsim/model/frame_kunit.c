@@ -75,12 +75,7 @@ static const struct madsim_frame_case madsim_frame_cases[] = {
 		   .syndrome = 0x1e }, .data = 8 },
 };
 
-static void madsim_frame_case_desc(const struct madsim_frame_case *c, char *desc)
-{
-	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(madsim_frame, madsim_frame_cases, madsim_frame_case_desc);
+KUNIT_ARRAY_PARAM_DESC(madsim_frame, madsim_frame_cases, desc);
 
 static void madsim_frame_fill(const struct madsim_frame_case *c, struct madsim_packet *pkt)
 {
