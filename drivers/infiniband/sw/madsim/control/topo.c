@@ -8,129 +8,96 @@
 #define MADSIM_FATTREE_RADIX	4
 #define MADSIM_FATTREE_MAX	32	/* 8192 hosts, 1280 switches */
 
-static struct madsim_node *madsim_topo_add(struct madsim_fabric *fabric,
-					   bool is_switch, unsigned int num,
-					   u8 nports)
+/* Add hosts, H, or switches, S. They have numbers from 1 on */
+static int madsim_topo_add(struct madsim_fabric *fabric, char kind, unsigned int count, u8 nports)
+{
+	struct madsim_node *node;
+	unsigned int num;
+	char name[16];
+
+	for (num = 1; num <= count; num++) {
+		snprintf(name, sizeof(name), "%c%u", kind, num);
+		node = madsim_node_create(fabric, name, kind == 'S', nports);
+		if (IS_ERR(node))
+			return PTR_ERR(node);
+	}
+	return 0;
+}
+
+static struct madsim_node *madsim_topo_node(struct madsim_fabric *fabric,
+					    char kind, unsigned int num)
 {
 	char name[16];
 
-	snprintf(name, sizeof(name), "%c%u", is_switch ? 'S' : 'H', num);
-	return madsim_node_create(fabric, name, is_switch, nports);
+	snprintf(name, sizeof(name), "%c%u", kind, num);
+	return madsim_node_find(fabric, name);
 }
 
-static int madsim_topo_link(struct madsim_node *a, u32 a_port, struct madsim_node *b, u32 b_port)
+/* Link a port of host or switch @a with a port of host or switch @b */
+static int madsim_topo_link(struct madsim_fabric *fabric,
+			    char a_kind, unsigned int a, u32 a_port,
+			    char b_kind, unsigned int b, u32 b_port)
 {
-	return madsim_link(a, a_port, b, b_port, MADSIM_WIDTH, MADSIM_SPEED);
+	return madsim_link(madsim_topo_node(fabric, a_kind, a), a_port,
+			   madsim_topo_node(fabric, b_kind, b), b_port,
+			   MADSIM_WIDTH, MADSIM_SPEED);
 }
 
 /* Two hosts with two ports each, back to back: two subnets without a switch */
 static int madsim_topo_pair(struct madsim_fabric *fabric)
 {
-	struct madsim_node *a = madsim_topo_add(fabric, false, 1, 2);
-	struct madsim_node *b = madsim_topo_add(fabric, false, 2, 2);
-
-	if (IS_ERR(a))
-		return PTR_ERR(a);
-	if (IS_ERR(b))
-		return PTR_ERR(b);
-	return madsim_topo_link(a, 1, b, 1) ?: madsim_topo_link(a, 2, b, 2);
+	return madsim_topo_add(fabric, 'H', 2, 2) ?:
+	       madsim_topo_link(fabric, 'H', 1, 1, 'H', 2, 1) ?:
+	       madsim_topo_link(fabric, 'H', 1, 2, 'H', 2, 2);
 }
 
 /* Hosts around one switch */
 static int madsim_topo_star(struct madsim_fabric *fabric, unsigned int hosts)
 {
-	struct madsim_node *host, *sw;
 	unsigned int i;
 	int ret;
 
 	if (!hosts || hosts > MADSIM_MAX_PORTS)
 		return -EINVAL;
 
-	for (i = 1; i <= hosts; i++) {
-		host = madsim_topo_add(fabric, false, i, 1);
-		if (IS_ERR(host))
-			return PTR_ERR(host);
-	}
-
-	sw = madsim_topo_add(fabric, true, 1, hosts);
-	if (IS_ERR(sw))
-		return PTR_ERR(sw);
-
-	i = 0;
-	list_for_each_entry(host, &fabric->nodes, list) {
-		if (host == sw)
-			break;
-		ret = madsim_topo_link(host, 1, sw, ++i);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	ret = madsim_topo_add(fabric, 'H', hosts, 1) ?:
+	      madsim_topo_add(fabric, 'S', 1, hosts);
+	for (i = 1; !ret && i <= hosts; i++)
+		ret = madsim_topo_link(fabric, 'H', i, 1, 'S', 1, i);
+	return ret;
 }
 
 /*
  * The three-level fat tree of switches with @radix ports: @radix pods of radix/2 edge and radix/2
- * aggregation switches, (radix/2)^2 core switches, radix^3/4 hosts.
+ * aggregation switches, (radix/2)^2 core switches, radix^3/4 hosts. The switches have numbers in
+ * this order. Of each, the lower half of the ports leads down, the upper half up.
  */
 static int madsim_topo_fattree(struct madsim_fabric *fabric, unsigned int radix)
 {
-	unsigned int half = radix / 2, pods = radix;
+	unsigned int half = radix / 2;
 	unsigned int hosts = radix * half * half;
-	unsigned int edges = pods * half, aggs = edges, cores = half * half;
-	unsigned int i, pod, e, a, h;
-	struct madsim_node *node, *peer, **sw;
-	int ret = 0;
+	unsigned int edges = radix * half, aggs = edges, cores = half * half;
+	unsigned int i, edge, agg, core;
+	int ret;
 
 	if (radix < 2 || radix > MADSIM_FATTREE_MAX || radix % 2)
 		return -EINVAL;
 
-	sw = kvzalloc_objs(*sw, edges + aggs + cores);
-	if (!sw)
-		return -ENOMEM;
-
-	for (i = 0; i < hosts; i++) {
-		node = madsim_topo_add(fabric, false, i + 1, 1);
-		if (IS_ERR(node)) {
-			ret = PTR_ERR(node);
-			goto out;
+	ret = madsim_topo_add(fabric, 'H', hosts, 1) ?:
+	      madsim_topo_add(fabric, 'S', edges + aggs + cores, radix);
+	for (i = 0; !ret && i < hosts; i++)
+		ret = madsim_topo_link(fabric, 'H', i + 1, 1, 'S', i / half + 1, i % half + 1);
+	/* Each aggregation switch with the edge switches of its pod, and its part of the core */
+	for (agg = 0; !ret && agg < aggs; agg++) {
+		for (i = 0; !ret && i < half; i++) {
+			edge = agg / half * half + i;
+			core = agg % half * half + i;
+			ret = madsim_topo_link(fabric, 'S', edge + 1, half + agg % half + 1,
+					       'S', edges + agg + 1, i + 1) ?:
+			      madsim_topo_link(fabric, 'S', edges + agg + 1, half + i + 1,
+					       'S', edges + aggs + core + 1, agg / half + 1);
 		}
 	}
-	for (i = 0; i < edges + aggs + cores; i++) {
-		sw[i] = madsim_topo_add(fabric, true, i + 1, radix);
-		if (IS_ERR(sw[i])) {
-			ret = PTR_ERR(sw[i]);
-			goto out;
-		}
-	}
-
-	/* Ports count from 1: the lower half leads down, the upper half up */
-	i = 0;
-	list_for_each_entry(node, &fabric->nodes, list) {
-		if (i == hosts)
-			break;
-		ret = madsim_topo_link(node, 1, sw[i / half], i % half + 1);
-		if (ret)
-			goto out;
-		i++;
-	}
-	for (pod = 0; pod < pods; pod++) {
-		for (a = 0; a < half; a++) {
-			node = sw[edges + pod * half + a];
-			for (e = 0; e < half && !ret; e++) {
-				peer = sw[pod * half + e];
-				ret = madsim_topo_link(peer, half + a + 1,
-						       node, e + 1);
-			}
-			for (h = 0; h < half && !ret; h++) {
-				peer = sw[edges + aggs + a * half + h];
-				ret = madsim_topo_link(node, half + h + 1,
-						       peer, pod + 1);
-			}
-			if (ret)
-				goto out;
-		}
-	}
-out:
-	kvfree(sw);
 	return ret;
 }
 
@@ -162,28 +129,21 @@ static void madsim_topo_devices(struct madsim_fabric *fabric, unsigned int devic
 /* Fill an empty fabric with a preset. @devices of its nodes become RDMA devices */
 int madsim_topo_build(struct madsim_fabric *fabric, const char *preset, unsigned int devices)
 {
-	unsigned int size = 0;
-	const char *colon;
-	size_t len;
+	size_t len = strcspn(preset, ":");
+	bool has_size = preset[len];
+	unsigned int size;
 	int ret;
 
-	colon = strchrnul(preset, ':');
-	len = colon - preset;
-	if (*colon) {
-		ret = kstrtouint(colon + 1, 10, &size);
-		if (ret)
-			return -EINVAL;
-	}
+	if (has_size && kstrtouint(preset + len + 1, 10, &size))
+		return -EINVAL;
 
 	mutex_lock(&fabric->mutex);
-	if (len == strlen("pair") && !strncmp(preset, "pair", len) && !*colon)
+	if (!strcmp(preset, "pair"))
 		ret = madsim_topo_pair(fabric);
-	else if (len == strlen("star") && !strncmp(preset, "star", len))
-		ret = madsim_topo_star(fabric,
-				       *colon ? size : MADSIM_STAR_HOSTS);
-	else if (len == strlen("fattree") && !strncmp(preset, "fattree", len))
-		ret = madsim_topo_fattree(fabric,
-					  *colon ? size : MADSIM_FATTREE_RADIX);
+	else if (len == strlen("star") && str_has_prefix(preset, "star"))
+		ret = madsim_topo_star(fabric, has_size ? size : MADSIM_STAR_HOSTS);
+	else if (len == strlen("fattree") && str_has_prefix(preset, "fattree"))
+		ret = madsim_topo_fattree(fabric, has_size ? size : MADSIM_FATTREE_RADIX);
 	else
 		ret = -EINVAL;
 	if (!ret)
