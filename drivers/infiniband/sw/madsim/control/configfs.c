@@ -350,36 +350,19 @@ static const struct config_item_type madsim_node_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-static ssize_t madsim_fabric_live_show(struct config_item *item, char *page)
+static int madsim_fabric_set_live(struct madsim_fabric *fabric, bool live)
 {
-	return sysfs_emit(page, "%d\n", to_madsim_fabric(item)->live);
-}
-
-static ssize_t madsim_fabric_live_store(struct config_item *item, const char *page, size_t count)
-{
-	struct madsim_fabric *fabric = to_madsim_fabric(item);
-	bool live;
 	int ret;
-
-	ret = kstrtobool(page, &live);
-	if (ret)
-		return ret;
 
 	mutex_lock(&fabric->mutex);
 	ret = live ? madsim_fabric_start(fabric) : madsim_fabric_stop(fabric);
 	mutex_unlock(&fabric->mutex);
-	return ret ?: count;
+	return ret;
 }
-CONFIGFS_ATTR(madsim_fabric_, live);
 
-static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag, const char *page)
+static int madsim_fabric_set_flag(struct madsim_fabric *fabric, bool *flag, bool value)
 {
-	bool value;
-	int ret;
-
-	ret = kstrtobool(page, &value);
-	if (ret)
-		return ret;
+	int ret = 0;
 
 	mutex_lock(&fabric->mutex);
 	if (fabric->live)
@@ -390,8 +373,8 @@ static int madsim_fabric_write_flag(struct madsim_fabric *fabric, bool *flag, co
 	return ret;
 }
 
-/* A flag of a fabric, in terms of "fabric" */
-#define MADSIM_FABRIC_FLAG(_name, _flag, _value)			\
+/* A flag of a fabric, in terms of "fabric", and how it is set, to "value" */
+#define MADSIM_FABRIC_FLAG(_name, _value, _set)				\
 static ssize_t madsim_fabric_##_name##_show(struct config_item *item,	\
 					    char *page)			\
 {									\
@@ -405,13 +388,16 @@ static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
 					     size_t count)		\
 {									\
 	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
+	bool value;							\
 									\
-	return madsim_fabric_write_flag(fabric, _flag, page) ?: count;	\
+	return kstrtobool(page, &value) ?: _set ?: count;		\
 }									\
 CONFIGFS_ATTR(madsim_fabric_, _name)
 
-MADSIM_FABRIC_FLAG(data, &fabric->data, fabric->data);
-MADSIM_FABRIC_FLAG(duplicate_guids, &fabric->duplicates, fabric->duplicates);
+MADSIM_FABRIC_FLAG(live, fabric->live, madsim_fabric_set_live(fabric, value));
+MADSIM_FABRIC_FLAG(data, fabric->data, madsim_fabric_set_flag(fabric, &fabric->data, value));
+MADSIM_FABRIC_FLAG(duplicate_guids, fabric->duplicates,
+		   madsim_fabric_set_flag(fabric, &fabric->duplicates, value));
 
 static ssize_t madsim_fabric_strict_show(struct config_item *item, char *page)
 {
