@@ -7,6 +7,7 @@
  * lose nodes: a new one has no power yet, one that goes loses it first.
  */
 
+#include <linux/idr.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
@@ -26,43 +27,30 @@
 	(0x0653494d00000000ULL | (u64)(fabric) << 24 | (u64)(node) << 8)
 #define MADSIM_NODE_NUMBERS	XA_LIMIT(1, U16_MAX)
 
-/* Protects the list, and with it the names and indices of all fabrics */
+/* Protects the list, and with it the names of all fabrics */
 static DEFINE_MUTEX(madsim_fabrics_mutex);
 static LIST_HEAD(madsim_fabrics);
+static DEFINE_IDA(madsim_fabric_indices);
 
-/* Give a fabric its place on the list, which makes its index */
+/* Put a fabric on the list, with the lowest index that is free */
 static int madsim_fabric_add(struct madsim_fabric *fabric)
 {
-	struct list_head *at = &madsim_fabrics;
 	struct madsim_fabric *other;
-	unsigned int index = 0;
-	int ret = 0;
+	int index = 0;
 
 	mutex_lock(&madsim_fabrics_mutex);
 	list_for_each_entry(other, &madsim_fabrics, list) {
-		if (!strcmp(other->name, fabric->name)) {
-			ret = -EEXIST;
-			goto out;
-		}
+		if (!strcmp(other->name, fabric->name))
+			index = -EEXIST;
 	}
-
-	/* Sorted by index, so that the first gap is the lowest free one */
-	list_for_each_entry(other, &madsim_fabrics, list) {
-		if (other->index != index) {
-			at = &other->list;
-			break;
-		}
-		index++;
+	if (!index)
+		index = ida_alloc_max(&madsim_fabric_indices, U8_MAX, GFP_KERNEL);
+	if (index >= 0) {
+		fabric->index = index;
+		list_add_tail(&fabric->list, &madsim_fabrics);
 	}
-	if (index > U8_MAX) {
-		ret = -ENOSPC;
-		goto out;
-	}
-	fabric->index = index;
-	list_add_tail(&fabric->list, at);
-out:
 	mutex_unlock(&madsim_fabrics_mutex);
-	return ret;
+	return min(index, 0);
 }
 
 /* Make an empty fabric, for madsim_fabric_destroy(), or an ERR_PTR(). No lock is held */
@@ -119,6 +107,7 @@ void madsim_fabric_destroy(struct madsim_fabric *fabric)
 	mutex_unlock(&fabric->mutex);
 	xa_destroy(&fabric->numbers);
 	mutex_destroy(&fabric->mutex);
+	ida_free(&madsim_fabric_indices, fabric->index);
 	kfree(fabric);
 }
 
@@ -491,11 +480,6 @@ static int madsim_guid_cmp(struct rb_node *a, const struct rb_node *b)
 	return ga < gb ? -1 : ga > gb;
 }
 
-static bool madsim_guid_less(struct rb_node *a, const struct rb_node *b)
-{
-	return madsim_guid_cmp(a, (struct rb_node *)b) < 0;
-}
-
 /* Give a node its ib_device, which may have another one for QP0 */
 static int madsim_node_register(struct madsim_node *node)
 {
@@ -533,9 +517,8 @@ int madsim_node_plug(struct madsim_node *node)
 	if (node->powered)
 		return -EALREADY;
 	madsim_vf_adopt_guids(node);
-	if (fabric->duplicates)
-		rb_add(&node->by_guid, &fabric->by_guid, madsim_guid_less);
-	else if (rb_find_add(&node->by_guid, &fabric->by_guid, madsim_guid_cmp))
+	if (!fabric->duplicates &&
+	    rb_find_add(&node->by_guid, &fabric->by_guid, madsim_guid_cmp))
 		return -EEXIST;
 
 	madsim_node_reset(node);
@@ -550,7 +533,8 @@ int madsim_node_plug(struct madsim_node *node)
 err_reset:
 	/* Forget the notices that clients of the device have caused */
 	madsim_node_reset(node);
-	rb_erase(&node->by_guid, &fabric->by_guid);
+	if (!fabric->duplicates)
+		rb_erase(&node->by_guid, &fabric->by_guid);
 	return ret;
 }
 
@@ -572,7 +556,8 @@ int madsim_node_unplug(struct madsim_node *node)
 
 	/* Forget the notices that the device's last users have caused */
 	madsim_node_reset(node);
-	rb_erase(&node->by_guid, &node->fabric->by_guid);
+	if (!node->fabric->duplicates)
+		rb_erase(&node->by_guid, &node->fabric->by_guid);
 	return 0;
 }
 

@@ -280,7 +280,7 @@ struct madsim_switch {
  * @fabric:	immutable
  * @list:	on fabric->nodes; fabric->mutex, and fabric->lock for changes
  * @by_name:	in fabric->by_name; fabric->mutex
- * @by_guid:	in fabric->by_guid while it has power; fabric->mutex
+ * @by_guid:	in fabric->by_guid while it has power, unless GUIDs may be duplicates; fabric->mutex
  * @group:	its directory in configfs, if made there
  * @name:	immutable; how users and topologies call it
  * @number:	in fabric->numbers; immutable
@@ -410,7 +410,7 @@ struct madsim_way {
  * @duplicates:	nodes may have the same GUID; as @data
  * @nodes:	all nodes; @mutex, and @lock for changes
  * @by_name:	the same nodes; @mutex
- * @by_guid:	those with power; @mutex
+ * @by_guid:	those with power, unless @duplicates; @mutex
  * @numbers:	all nodes by what makes their GUIDs unique; @mutex
  * @next_number: where the search for the next number begins; @mutex
  * @debugfs:	its directory
