@@ -151,7 +151,7 @@ static enum ib_wc_status madsim_rc_build(struct madsim_qp *qp,
 	bool payload, atomic;
 
 	*bth = (struct madsim_bth) {
-		.op = madsim_ops[wqe->opcode].op,
+		.op = wqe->op,
 		.uc = madsim_is_uc(qp),
 		.first = !sent,
 		.last = piece == left,
@@ -259,7 +259,7 @@ bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt, bool *mo
 	    (rc->req.ahead && !madsim_rc_open(qp)))
 		return false;
 
-	local = madsim_ops[wqe->opcode].op == MADSIM_OP_LOCAL;
+	local = wqe->op == MADSIM_OP_LOCAL;
 	status = local ? madsim_rc_local(qp, wqe) :
 			 madsim_rc_build(qp, wqe, pkt);
 	if (status == -EBUSY) {
@@ -358,12 +358,11 @@ static void madsim_rc_acknowledged(struct madsim_qp *qp,
 {
 	struct madsim_rc *rc = qp->rc;
 	struct madsim_swqe *wqe = madsim_rc_head(rc);
-	enum madsim_op op = madsim_ops[wqe->opcode].op;
 	enum ib_wc_status status;
 	u32 brings = 0, psn = rc->req.psn;
 
 	madsim_rc_refresh(rc);
-	if (!madsim_op_has_payload(op))
+	if (!madsim_op_has_payload(wqe->op))
 		brings = madsim_rc_piece(rc, wqe, rc->req.sent);
 	if (pkt->len != brings) {
 		madsim_rc_fail(qp, IB_WC_BAD_RESP_ERR);
@@ -503,6 +502,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void
 	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->sq.head, rc->sq.count++, qp->max_send_wr));
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
+	wqe->op = op;
 	wqe->wc_opcode = madsim_ops[wr->opcode].wc;
 	wqe->flags = wr->send_flags;
 	wqe->imm = wr->ex.imm_data;
@@ -516,7 +516,7 @@ int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void
 	wqe->hashed = false;
 	wqe->backwards = false;
 	if (madsim_is_strict(qp))
-		madsim_strict_posted(qp, wqe, op);
+		madsim_strict_posted(qp, wqe);
 	madsim_rc_copy_kind(wqe, wr);
 	if ((qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !rc->failing)
 		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);

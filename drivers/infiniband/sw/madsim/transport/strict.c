@@ -91,10 +91,10 @@ static bool madsim_strict_hash(const struct madsim_qp *qp, const struct madsim_s
 }
 
 /* Remember the data of a send, or how to read. The fabric is strict; fabric->lock is held */
-void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe, enum madsim_op op)
+void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe)
 {
-	wqe->backwards = op == MADSIM_OP_READ;
-	if (madsim_op_has_payload(op) && !(wqe->flags & IB_SEND_INLINE))
+	wqe->backwards = wqe->op == MADSIM_OP_READ;
+	if (madsim_op_has_payload(wqe->op) && !(wqe->flags & IB_SEND_INLINE))
 		wqe->hashed = madsim_strict_hash(qp, wqe, &wqe->hash);
 }
 
@@ -251,6 +251,7 @@ int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const 
 		return -ENOMEM;
 	wqe = &dgram->wqe;
 	wqe->wr_id = wr->wr_id;
+	wqe->op = MADSIM_OP_SEND;
 	wqe->flags = wr->send_flags;
 	wqe->length = length;
 	wqe->num_sge = wr->num_sge;
@@ -260,7 +261,7 @@ int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const 
 		memcpy(dgram->data, data, extra);
 	}
 	if (madsim_is_strict(qp))
-		madsim_strict_posted(qp, wqe, MADSIM_OP_SEND);
+		madsim_strict_posted(qp, wqe);
 	dgram->ud = *ud_wr(wr);
 	dgram->ud.wr.next = NULL;
 	dgram->ud.wr.sg_list = wqe->sge;

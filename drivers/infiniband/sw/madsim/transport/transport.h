@@ -224,6 +224,7 @@ struct madsim_srq {
  * @key:	its new key
  * @access:	and what that allows
  * @length:	of all pieces
+ * @op:		what @opcode sends, an enum madsim_op
  * @hashed:	the fabric was strict when it was posted, and the keys were good
  * @backwards:	the fabric was strict: the last packet of an RDMA READ goes first
  * @hash:	of the data then
@@ -245,6 +246,7 @@ struct madsim_swqe {
 	u32 key;
 	int access;
 	u64 length;
+	u8 op;
 	bool hashed;
 	bool backwards;
 	u32 hash;
@@ -681,7 +683,7 @@ bool madsim_get_recv_wqe(struct madsim_qp *qp);
 /* strict.c: mistakes of users of verbs */
 extern const char * const madsim_mistake_names[MADSIM_MISTAKES];
 void madsim_mistake(struct madsim_qp *qp, u64 wr_id, enum madsim_mistake mistake);
-void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe, enum madsim_op op);
+void madsim_strict_posted(const struct madsim_qp *qp, struct madsim_swqe *wqe);
 void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe);
 void madsim_strict_fill(const struct madsim_qp *qp);
 bool madsim_strict_delay_write(struct madsim_qp *qp, const struct madsim_packet *pkt);
