@@ -576,12 +576,6 @@ bool madsim_cq_unread(const struct madsim_qp *qp)
 	return READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs);
 }
 
-/* As in an adapter, a send keeps its place until the owner has taken a completion */
-bool madsim_sq_is_full(const struct madsim_qp *qp)
-{
-	return READ_ONCE(qp->posted) - READ_ONCE(qp->reaped) >= qp->max_send_wr;
-}
-
 /* Wait until all completions so far are dealt with. The owner goes on polling */
 void madsim_cq_drain(struct ib_cq *ibcq)
 {

@@ -13,7 +13,6 @@
  */
 
 #include <linux/minmax.h>
-#include <linux/slab.h>
 
 #include "transport.h"
 
@@ -26,24 +25,6 @@
 #define MADSIM_WIDEN		16
 /* Acknowledgments that a window asks for. With more, fewer timers end where a transport is slow */
 #define MADSIM_ACKS		16
-
-/* By opcode: what to send, what completes, and whether UC has it */
-static const struct {
-	enum madsim_op op;
-	enum ib_wc_opcode wc;
-	bool rc_only;
-} madsim_ops[] = {
-	[IB_WR_RDMA_WRITE] = { MADSIM_OP_WRITE, IB_WC_RDMA_WRITE },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { MADSIM_OP_WRITE, IB_WC_RDMA_WRITE },
-	[IB_WR_SEND] = { MADSIM_OP_SEND, IB_WC_SEND },
-	[IB_WR_SEND_WITH_IMM] = { MADSIM_OP_SEND, IB_WC_SEND },
-	[IB_WR_RDMA_READ] = { MADSIM_OP_READ, IB_WC_RDMA_READ, true },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { MADSIM_OP_SWAP, IB_WC_COMP_SWAP, true },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { MADSIM_OP_ADD, IB_WC_FETCH_ADD, true },
-	[IB_WR_SEND_WITH_INV] = { MADSIM_OP_SEND, IB_WC_SEND, true },
-	[IB_WR_LOCAL_INV] = { MADSIM_OP_LOCAL, IB_WC_LOCAL_INV },
-	[IB_WR_REG_MR] = { MADSIM_OP_LOCAL, IB_WC_REG_MR },
-};
 
 /* By the code in a response, in units of ten microseconds */
 static const u16 madsim_rnr_times[] = {
@@ -435,90 +416,4 @@ void madsim_rc_response(struct madsim_qp *qp, const struct madsim_packet *pkt)
 	}
 	if (!rc->req.sending)
 		queue_work(madsim_send_wq(qp), &rc->req.work);
-}
-
-/* Copy what only a work request of this opcode has */
-static void madsim_rc_copy_kind(struct madsim_swqe *wqe, const struct ib_send_wr *wr)
-{
-	switch (wr->opcode) {
-	case IB_WR_RDMA_WRITE:
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-	case IB_WR_RDMA_READ:
-		wqe->va = rdma_wr(wr)->remote_addr;
-		wqe->rkey = rdma_wr(wr)->rkey;
-		break;
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		wqe->va = atomic_wr(wr)->remote_addr;
-		wqe->rkey = atomic_wr(wr)->rkey;
-		wqe->compare = atomic_wr(wr)->compare_add;
-		wqe->swap = atomic_wr(wr)->swap;
-		break;
-	case IB_WR_REG_MR:
-		wqe->mr = reg_wr(wr)->mr;
-		wqe->key = reg_wr(wr)->key;
-		wqe->access = reg_wr(wr)->access;
-		break;
-	default:
-		break;
-	}
-}
-
-/**
- * madsim_rc_post - queue a send
- * @qp: a connected queue pair
- * @wr: what to do
- * @data: what to send, if it is with @wr itself
- *
- * Context: any; fabric->lock is held.
- * Return: 0; -EOPNOTSUPP: such an operation is not there; -EINVAL: the queue pair
- * cannot do it, or not now; -ENOMEM: the queue is full.
- */
-int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
-{
-	struct madsim_rc *rc = qp->rc;
-	struct madsim_swqe *wqe;
-	enum madsim_op op;
-	u64 length;
-
-	if (wr->opcode >= ARRAY_SIZE(madsim_ops) || !madsim_ops[wr->opcode].op)
-		return -EOPNOTSUPP;
-	op = madsim_ops[wr->opcode].op;
-	if (madsim_is_uc(qp) && madsim_ops[wr->opcode].rc_only)
-		return -EINVAL;
-	if ((u32)wr->num_sge > qp->max_send_sge)
-		return -EINVAL;
-	if (data && !madsim_op_has_payload(op))
-		return -EINVAL;
-	length = madsim_sge_length(wr->sg_list, wr->num_sge);
-	if (length > MADSIM_MAX_MESSAGE)
-		return -EINVAL;
-	if (qp->state < IB_QPS_RTS)
-		return -EINVAL;
-	if (madsim_sq_is_full(qp))
-		return madsim_sq_refuse(qp, wr);
-
-	qp->posted++;
-	wqe = madsim_swqe_at(rc, madsim_ring_at(rc->sq.head, rc->sq.count++, qp->max_send_wr));
-	wqe->wr_id = wr->wr_id;
-	wqe->opcode = wr->opcode;
-	wqe->op = op;
-	wqe->wc_opcode = madsim_ops[wr->opcode].wc;
-	wqe->flags = wr->send_flags;
-	wqe->imm = wr->ex.imm_data;
-	wqe->inv_key = wr->ex.invalidate_rkey;
-	wqe->length = length;
-	wqe->num_sge = wr->num_sge;
-	if (data)
-		memcpy(wqe->sge, data, length);
-	else
-		memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wqe->sge));
-	wqe->hashed = false;
-	wqe->backwards = false;
-	if (madsim_is_strict(qp))
-		madsim_strict_posted(qp, wqe);
-	madsim_rc_copy_kind(wqe, wr);
-	if ((qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !rc->failing)
-		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
-	return 0;
 }

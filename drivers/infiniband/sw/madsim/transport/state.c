@@ -5,53 +5,6 @@
 
 #include "transport.h"
 
-/* Requests that are given back at once, with interrupts off */
-#define MADSIM_FLUSH_TURN	256
-
-/* Refuse a send. If no send is under way, and no completion unread, no place will ever be free */
-int madsim_sq_refuse(struct madsim_qp *qp, const struct ib_send_wr *wr)
-{
-	if (qp->posted == qp->ended && !READ_ONCE(qp->unread_sends))
-		madsim_mistake(qp, wr->wr_id, MADSIM_FULL);
-	return -ENOMEM;
-}
-
-/* The oldest send of a connected queue pair has ended. fabric->lock is held */
-void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
-{
-	struct madsim_rc *rc = qp->rc;
-	struct madsim_swqe *wqe = madsim_rc_head(rc);
-	struct ib_wc wc = {
-		.wr_id = wqe->wr_id,
-		.qp = madsim_wc_qp(qp),
-		.status = status,
-		.opcode = wqe->wc_opcode,
-		.byte_len = wqe->length,
-		.port_num = qp->port->num,
-	};
-
-	if (!status || status == IB_WC_LOC_PROT_ERR)
-		madsim_strict_ended(qp, wqe);
-	rc->sq.head = madsim_ring_at(rc->sq.head, 1, qp->max_send_wr);
-	rc->sq.count--;
-	qp->ended++;
-	rc->req.sent = 0;
-	rc->req.ahead = 0;
-	rc->req.begun = false;
-	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
-		madsim_complete_send(qp, &wc);
-}
-
-/* Give back some of what was not sent. Returns whether there is more */
-static bool madsim_rc_flush_sends(struct madsim_qp *qp)
-{
-	u32 left = MADSIM_FLUSH_TURN;
-
-	while (qp->rc->sq.count && left--)
-		madsim_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
-	return qp->rc->sq.count;
-}
-
 static void madsim_give_back(struct madsim_qp *qp, const struct madsim_rwqe *rwqe)
 {
 	struct ib_wc wc = {
@@ -141,20 +94,6 @@ static void madsim_flush_turn(struct madsim_qp *qp)
 static bool madsim_is_flushing(const struct madsim_qp *qp)
 {
 	return (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE) && !madsim_is_failing(qp);
-}
-
-/* A datagram of @qp is not sent. fabric->lock is held */
-void madsim_drop_send(struct madsim_qp *qp, u64 wr_id)
-{
-	struct ib_wc wc = {
-		.wr_id = wr_id,
-		.qp = madsim_wc_qp(qp),
-		.status = IB_WC_WR_FLUSH_ERR,
-		.opcode = IB_WC_SEND,
-	};
-
-	qp->ended++;
-	madsim_complete_send(qp, &wc);
 }
 
 /* Send none of the datagrams that wait. If @told, the owner gets them. fabric->lock is held */

@@ -30,6 +30,9 @@
 #define MADSIM_KERNEL_MR	BIT(15)	/* of those, not for programs */
 #define MADSIM_MAX_MR_PAGES	512	/* of a region that the kernel maps */
 
+/* Work requests that are given back at once, with interrupts off */
+#define MADSIM_FLUSH_TURN	256
+
 /**
  * struct madsim_events - events of an object that its owner is yet to hear of
  * @work:	tells the owner of @pending
@@ -667,7 +670,14 @@ void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp);
 void madsim_cq_drain(struct ib_cq *ibcq);
 bool madsim_cq_feed(struct ib_cq *ibcq, int places);
 bool madsim_cq_unread(const struct madsim_qp *qp);
+
+/* sq.c: send queues */
 bool madsim_sq_is_full(const struct madsim_qp *qp);
+int madsim_sq_refuse(struct madsim_qp *qp, const struct ib_send_wr *wr);
+void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
+bool madsim_rc_flush_sends(struct madsim_qp *qp);
+void madsim_drop_send(struct madsim_qp *qp, u64 wr_id);
+int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
 
 /* rq.c: receive queues */
 bool madsim_qp_admits(const struct madsim_qp *qp, u32 qkey, const struct madsim_packet *pkt);
@@ -724,14 +734,11 @@ u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge);
 /* state.c: states of queue pairs */
 void madsim_flush_recv(struct madsim_qp *qp);
 void madsim_flush_work(struct work_struct *work);
-void madsim_drop_send(struct madsim_qp *qp, u64 wr_id);
 void madsim_qp_drop(struct madsim_qp *qp, bool told);
 void madsim_qp_fail(struct madsim_qp *qp, enum ib_qp_state state);
 void madsim_qp_idle(struct madsim_qp *qp);
 void madsim_qp_copied(struct madsim_qp *qp);
 void madsim_qp_lost(struct madsim_qp *qp);
-int madsim_sq_refuse(struct madsim_qp *qp, const struct ib_send_wr *wr);
-void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
 void madsim_rc_reset(struct madsim_qp *qp);
 bool madsim_rc_draining(const struct madsim_qp *qp);
 void madsim_rc_drained(struct madsim_qp *qp);
@@ -779,7 +786,6 @@ void madsim_rc_set(struct madsim_qp *qp, const struct ib_qp_attr *attr, int mask
 void madsim_rc_get(const struct madsim_qp *qp, struct ib_qp_attr *attr);
 
 /* requester.c: what connected queue pairs send */
-int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
 bool madsim_rc_prepare(struct madsim_qp *qp, struct madsim_packet *pkt, bool *more);
 bool madsim_rc_sent(struct madsim_qp *qp);
 void madsim_rc_expired(struct madsim_qp *qp);
