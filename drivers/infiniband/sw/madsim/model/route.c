@@ -57,20 +57,11 @@ bool madsim_grh_fits(const struct madsim_port *port, const struct madsim_packet 
 	       madsim_gid_is_mine(port, &pkt->grh.dgid);
 }
 
-/* A P_Key has the membership of the sender, as its entry has, so only partitions are compared */
+/* The entry of @in has the membership of the sender, as the P_Key has: partitions are compared */
 static bool madsim_may_enter(const struct madsim_port *in, const struct madsim_packet *pkt)
 {
-	unsigned int i;
-
-	if (!(madsim_pi_get(&in->info, MADSIM_PI_ENFORCE) & MADSIM_ENFORCE_IN))
-		return true;
-	for (i = 0; i < MADSIM_PKEYS; i++) {
-		u16 mine = be16_to_cpu(in->pkeys[i]) & 0x7fff;
-
-		if (mine && mine == (pkt->pkey & 0x7fff))
-			return true;
-	}
-	return false;
+	return !(madsim_pi_get(&in->info, MADSIM_PI_ENFORCE) & MADSIM_ENFORCE_IN) ||
+	       madsim_find_pkey(in, pkt->pkey | 0x8000) >= 0;
 }
 
 /**

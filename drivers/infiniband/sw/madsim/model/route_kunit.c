@@ -9,10 +9,10 @@
 #include "control/control.h"
 
 /*
- * The nodes have power and no cables. The switch has three ports, and the LID 1. Port 3
- * lets in and out what is of partition 1. The host has the LID 7. The router has ports 1 to
- * 3 in subnets 1 to 3, with the LIDs 11 to 13, and its port 3 is down. The far host is in
- * subnets 2 and 3, with the LIDs 7 and 8.
+ * The nodes have power and no cables. The switch has three ports, and the LID 1. Port 3 lets in
+ * and out what is of partition 1, and of limited members of partition 4. The host has the LID 7.
+ * The router has ports 1 to 3 in subnets 1 to 3, with the LIDs 11 to 13, and its port 3 is down.
+ * The far host is in subnets 2 and 3, with the LIDs 7 and 8.
  */
 struct madsim_route_test {
 	struct madsim_fabric *fabric;
@@ -59,6 +59,7 @@ static void madsim_route_tables(struct madsim_node *sw)
 	madsim_pi_set(&guard->info, MADSIM_PI_ENFORCE,
 		      MADSIM_ENFORCE_IN | MADSIM_ENFORCE_OUT);
 	guard->pkeys[0] = cpu_to_be16(0x8001);
+	guard->pkeys[1] = cpu_to_be16(0x0004);
 }
 
 static int madsim_route_init(struct kunit *test)
@@ -144,6 +145,10 @@ static const struct madsim_route_case madsim_route_cases[] = {
 	  .fate = MADSIM_GOES, .at = 3 },
 	{ "out with another one", .in = 1, .dlid = 3, .pkey = 0x8002,
 	  .fate = MADSIM_LOST_EXIT, .at = 3 },
+	{ "in with the P_Key", .in = 3, .dlid = 2, .pkey = 0x8001,
+	  .fate = MADSIM_GOES, .at = 2 },
+	{ "in with that of a limited member", .in = 3, .dlid = 2, .pkey = 0x0004,
+	  .fate = MADSIM_GOES, .at = 2 },
 	{ "in with another one", .in = 3, .dlid = 2, .pkey = 0x8002,
 	  .fate = MADSIM_LOST_ENTRY, .at = 3 },
 	{ "in without one, an SMP", .in = 3, .dlid = 2, .smi = true,
