@@ -10,7 +10,7 @@ selftests=$top/tools/testing/selftests/rdma/user_mad
 
 # Programs that make test leaves to the suite sanitize: these inject faults or take long, and
 # no planted bug needs them
-left_programs="fail_nth hosts osmtest saquery umadstat unplug"
+left_programs="fail_nth hosts saquery umadstat unplug"
 
 kunit_suites()
 {
