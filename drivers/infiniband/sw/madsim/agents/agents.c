@@ -6,8 +6,8 @@
 
 #include "agents.h"
 
-/* A node without registers has no vendor's agent */
-static bool madsim_has_agent(const struct madsim_node *node, u8 mgmt_class)
+/* Whether there is an agent for a class beside subnet management. The vendor's has registers */
+bool madsim_has_agent(const struct madsim_node *node, u8 mgmt_class)
 {
 	return mgmt_class == IB_MGMT_CLASS_PERF_MGMT || mgmt_class == IB_MGMT_CLASS_CONG_MGMT ||
 	       (mgmt_class == MADSIM_CLASS_VENDOR && !list_empty(&node->registers));

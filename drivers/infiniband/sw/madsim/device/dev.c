@@ -256,21 +256,15 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 			      size_t *out_mad_size, u16 *out_mad_pkey_index)
 {
 	struct madsim_port *port = madsim_port_of(ibdev, num);
+	u8 mgmt_class = in->mad_hdr.mgmt_class;
+	bool smi = mgmt_class == IB_MGMT_CLASS_SUBN_LID_ROUTED ||
+		   mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE;
 	enum madsim_verdict verdict;
 	u32 len = *out_mad_size;
 	unsigned long flags;
 
-	switch (in->mad_hdr.mgmt_class) {
-	case IB_MGMT_CLASS_SUBN_LID_ROUTED:
-	case IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE:
-	case IB_MGMT_CLASS_PERF_MGMT:
-	case IB_MGMT_CLASS_CONG_MGMT:
-	case MADSIM_CLASS_VENDOR:
-		break;
-	default:
-		return IB_MAD_RESULT_SUCCESS;
-	}
-	if (in->mad_hdr.method & IB_MGMT_METHOD_RESP)
+	if (in->mad_hdr.method & IB_MGMT_METHOD_RESP ||
+	    (!smi && !madsim_has_agent(port->node, mgmt_class)))
 		return IB_MAD_RESULT_SUCCESS;
 
 	if (in->mad_hdr.base_version == OPA_MGMT_BASE_VERSION)
@@ -278,8 +272,7 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	else
 		madsim_copy_mad(out, in, IB_MGMT_MAD_SIZE);
 	spin_lock_irqsave(&port->node->fabric->lock, flags);
-	if (in->mad_hdr.mgmt_class == IB_MGMT_CLASS_SUBN_LID_ROUTED ||
-	    in->mad_hdr.mgmt_class == IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE)
+	if (smi)
 		verdict = madsim_sma(port, port->num, out, &len,
 				     !(mad_flags & IB_MAD_IGNORE_MKEY));
 	else
