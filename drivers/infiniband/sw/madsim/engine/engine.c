@@ -3,8 +3,8 @@
  * What makes packets go: out of an end port, over links, through switches, and into an end port.
  * A packet goes all its way under fabric->lock in one go, so it meets one state of the fabric only:
  * in the context of the client that posts it, or of the work that sends for queue pairs, notices,
- * deferred packets or a wire. Queue pairs and agents are called with what has come to them. They turn a request
- * into its response, which goes on as the next packet; they send nothing themselves.
+ * deferred packets or a wire. Queue pairs and agents are called with what has come to them. They
+ * turn a request into its response, which goes on as the next packet; they send nothing themselves.
  */
 
 #include "engine.h"

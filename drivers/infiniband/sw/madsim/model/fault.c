@@ -231,7 +231,10 @@ unsigned long madsim_fault_errors(struct madsim_port *port)
 	return errors;
 }
 
-/* Have a packet corrupted, duplicated, delayed or reordered, as faults say. Returns whether it goes on now. fabric->lock is held */
+/*
+ * Have a packet corrupted, duplicated, delayed or reordered, as faults say. Returns whether the
+ * packet goes on now. fabric->lock is held
+ */
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	struct madsim_fault *fault = port->fault;

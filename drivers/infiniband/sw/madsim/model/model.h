@@ -28,20 +28,20 @@
  *
  * A packet goes this way:
  *
- *	madsim_post_send()		device/qp.c		a client posts a work request
- *	madsim_send()			engine/engine.c		a packet leaves its port
- *	madsim_cross()			engine/engine.c		it goes over a link, which may have faults
- *	madsim_step()			engine/engine.c		it goes through a switch, as route.c says
- *	madsim_deliver()		engine/engine.c		it has come to one of these:
- *		madsim_mad_receive()	transport/special.c	the MAD layer of a host
- *		madsim_respond()	agents/agents.c		the agents of another node
- *		madsim_ud_receive()	transport/ud.c		a queue pair for datagrams
- *		madsim_rc_receive()	transport/rc.c		a connected queue pair
- *	madsim_cq_put()			transport/cq.c		the receiver has a completion
+ *	madsim_post_send()	device/qp.c		a client posts a work request
+ *	madsim_send()		engine/engine.c		a packet leaves its port
+ *	madsim_cross()		engine/engine.c		goes over a link, which may have faults
+ *	madsim_step()		engine/engine.c		goes through a switch, as route.c says
+ *	madsim_deliver()	engine/engine.c		and has come to one of these:
+ *	  madsim_mad_receive()	transport/special.c	the MAD layer of a host
+ *	  madsim_respond()	agents/agents.c		the agents of another node
+ *	  madsim_ud_receive()	transport/ud.c		a queue pair for datagrams
+ *	  madsim_rc_receive()	transport/rc.c		a connected queue pair
+ *	madsim_cq_put()		transport/cq.c		the receiver has a completion
  *
- * Agents and connected queue pairs make a response of the packet, or an agent changes a link, which
- * raises a notice. The engine sends responses and notices. A queue pair sends later by queueing work
- * that the engine has prepared, see madsim_run_init().
+ * Agents and connected queue pairs make a response of the packet, or an agent changes a link,
+ * which raises a notice. The engine sends responses and notices. A queue pair sends later by
+ * queueing work that the engine has prepared, see madsim_run_init().
  *
  * Locking order: the su_mutex of configfs, fabric->mutex, RTNL, madsim_wires_mutex, wire->mutex,
  * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. No lock is taken while
@@ -695,7 +695,7 @@ void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap);
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed);
 void madsim_trap_bad_mkey(struct madsim_port *port, const struct ib_smp *smp);
 void madsim_key_violation(struct madsim_port *port, enum madsim_trap trap,
-			 const struct madsim_packet *pkt);
+			  const struct madsim_packet *pkt);
 void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt);
 void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice);
 

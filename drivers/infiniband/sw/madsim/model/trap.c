@@ -210,7 +210,7 @@ void madsim_trap_link_error(struct madsim_port *port, enum madsim_trap trap)
 	notice->details.ntc_129_131.port_num = port->num;
 }
 
-/* Raise trap 144: an end port can do something else, or its node is renamed. fabric->lock is held */
+/* Raise trap 144: an end port can do something else, or has a new name. fabric->lock is held */
 void madsim_trap_local_change(struct madsim_port *port, bool desc_changed)
 {
 	struct ib_mad_notice_attr *notice;
@@ -260,7 +260,7 @@ static __be32 madsim_sl_qpn(const struct madsim_packet *pkt)
 
 /* Count a packet with a wrong key, and raise trap 257 or 258. fabric->lock is held */
 void madsim_key_violation(struct madsim_port *port, enum madsim_trap trap,
-			 const struct madsim_packet *pkt)
+			  const struct madsim_packet *pkt)
 {
 	bool pkey = trap == MADSIM_TRAP_BAD_PKEY;
 	u32 key = pkey ? pkt->pkey : pkt->qkey;

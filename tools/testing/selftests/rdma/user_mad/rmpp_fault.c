@@ -6,7 +6,7 @@
  * Also on: 6.1, 6.12
  */
 #define PAIR_TWO_VARIANTS
-#define PAIR_LONG	(1 << 20)
+#define PAIR_LONG	(1024 * 1024)
 #include <signal.h>
 #include <sys/wait.h>
 
