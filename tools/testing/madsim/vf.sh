@@ -168,13 +168,23 @@ twice()
 	[ "$(lid "$(device v0)")" != "$(lid "$(device v2)")" ]
 }
 
-# Of the port: packets for it alone, and words of four bytes of all
-counted()
+# What v0 has received: packets for it alone, and the bytes of all, which the port has as words
+received()
 {
 	local counters
 	counters=/sys/class/infiniband/$(device v0)/ports/1/counters
-	says "\"rx\":\{\"bytes\":$(($(cat "$counters/port_rcv_data") * 4)),\"packets\":$(cat "$counters/unicast_rcv_packets")," \
-		ip -s -j link show "$(net h1)"
+	echo "\"bytes\":$(($(cat "$counters/port_rcv_data") * 4)),\"packets\":$(cat "$counters/unicast_rcv_packets")"
+}
+
+# A packet may come while ip looks: then ip looks again
+counted()
+{
+	local words
+	until [ "${words-}" = "$(received)" ]; do
+		words=$(received)
+		ip -s -j link show "$(net h1)" >"$tmp/said"
+	done
+	says "\"rx\":\{$words," cat "$tmp/said"
 }
 
 gone()
