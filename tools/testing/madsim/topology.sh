@@ -109,6 +109,8 @@ widths()
 {
 	makes wide -d 9 "$tmp/wide"
 	diff <("$madsim_load" -g "$tmp/wide") <("$madsim_load" -g "$debugfs/wide/topology")
+	# Links alone would tell of a node that is not shown
+	says "^$((${#links[@]} + 1))$" grep -Ec "^(Switch|Hca)" "$debugfs/wide/topology"
 	all_say iblinkinfo -C "$(device A)" -P 1 -- \
 		"==\(12X +10\.0 Gbps Initialize/ +LinkUp\)==>.*\"A\"" \
 		"==\( 4X +5\.0 Gbps Initialize/ +LinkUp\)==>.*\"B\"" \
