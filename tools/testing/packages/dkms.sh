@@ -257,7 +257,7 @@ without_infiniband()
 		sed -n 's/^Inst \(linux-headers-[0-9][^ ]*-cloud-amd64\) .*/\1/p')
 	[ "$cloud" ] || return 1
 	host sh -ec 'cd /tmp && apt-get -q download "$1" && dpkg-deb -R "$1"_*.deb without &&
-		sed -i /CONFIG_INFINIBAND/d without/usr/src/*/.config &&
+		sed -i /CONFIG_INFINIBAND/d without/usr/src/*/.config without/usr/src/*/include/config/auto.conf &&
 		sed -i "s/^Version: .*/&+without/" without/DEBIAN/control && rm "$1"_*.deb &&
 		dpkg-deb -b without without.deb && rm -r without' sh "$cloud" || return 1
 	apt_install /tmp/without.deb >"$tmp/said" 2>&1 || status=$?
