@@ -44,7 +44,7 @@
  * queueing work that the engine has prepared, see madsim_run_init().
  *
  * Locking order: the su_mutex of configfs, fabric->mutex, RTNL, madsim_wires_mutex, wire->mutex,
- * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. No lock is taken while
+ * cq->mutex, fabric->lock, qp->lock, srq->lock, cq->lock, wire->lock. None of these is taken while
  * madsim_fabrics_mutex, madsim_users_lock or the lock of node->refused is held.
  *
  * The bytes of a burst are copied with no lock held, see struct madsim_rc. Until the copy has
