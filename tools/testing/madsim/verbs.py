@@ -57,9 +57,15 @@ READ, ADD, SWAP = e.IBV_WR_RDMA_READ, e.IBV_WR_ATOMIC_FETCH_AND_ADD, e.IBV_WR_AT
 FLUSHED = e.IBV_WC_WR_FLUSH_ERR
 QKEY = 0x1234
 GRH = 40
+FAULTS = "/sys/kernel/config/madsim/test/faults"
 ROUTERS = dict(word.split("=") for word in os.environ.get("ROUTERS", "").split())
 ALL = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE |
        e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC)
+
+
+def fault(command):
+    with open(FAULTS, "w") as file:
+        file.write(command)
 
 
 class Side:
@@ -1186,8 +1192,7 @@ def post_fails():
     for kind in UD, RC, UC:
         a, b = pair(kind)
         b.receive(b.sge(64))
-        with open("/sys/kernel/config/madsim/test/faults", "w") as file:
-            file.write("h1 fail post_send 5")
+        fault("h1 fail post_send 5")
         refused(errno.EIO, a.send, a.sge(8), to=b, wr_id=1)
         a.send(a.sge(8), to=b, wr_id=2)
         assert [wc.wr_id for wc in a.completions(1)] == [2]
@@ -1493,8 +1498,7 @@ def loopback():
     """a queue pair that sends to its own port needs the link, too"""
     # Not that of the subnet manager
     def link(state):
-        with open("/sys/kernel/config/madsim/test/faults", "w") as file:
-            file.write(f"h2 1 link {state}")
+        fault(f"h2 1 link {state}")
 
     def active():
         with open(f"/sys/class/infiniband/{sys.argv[2]}/ports/1/state") as file:
@@ -1541,8 +1545,6 @@ def uc_access():
 def burst():
     """a message at once leaves all as its packets do, one by one"""
     longest = 300000
-    faults = "/sys/kernel/config/madsim/test/faults"
-
     def counts():
         paths = (f"/sys/class/infiniband/{device}/ports/1/counters/port_{way}_{what}"
                  for device in sys.argv[1:3] for way in ("xmit", "rcv")
@@ -1586,12 +1588,10 @@ def burst():
 
     def in_packets(seed):
         """As message(). A fault that sees each packet tells how many there were"""
-        with open(faults, "w") as file:
-            file.write("h1 1 symbol nth 1")
+        fault("h1 1 symbol nth 1")
         left = message(seed)
-        seen, = re.findall(r"h1 1 symbol nth 1 .*injected (\d+)", open(faults).read())
-        with open(faults, "w") as file:
-            file.write("h1 1 clear")
+        seen, = re.findall(r"h1 1 symbol nth 1 .*injected (\d+)", open(FAULTS).read())
+        fault("h1 1 clear")
         assert int(seen) >= left[0][0], f"{seed}: {seen} of {left[0][0]}"
         return left
 
