@@ -286,7 +286,7 @@ class Faults:
 
 class Test(unittest.TestCase):
     hosts = 2
-    # Those without a MAD layer, whose queries would come at any time
+    # Hosts without a MAD layer: it would ask the subnet administration at any time
     of_the_model = ()
 
     def setUp(self):

@@ -41,8 +41,8 @@ struct umad_recv *umad_rmpp_keep(struct umad_file *file, u8 hdr_len,
 	size_t cap_bytes;
 
 	cap_bytes = umad_segments_count(&recv_wc->rmpp_list) *
-	       roundup_pow_of_two(max_mad_size + UMAD_SEGMENT_OVERHEAD) +
-	       sizeof(*recv) + UMAD_PACKET_LEN;
+		    roundup_pow_of_two(max_mad_size + UMAD_SEGMENT_OVERHEAD) +
+		    sizeof(*recv) + UMAD_PACKET_LEN;
 	recv = umad_recv_alloc_capped(file, hdr_len, sizeof(*rmpp), cap_bytes);
 	if (!recv)
 		return NULL;

@@ -194,7 +194,7 @@ struct umad_reg {
  */
 #define UMAD_AGENT_COST	(SZ_1K + SZ_256)
 
-/* In umad_agent.users: writers do not find an agent, as there is none yet, or none any more */
+/* In umad_agent.users while writers find no agent: before it is registered, and from its end on */
 #define UMAD_AGENT_CLOSED	INT_MIN
 
 /**

@@ -6,7 +6,10 @@
 
 #include "agents.h"
 
-/* Whether there is an agent for a class beside subnet management. The vendor's has registers */
+/*
+ * Whether a node has an agent for a class beside subnet management. A node without registers has
+ * no vendor's agent: if a caller does not hold fabric->lock, registers may come at any time
+ */
 bool madsim_has_agent(const struct madsim_node *node, u8 mgmt_class)
 {
 	return mgmt_class == IB_MGMT_CLASS_PERF_MGMT || mgmt_class == IB_MGMT_CLASS_CONG_MGMT ||

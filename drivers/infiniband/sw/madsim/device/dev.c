@@ -263,6 +263,7 @@ static int madsim_process_mad(struct ib_device *ibdev, int mad_flags, u32 num,
 	u32 len = *out_mad_size;
 	unsigned long flags;
 
+	/* Most MADs are for no agent of a host. madsim_gsa() looks again with the lock held */
 	if (in->mad_hdr.method & IB_MGMT_METHOD_RESP ||
 	    (!smi && !madsim_has_agent(port->node, mgmt_class)))
 		return IB_MAD_RESULT_SUCCESS;

@@ -81,7 +81,7 @@ static struct madsim_port *madsim_enter(struct madsim_port *in, struct madsim_pa
 	return in;
 }
 
-/* Bring @pkt to the far end of the link of @out. Returns that port; NULL: a wire has it, or none */
+/* Bring @pkt to the far end of the link of @out: that port, or NULL if no port here gets @pkt */
 static struct madsim_port *madsim_reach_peer(struct madsim_port *out, struct madsim_packet *pkt)
 {
 	struct madsim_port *in = out->peer;
@@ -348,7 +348,7 @@ static void madsim_move(struct madsim_port *in, struct madsim_packet *pkt)
 
 /*
  * Send a packet that an end port's owner has made. When this returns, the packet has been received,
- * responded to, dropped, or deferred by a fault, and @pkt has something else. fabric->lock is held
+ * responded to, dropped, or deferred by a fault, and @pkt is overwritten. fabric->lock is held
  */
 void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 {
@@ -369,7 +369,7 @@ void madsim_send(struct madsim_port *port, struct madsim_packet *pkt)
 		madsim_move(in, pkt);
 }
 
-/* Move a packet on that has come by a wire. @pkt has something else then. fabric->lock is held */
+/* Move a packet on that has come by a wire. @pkt is overwritten then. fabric->lock is held */
 void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt)
 {
 	lockdep_assert_held(&in->node->fabric->lock);

@@ -173,8 +173,8 @@ struct madsim_fault {
 
 /* What the faults of a port can be told */
 enum madsim_fault_setting {
-	MADSIM_SET_NTH,			/* the packets that one strikes; 0: none */
-	MADSIM_SET_PERMILLE,		/* or the probability that it does */
+	MADSIM_SET_NTH,			/* a fault strikes every nth packet; 0: none */
+	MADSIM_SET_PERMILLE,		/* a fault strikes each packet with this probability */
 	MADSIM_SET_SEED,		/* of the random numbers, which start anew */
 	MADSIM_SET_DELAY,		/* of MADSIM_FAULT_DELAY, in milliseconds */
 	MADSIM_SET_RATE,		/* by which a counter grows a second */
@@ -699,7 +699,7 @@ void madsim_key_violation(struct madsim_port *port, enum madsim_trap trap,
 void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt);
 void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice);
 
-/* Whether a packet has the keys of its queue pair. Counts a wrong one, and tells of it */
+/* Whether a packet has the keys of its queue pair. Counts a wrong key, and raises its trap */
 static inline bool madsim_keys_fit(struct madsim_port *port, bool pkey_fits, u32 qkey,
 				   const struct madsim_packet *pkt)
 {

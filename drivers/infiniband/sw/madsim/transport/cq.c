@@ -488,7 +488,7 @@ void madsim_cq_reap(struct madsim_qp *qp)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-/* A program may be reading the entry just now. So it stays, and names no queue pair any more */
+/* A program may be reading the entry now. So the entry stays, and names no queue pair any more */
 static void madsim_cq_disown(struct madsim_cq *cq, struct madsim_cqe *cqe,
 			     const struct madsim_qp *qp)
 {

@@ -34,7 +34,7 @@ bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt)
 		return false;
 
 	spin_lock(&qp->lock);
-	/* It has no Q_Key */
+	/* A connected queue pair has no Q_Key */
 	if (qp->state >= IB_QPS_RTR && qp->state != IB_QPS_ERR &&
 	    madsim_qp_admits(qp, pkt->qkey, pkt)) {
 		madsim_strict_finish_write(qp);

@@ -32,7 +32,7 @@ static const u32 madsim_shares[MADSIM_SHARES] = {
  * struct madsim_user - a user with open contexts of a device; madsim_users_lock
  * @list:	on madsim_users
  * @dev:	immutable
- * @uid:	immutable; who this is for the host
+ * @uid:	immutable; as the host sees the user
  * @contexts:	how many there are. Each thing that the user has belongs to one
  * @bytes:	memory of the kernel that the user has
  * @reserved:	what the user has reserved of each share; fabric->lock
@@ -51,8 +51,8 @@ static u64 madsim_users_bytes;	/* that all of them have together */
 static DEFINE_SPINLOCK(madsim_users_lock);
 
 /*
- * Who the current process is for the host. In a namespace of users that is who has made the
- * outermost one, or its first user if root has: root makes many.
+ * The user of the current process, as the host sees the user. In namespaces of users this is the
+ * maker of the outermost one, or its first user if root has made it: root makes many.
  */
 static kuid_t madsim_user_uid(void)
 {
