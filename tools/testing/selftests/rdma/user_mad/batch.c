@@ -254,7 +254,7 @@ TEST_F(pair, positions_and_pipes)
 
 TEST_F(pair, fionread)
 {
-	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET, 1, 1);
+	struct umad_msg msg = umad_lost_request(&self->port, self->cid, MAD_GET, 2, 1);
 	ssize_t len = umad_mad_len(&self->server);
 
 	expect_next(0, &self->server);
