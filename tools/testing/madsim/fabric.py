@@ -334,9 +334,7 @@ class Test(unittest.TestCase):
         self.set(SWITCH, SWITCH_INFO, lft_top=self.switch)
         self.set(SWITCH, LINEAR_FWD, 0, bytes([255, *hosts, 0]).ljust(64, b"\xff"))
         self.set_port(SWITCH, 0, lid=self.switch, sm_lid=1)
-        for state in ARMED, ACTIVE:
-            for host in hosts:
-                self.set_host(host, state)
+        self.activate(*hosts)
         # Where ib_cm is loaded each host repeats that it is there, as long as it may
         for host in hosts:
             self.repress(host, 144)
@@ -346,9 +344,20 @@ class Test(unittest.TestCase):
         self.set_port(SWITCH + (host,) if host > 1 else HERE, 1, lid=host, sm_lid=1, state=state)
         self.set_port(SWITCH, host, state=state)
 
+    def activate(self, *hosts):
+        for state in ARMED, ACTIVE:
+            for host in hosts:
+                self.set_host(host, state)
+
     def fault(self, *commands):
         for command in commands:
             put("faults", command)
+
+    def fails(self, code, call, *args):
+        """The call is refused, with this errno"""
+        with self.assertRaises(OSError, msg=args) as refused:
+            call(*args)
+        self.assertEqual(code, refused.exception.errno, args)
 
     def power(self, *names):
         for name in names:

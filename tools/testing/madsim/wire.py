@@ -67,11 +67,6 @@ class Wire(fabric.Test):
     def errors(self):
         return self.get(self.switch, PORT_COUNTERS, port=self.spare).rcv_errors
 
-    def fails(self, code, call, *args):
-        with self.assertRaises(OSError) as raised:
-            call(*args)
-        self.assertEqual(code, raised.exception.errno)
-
     def test_carrier(self):
         """The link trains when both ends are there, and goes down with the far one"""
         self.state(DOWN)
