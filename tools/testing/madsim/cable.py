@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-from verbs import ADD, FLUSHED, READ, WRITE, WRITE_IMM, e, pair, refused
+from verbs import ADD, FLUSHED, READ, WRITE, WRITE_IMM, e, pair, port, refused
 
 MTU = 1024
 WINDOW = 128
@@ -142,8 +142,7 @@ class Cable:
 
 def until_reached(near, far):
     """A MAD gets there and back: all links between are active, not only those of the hosts"""
-    with open(f"/sys/class/infiniband/{far}/ports/1/lid", encoding="ascii") as file:
-        lid = int(file.read(), 16)
+    lid = int(port(far, "lid"), 16)
     end = time.monotonic() + 60
     while subprocess.run(["perfquery", "-C", near, str(lid), "1"], capture_output=True,
                          check=False).returncode:

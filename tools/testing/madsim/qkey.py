@@ -13,7 +13,7 @@ import time
 from pyverbs.addr import AH, AHAttr
 from pyverbs.wr import SendWR
 
-from verbs import Side, e
+from verbs import e, pair
 
 SL = 3
 MANY = 10
@@ -22,9 +22,7 @@ PAUSE = 0.02
 
 
 def main(last, qpn=None, many=1):
-    a, b = (Side(device, e.IBV_QPT_UD) for device in sys.argv[1:3])
-    a.connect(b)
-    b.connect(a)
+    a, b = pair(e.IBV_QPT_UD)
     b.receive(b.sge(4096))
     qpn = qpn or b.qp.qp_num
     wr = SendWR(wr_id=1, num_sge=1, sg=[a.sge(256)], opcode=e.IBV_WR_SEND,

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-from verbs import (ADD, GRH, RC, READ, SEND, UC, UD, WRITE, WRITE_IMM, Side, e, has_rings, pair,
-                   serve)
+from verbs import (ADD, GRH, RC, READ, SEND, UC, UD, WRITE, WRITE_IMM, Side, connect, e, has_rings,
+                   pair, serve)
 
 LONG = b"y" * 3000
 
@@ -260,8 +260,7 @@ def not_strict(_):
 
     for _ in range(10):
         strict("1")
-        for _ in range(3):
-            b.receive(b.sge(64))
+        b.receives(range(3))
         a.send(a.sge(8), to=b, wr_id=0)
         a.send(a.sge(8), to=b, wr_id=1)
         strict("0")
@@ -274,8 +273,8 @@ def stands_still(_):
     """datagrams of a queue pair that stands still before they are sent, until it goes on"""
     a, b = pair(UD)
     for _ in range(20):
+        b.receives(range(8))
         for number in range(8):
-            b.receive(b.sge(64))
             a.send(a.sge(8), to=b, wr_id=number)
         a.turn(e.IBV_QPS_SQD)
         time.sleep(1)
@@ -293,9 +292,7 @@ def purged(_):
     """completions that are not handed out yet when another queue pair goes"""
     a, b = pair(RC)
     for number in range(1, 11):
-        c, d = (Side(None, RC, share=side) for side in (a, b))
-        c.connect(d)
-        d.connect(c)
+        c, d = connect(Side(None, RC, share=a), Side(None, RC, share=b))
         b.receive(b.sge(64), wr_id=number)
         d.receive(d.sge(64))
         a.send(a.sge(8), wr_id=number)
@@ -321,8 +318,7 @@ def many(_):
         os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
     a = Side(sys.argv[1], RC, depth=3000, cqe=6000, events=True)
     a.qp.to_init(a.attr)
-    for number in range(3000):
-        a.receive(a.sge(8), wr_id=number)
+    a.receives(range(3000), 8)
     a.turn(e.IBV_QPS_ERR)
     done = []
     while len(done) < 3000:

@@ -29,7 +29,7 @@ import sys
 import time
 from types import SimpleNamespace
 
-from fabric import Faults, never_comes
+from fabric import Faults, never_comes, read
 from pyverbs.addr import AH, AHAttr, GID, GlobalRoute
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
@@ -66,6 +66,11 @@ ALL = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE |
 def fault(command):
     with open(FAULTS, "w") as file:
         file.write(command)
+
+
+def port(device, name):
+    """What sysfs has of port 1 of a device"""
+    return read(f"/sys/class/infiniband/{device}/ports/1/{name}")
 
 
 class Side:
@@ -109,10 +114,13 @@ class Side:
             setattr(self.attr, name, value)
 
     def connect(self, other):
-        self.qp.to_init(self.attr)
         if self.type != UD:
             self.attr.dest_qp_num = other.qp.qp_num
             self.attr.ah_attr = self.path(other)
+        self.up()
+
+    def up(self):
+        self.qp.to_init(self.attr)
         self.qp.to_rtr(self.attr)
         self.qp.to_rts(self.attr)
 
@@ -129,6 +137,11 @@ class Side:
     def receive(self, *sges, wr_id=1):
         wr = RecvWR(wr_id, len(sges), list(sges))
         (self.srq or self.qp).post_recv(wr)
+
+    def receives(self, numbers, length=64):
+        """A buffer of this length for each of the numbers"""
+        for number in numbers:
+            self.receive(self.sge(length), wr_id=number)
 
     def send(self, *sges, to=None, opcode=SEND, flags=e.IBV_SEND_SIGNALED,
              at=0, wrong=0, imm=0, pd=None, atomic=None, wr_id=2, next_wr=None):
@@ -203,12 +216,15 @@ class Side:
         return self.qp.query(e.IBV_QP_STATE)[0].qp_state
 
 
-def pair(qp_type, there=None, **attributes):
-    a = Side(sys.argv[1], qp_type, **attributes)
-    b = Side(sys.argv[2], qp_type, **dict(attributes, **(there or {})))
+def connect(a, b):
     a.connect(b)
     b.connect(a)
     return a, b
+
+
+def pair(qp_type, there=None, **attributes):
+    return connect(Side(sys.argv[1], qp_type, **attributes),
+                   Side(sys.argv[2], qp_type, **dict(attributes, **(there or {}))))
 
 
 def arrives(a, b):
@@ -231,8 +247,7 @@ def refused(number, function, *args, **kwargs):
 def has_rings():
     """Whether the device lets programs poll, and post receives, without a call"""
     uverbs = f"/sys/class/infiniband/{sys.argv[1]}/device/infiniband_verbs"
-    with open(f"{uverbs}/{os.listdir(uverbs)[0]}/abi_version") as version:
-        return int(version.read()) > 1
+    return int(read(f"{uverbs}/{os.listdir(uverbs)[0]}/abi_version")) > 1
 
 
 def ud_pieces():
@@ -292,9 +307,7 @@ def ud_refused():
 def types():
     """queue pairs of one type do not hear those of another"""
     for qp_type in UD, UC:
-        a, b = Side(sys.argv[1], qp_type), Side(sys.argv[2], RC)
-        a.connect(b)
-        b.connect(a)
+        a, b = connect(Side(sys.argv[1], qp_type), Side(sys.argv[2], RC))
         b.receive(b.sge(4096))
         a.sends(a.sge(8), to=b)
         b.silent()
@@ -310,8 +323,7 @@ def posting():
     a.qp.to_init(a.attr)
     refused(errno.EINVAL, a.send, a.sge(8))
     refused(errno.EINVAL, a.receive, *[a.sge(8)] * 5)
-    for _ in range(8):
-        a.receive(a.sge(8))
+    a.receives(range(8), 8)
     refused(errno.ENOMEM, a.receive, a.sge(8))
     a, b = pair(RC)
     refused(errno.EINVAL, a.send, *[a.sge(8)] * 5)
@@ -379,17 +391,14 @@ def resized_shared():
     def resize(count):
         a.srq.modify(SrqAttr(max_wr=count), e.IBV_SRQ_MAX_WR)
 
-    for number in range(5):
-        a.receive(a.sge(64), wr_id=number)
+    a.receives(range(5))
     a.send(a.sge(8), to=a)
     a.completes(0, 0)
     resize(900)
-    for number in range(5, 901):
-        a.receive(a.sge(64), wr_id=number)
+    a.receives(range(5, 901))
     for count in 2000, 900, 1000:
         resize(count)
-    for number in range(901, 1001):
-        a.receive(a.sge(64), wr_id=number)
+    a.receives(range(901, 1001))
     refused(errno.ENOMEM, a.receive, a.sge(64))
     for _ in range(1000):
         a.send(a.sge(8), to=a)
@@ -450,15 +459,13 @@ def told():
     for flag in e.IBV_DEVICE_CURR_QP_STATE_MOD, e.IBV_DEVICE_PORT_ACTIVE_EVENT:
         assert device.device_cap_flags & flag
     assert device.local_ca_ack_delay == 15
-    with open(f"/sys/class/infiniband/{sys.argv[1]}/fw_ver") as version:
-        assert device.fw_version == version.read().strip() == "1.0.0"
+    assert device.fw_version == read(f"/sys/class/infiniband/{sys.argv[1]}/fw_ver") == "1.0.0"
 
 
 def srq_shared():
     """a shared receive queue, and its limit"""
     a, b = pair(RC, there={"srq": True})
-    for number in range(3):
-        b.receive(b.sge(64), wr_id=number)
+    b.receives(range(3))
     b.srq.modify(SrqAttr(srq_limit=2), e.IBV_SRQ_LIMIT)
     a.sends(a.sge(8))
     assert b.srq.query().srq_limit == 2
@@ -486,8 +493,7 @@ def resized():
         a.receive(a.sge(64), wr_id=5)
         a.send(a.sge(8), to=a)
         a.completes(0, 0)
-    for number in range(4):
-        a.receive(a.sge(64), wr_id=number)
+    a.receives(range(4))
     most = a.ctx.query_device()
     for count in 0, 3, most.max_srq_wr + 1:
         refused(errno.EINVAL, srq, count)
@@ -497,8 +503,7 @@ def resized():
     srq(6, e.IBV_SRQ_MAX_WR | e.IBV_SRQ_LIMIT, 5)
     refused(errno.EINVAL, srq, 4)
     assert a.srq.query().max_wr == 6
-    for number in 4, 5:
-        a.receive(a.sge(64), wr_id=number)
+    a.receives((4, 5))
     refused(errno.ENOMEM, a.receive, a.sge(64))
     for _ in range(4):
         a.send(a.sge(8), to=a)
@@ -576,8 +581,7 @@ def cq_events():
     """which completions are told of, once"""
     a, b = pair(RC, there={"events": True})
     solicited = e.IBV_SEND_SIGNALED | e.IBV_SEND_SOLICITED
-    for _ in range(8):
-        b.receive(b.sge(64))
+    b.receives(range(8))
 
     def after(flags):
         a.sends(a.sge(8), flags=flags)
@@ -1097,9 +1101,7 @@ def rc_invalidate():
 def ud_length():
     """a datagram has its length on the link, whatever was sent before"""
     def counted(name):
-        path = f"/sys/class/infiniband/{sys.argv[1]}/ports/1/counters/port_xmit_" + name
-        with open(path) as file:
-            return int(file.read())
+        return int(port(sys.argv[1], f"counters/port_xmit_{name}"))
 
     a, b = pair(UD)
     while True:
@@ -1207,14 +1209,14 @@ def send_queue():
     for qp_type in UD, UC, RC:
         a, b = pair(qp_type, sig_all=0, cqe=256)
         for _ in range(2):
+            b.receives(range(8))
             for number in range(8):
-                b.receive(b.sge(64))
                 a.send(a.sge(8), to=b, flags=flags(number))
             b.completions(8)
             refused(errno.ENOMEM, a.send, a.sge(8), to=b)
             a.completes(0)
+        b.receives(range(8))
         for _ in range(8):
-            b.receive(b.sge(64))
             a.send(a.sge(8), to=b, flags=0)
         b.completions(8)
         a.silent()
@@ -1348,9 +1350,7 @@ def rc_timer():
     a.turn(e.IBV_QPS_RESET)
     # Waits for ever, and would not try again
     a.attr.timeout = a.attr.retry_cnt = 0
-    a.qp.to_init(a.attr)
-    a.qp.to_rtr(a.attr)
-    a.qp.to_rts(a.attr)
+    a.up()
     a.send(a.sge(64))
     time.sleep(2)
     a.silent()
@@ -1368,8 +1368,7 @@ def uc_long():
 def rc_flush():
     """what is posted comes back, in order"""
     a, b = pair(RC)
-    for number in range(4):
-        a.receive(a.sge(8), wr_id=number)
+    a.receives(range(4), 8)
     a.turn(e.IBV_QPS_ERR)
     a.send(a.sge(8))
     done = a.completions(5)
@@ -1421,8 +1420,7 @@ def hostile():
         b.silent()
         a.turn(e.IBV_QPS_RESET)
         b.turn(e.IBV_QPS_RESET)
-        a.connect(b)
-        b.connect(a)
+        connect(a, b)
     completions = rings(a)[0]
     taken = completions[1]
     for _ in range(8):
@@ -1496,14 +1494,6 @@ def rc_attributes():
 
 def loopback():
     """a queue pair that sends to its own port needs the link, too"""
-    # Not that of the subnet manager
-    def link(state):
-        fault(f"h2 1 link {state}")
-
-    def active():
-        with open(f"/sys/class/infiniband/{sys.argv[2]}/ports/1/state") as file:
-            return file.read().startswith("4")
-
     a, b = (Side(sys.argv[2], RC, timeout=8, retry_cnt=1) for _ in range(2))
     c = Side(sys.argv[2], UD)
     for one, other in (a, b), (b, a), (c, c):
@@ -1511,14 +1501,15 @@ def loopback():
     arrives(a, b)
     a.receive(a.sge(64))
     c.receive(c.sge(64))
-    link("down")
+    # Not that of the subnet manager
+    fault("h2 1 link down")
     try:
         b.sends(b.sge(64), status=e.IBV_WC_RETRY_EXC_ERR)
         c.sends(c.sge(8), to=c)
         c.silent()
     finally:
-        link("up")
-    while not active():
+        fault("h2 1 link up")
+    while not port(sys.argv[2], "state").startswith("4"):
         time.sleep(0.1)
     c.send(c.sge(8), to=c)
     c.completes(0, 0)
@@ -1545,11 +1536,10 @@ def uc_access():
 def burst():
     """a message at once leaves all as its packets do, one by one"""
     longest = 300000
+
     def counts():
-        paths = (f"/sys/class/infiniband/{device}/ports/1/counters/port_{way}_{what}"
-                 for device in sys.argv[1:3] for way in ("xmit", "rcv")
-                 for what in ("packets", "data"))
-        return [int(open(path).read()) for path in paths]
+        return [int(port(device, f"counters/port_{way}_{what}")) for device in sys.argv[1:3]
+                for way in ("xmit", "rcv") for what in ("packets", "data")]
 
     def pieces(side, rnd, length):
         cuts = sorted(rnd.randrange(length + 1) for _ in range(3))
@@ -1590,7 +1580,7 @@ def burst():
         """As message(). A fault that sees each packet tells how many there were"""
         fault("h1 1 symbol nth 1")
         left = message(seed)
-        seen, = re.findall(r"h1 1 symbol nth 1 .*injected (\d+)", open(FAULTS).read())
+        seen, = re.findall(r"h1 1 symbol nth 1 .*injected (\d+)", read(FAULTS))
         fault("h1 1 clear")
         assert int(seen) >= left[0][0], f"{seed}: {seen} of {left[0][0]}"
         return left
