@@ -158,9 +158,7 @@ opensm_over_it()
 	check "a full subnet" eval 'topology $all >"$tmp/topology"
 		"$madsim_load" -n full -d 1 "$tmp/topology"'
 	check "opensm brings it up" eval '
-		mkdir "$tmp/cache"
-		OSM_CACHE_DIR=$tmp/cache opensm -o -g $(port_guid $(devices)) -f "$tmp/full.log"
-		sm_log_clean full
+		sm_once full $(devices)
 		state_is $(devices) 1 ACTIVE'
 	check "49,151 ports have 49,151 LIDs" lids
 	check "70,000 more nodes come and go: each has a GUID of its own" numbers

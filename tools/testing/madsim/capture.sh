@@ -31,8 +31,7 @@ exchange()
 
 crossed()
 {
-	(cd /sys/class/infiniband/madsim1/ports/1/counters &&
-		echo $(($(cat port_xmit_packets) + $(cat port_rcv_packets))))
+	echo $(($(port_counter madsim1 port_xmit_packets) + $(port_counter madsim1 port_rcv_packets)))
 }
 
 nothing_left()
@@ -65,21 +64,17 @@ else
 	done
 fi
 
-umad()
-{
-	dirname "$(grep -lx madsim1 /sys/class/infiniband_mad/umad*/ibdev)"
-}
-
 # How many MADs programs have sent and received by madsim1
 counted()
 {
-	(cd "$(umad)/statistics" && echo $(($(cat sent) + $(cat received))))
+	(cd "/sys/class/infiniband_mad/$(umad_of madsim1)/statistics" &&
+		echo $(($(cat sent) + $(cat received))))
 }
 
 # ClassPortInfo of performance management, with a GRH there and back
 with_grh()
 {
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here python3 - "/dev/infiniband/$(basename "$(umad)")" \
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here python3 - "/dev/infiniband/$(umad_of madsim1)" \
 		"$(lid madsim0)" "$(tr -d : </sys/class/infiniband/madsim0/ports/1/gids/0)" <<-'END'
 	import sys
 	from fabric import PERF, SOON, Packet, Port

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-kernel_has ib_ipoib module/ib_ipoib
+with_ipoib
 modprobe -qa ib_uverbs rdma_ucm || true
 have rdma busybox python3 rping udaddy mckey
 
@@ -40,7 +40,6 @@ leave()
 {
 	end_hosts >&2
 	at_end
-	modprobe -qr ib_ipoib
 }
 trap leave EXIT
 

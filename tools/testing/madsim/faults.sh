@@ -33,8 +33,7 @@ check "answers again" says "^3$" ask 3
 # first or the kernel. So compare with the packets that left the port, or were discarded.
 sent()
 {
-	local counters=/sys/class/infiniband/madsim0/ports/1/counters
-	echo $(($(cat $counters/port_xmit_packets) + $(cat $counters/port_xmit_discards)))
+	echo $(($(port_counter madsim0 port_xmit_packets) + $(port_counter madsim0 port_xmit_discards)))
 }
 check "drop every second request" eval '
 	put $faults "H1 1 clear"
@@ -89,7 +88,7 @@ check "link down and up" eval '
 	says "^H2 1 link down$" cat $faults
 	put $faults "H2 1 link up"
 	state_is madsim1 1 INIT
-	says "^1$" cat /sys/class/infiniband/madsim1/ports/1/counters/link_downed'
+	says "^1$" port_counter madsim1 link_downed'
 
 for verb in "post_send 5" "create_ah 12"; do
 	check "${verb% *} fails once" eval '
@@ -99,7 +98,7 @@ for verb in "post_send 5" "create_ah 12"; do
 		injected "H1 fail ${verb% *} 0"'
 done
 check "modify_port fails once" eval '
-	issm=/dev/infiniband/$(grep -lx madsim0 /sys/class/infiniband_mad/issm*/ibdev | cut -d/ -f5)
+	issm=/dev/infiniband/$(umad_of madsim0 | sed s/umad/issm/)
 	put $faults "H1 fail modify_port 16"
 	refuses "busy" dd if=$issm count=0
 	dd if=$issm count=0

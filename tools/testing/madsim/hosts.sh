@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-kernel_has ib_ipoib module/ib_ipoib
+with_ipoib
 have rdma busybox
 
 cat >"$tmp/lab.topo" <<TOPO
@@ -31,7 +31,6 @@ leave()
 	ip netns del other 2>/dev/null
 	"$madsim_load" -f -r lab 2>/dev/null
 	at_end
-	modprobe -qr ib_ipoib
 }
 trap leave EXIT
 

@@ -39,6 +39,13 @@ kernel_has()
 	modprobe -qa $1 || [ -d "/sys/${2-none}" ] || leave_out "this kernel does not have all of $1"
 }
 
+# with_ipoib: this test needs it, and at the end of the test it goes: it holds the devices
+with_ipoib()
+{
+	kernel_has ib_ipoib module/ib_ipoib
+	ipoib=1
+}
+
 # have PROGRAM ...
 have()
 {
@@ -219,6 +226,18 @@ device()
 	return 1
 }
 
+# umad_of DEVICE: the name of its umad device
+umad_of()
+{
+	grep -lx "$1" /sys/class/infiniband_mad/umad*/ibdev | cut -d/ -f5
+}
+
+# port_counter DEVICE NAME: of its port 1, as sysfs has it
+port_counter()
+{
+	cat "/sys/class/infiniband/$1/ports/1/counters/$2"
+}
+
 port_guid()
 {
 	cut -d: -f5-8 "/sys/class/infiniband/$1/ports/${2:-1}/gids/0" | sed 's/://g; s/^/0x/'
@@ -357,6 +376,16 @@ sm_end()
 	wait "$pid" 2>/dev/null || true
 }
 
+# sm_once NAME DEVICE [PORT]: a subnet manager that ends when it has brought the subnet up. It
+# would remember the neighbours of a fabric before, but for a memory of its own
+sm_once()
+{
+	rm -rf "$tmp/$1.cache"
+	mkdir "$tmp/$1.cache"
+	OSM_CACHE_DIR=$tmp/$1.cache opensm -o -g "$(port_guid "$2" "${3:-1}")" -f "$tmp/$1.log"
+	sm_log_clean "$1"
+}
+
 # sm_log_clean NAME. A trap may let opensm ask for something when its sweep has ended; one
 # that exits then calls this request an error (5401)
 sm_log_clean()
@@ -430,7 +459,7 @@ same()
 # How many words madsim0 has sent
 sent()
 {
-	cat /sys/class/infiniband/madsim0/ports/1/counters/port_xmit_data
+	port_counter madsim0 port_xmit_data
 }
 
 # The fabric has carried what was written, and not something else
@@ -568,6 +597,7 @@ at_end()
 		done
 		rmmod ib_madsim 2>/dev/null
 	fi
+	[ -z "${ipoib-}" ] || modprobe -qr ib_ipoib
 	rm -rf "$tmp"
 }
 trap at_end EXIT

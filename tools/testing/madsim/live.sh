@@ -216,7 +216,7 @@ leaf 2 delay nth 1"
 	put $faults "leaf 2 clear"
 	host c 2
 	sleep 1
-	says "^0$" cat "/sys/class/infiniband/$(device c)/ports/1/counters/port_rcv_packets"
+	says "^0$" port_counter "$(device c)" port_rcv_packets
 	rmdir $fabric/b $fabric/c
 }
 check "a cable takes along what is held on it" eval 'take_away "leaf 2"; take_away "b 1"'

@@ -7,11 +7,11 @@
 . "$(dirname "$0")/lib.sh"
 
 kernel_has ib_uverbs class/infiniband_verbs
-kernel_has ib_ipoib module/ib_ipoib
+with_ipoib
 modprobe -qa rdma_ucm || true
 have rping busybox ip
 "$here/verbs.py" >/dev/null 2>&1 || leave_out "no pyverbs"
-trap 'ip netns del far 2>/dev/null; at_end; modprobe -qr ib_ipoib' EXIT
+trap 'ip netns del far 2>/dev/null; at_end' EXIT
 
 fabric=$configfs/test
 
@@ -132,8 +132,7 @@ test = fabric.Test()
 test.client, test.key = fabric.Port(device), 0
 test.get(router, fabric.PORT_COUNTERS, port=1, to={
     "grh_present": 1, "gid": 0xfec0000000000002 << 64 | guid, "hop_limit": 2})
-' "/dev/infiniband/$(grep -lx madsim0 /sys/class/infiniband_mad/umad*/ibdev | cut -d/ -f5)" \
-		"$(router madsim0)" "$(cat $fabric/H4/port_guid)"
+' "/dev/infiniband/$(umad_of madsim0)" "$(router madsim0)" "$(cat $fabric/H4/port_guid)"
 }
 
 far()

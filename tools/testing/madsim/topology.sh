@@ -23,11 +23,7 @@ round_trip()
 	"$madsim_load" -n trip -d 1 "$1"
 	trap '"$madsim_load" -r trip; rm -rf "$tmp"/trip*' EXIT
 	dev=$(devices)
-	# opensm would remember the neighbours of the file before
-	mkdir "$tmp/trip"
-	OSM_CACHE_DIR=$tmp/trip opensm -o -g "$(port_guid "$dev" "$(first_up "$dev")")" \
-		-f "$tmp/trip.log"
-	sm_log_clean trip
+	sm_once trip "$dev" "$(first_up "$dev")"
 	ibnetdiscover -C "$dev" -P "$(first_up "$dev")" >"$tmp/trip.net"
 	"$madsim_load" -g "$1" >"$tmp/before"
 	"$madsim_load" -g ${2-} "$tmp/trip.net" >"$tmp/after"
@@ -289,7 +285,7 @@ drawn()
 	put $configfs/wide/faults "A 1 link down"
 	says '^	"A" -- "S" .*"12x qdr down", style=dashed\]$' "$madsim_load" --dot wide
 	put $configfs/wide/faults "A 1 link up"
-	OSM_CACHE_DIR=$tmp opensm -o -g "$(port_guid "$(devices)")" -f "$tmp/dot.log"
+	sm_once dot "$(devices)"
 	says '^	"A" -- "S" .*"12x qdr active"\]$' "$madsim_load" --dot wide
 }
 check "a graph for graphviz, with states" drawn

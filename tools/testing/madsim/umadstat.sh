@@ -24,12 +24,6 @@ for line in sys.stdin:
     print($expression)"
 }
 
-# umad_of DEVICE: its umad device
-umad_of()
-{
-	grep -lx "$1" /sys/class/infiniband_mad/umad*/ibdev | cut -d/ -f5
-}
-
 # fdinfo PID DEVICE: of all descriptors that a process has of it
 fdinfo()
 {

@@ -65,7 +65,7 @@ flood()
 # received DEVICE: packets
 received()
 {
-	cat "/sys/class/infiniband/$1/ports/1/counters/port_rcv_packets"
+	port_counter "$1" port_rcv_packets
 }
 
 # No port sends for longer than a notice waits to be repeated
@@ -201,8 +201,7 @@ check "ibv_srq_pingpong" pingpong srq
 # Packets that have come by either
 packets()
 {
-	cat /sys/class/infiniband/madsim[01]/ports/1/counters/port_rcv_packets |
-		awk '{ n += $1 } END { print n }'
+	echo $(($(received madsim0) + $(received madsim1)))
 }
 
 # perf PROGRAM ARGUMENT ...: 200 times, whatever it can say of that

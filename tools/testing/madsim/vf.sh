@@ -6,15 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-kernel_has ib_ipoib module/ib_ipoib
+with_ipoib
 have ip
-
-leave()
-{
-	at_end
-	modprobe -qr ib_ipoib
-}
-trap leave EXIT
 
 lab=$configfs/lab
 low=00:11:22:33:44:55:66
@@ -171,9 +164,9 @@ twice()
 # What v0 has received: packets for it alone, and the bytes of all, which the port has as words
 received()
 {
-	local counters
-	counters=/sys/class/infiniband/$(device v0)/ports/1/counters
-	echo "\"bytes\":$(($(cat "$counters/port_rcv_data") * 4)),\"packets\":$(cat "$counters/unicast_rcv_packets")"
+	local v0
+	v0=$(device v0)
+	echo "\"bytes\":$(($(port_counter "$v0" port_rcv_data) * 4)),\"packets\":$(port_counter "$v0" unicast_rcv_packets)"
 }
 
 # A packet may come while ip looks: then ip looks again

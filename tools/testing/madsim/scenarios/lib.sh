@@ -30,13 +30,7 @@ whole()
 	walk "$1" "$2 LIDs, $(($2 * $2)) ways"
 }
 
-# with_ipoib: to be called first. At the end of the test, it holds the devices.
-with_ipoib()
-{
-	kernel_has ib_ipoib module/ib_ipoib
-	trap 'at_end; modprobe -qr ib_ipoib' EXIT
-	declare -gA netdev=() member=()
-}
+declare -A netdev=() member=()
 
 # interfaces: all devices have one. They are up, and netdev has their names.
 interfaces()
