@@ -58,6 +58,13 @@ ktap_skip_all()
 	echo "1..0 # SKIP $1"
 }
 
+# ktap_bail REASON: no test can run any more
+ktap_bail()
+{
+	echo "Bail out! $*"
+	exit 1
+}
+
 # ktap_nested NAME COMMAND ...: one test, whose parts COMMAND prints as KTAP of its own
 ktap_nested()
 {

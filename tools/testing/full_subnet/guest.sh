@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# In a guest: guest.sh cost|opensm, in TAP. See run.
+# In a guest: guest.sh cost|opensm. See run.
 
 . "$(dirname "$0")/../madsim/lib.sh"
 
@@ -170,5 +170,5 @@ opensm_over_it()
 case ${1-} in
 cost)	cost ;;
 opensm)	opensm_over_it ;;
-*)	bail "usage: guest.sh cost|opensm" ;;
+*)	ktap_bail "usage: guest.sh cost|opensm" ;;
 esac

@@ -8,25 +8,47 @@
 #
 #	guest.sh umad|verbs|wires|streams PROGRAM [OPTION of umad_fuzz ...]
 
-set -eu
 . "$(dirname "$0")/../madsim/lib.sh"
 
-[ $# -ge 2 ] || bail "usage: guest.sh umad|verbs|wires|streams PROGRAM [OPTION ...]"
+[ $# -ge 2 ] || ktap_bail "usage: guest.sh umad|verbs|wires|streams PROGRAM [OPTION ...]"
 what=$1 program=$2
 shift 2
 here=$(dirname "$0")
 kinds="umad issm" corpus=$here/corpus
 [ "$what" = umad ] || kinds=uverbs corpus=$here/corpus_verbs
 
-check=$here/../../../scripts/guest/inside/check
-"$check" leaks >/dev/null || true
+# fuzz OPTION ...: what umad_fuzz tells by its status
+fuzz()
+{
+	local status=0
+
+	"$program" "$@" || status=$?
+	[ $status -lt 4 ] || ktap_bail "umad_fuzz cannot begin"
+	ktap_result $((status & 1)) "all calls end"
+	ktap_result $((status & 2)) "enough points are reached"
+}
+
+# What the kernel's clients have is in brackets
+nothing_left()
+{
+	local object
+
+	for object in pd mr cq qp srq; do
+		rdma resource show $object >"$tmp/left"
+		! grep madsim "$tmp/left" | grep -v "comm \[" || return 1
+	done
+}
+
+look=$here/../../../scripts/guest/inside/check
+"$look" leaks >/dev/null || true
+ktap_begin
 if [[ $what = @(wires|streams) ]]; then
 	. "$here/wires.sh"
-	exit $status
+	exit
 fi
-load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
+load topology=star:2 devices=2 data=1 || ktap_bail "cannot load ib_madsim"
 sm_start sm "$(device H1)"
-until_true 60 active 2 || bail "the subnet does not come up"
+until_true 60 active 2 || ktap_bail "the subnet does not come up"
 sm_end sm
 
 declare -a chardevs=()
@@ -38,13 +60,8 @@ for host in H1 H2; do
 		done
 	done
 done
-status=0
-"$program" -c "$corpus" -f $configfs/preset/faults -u H2 "$@" "${chardevs[@]}" || status=1
-# What the kernel's clients have is in brackets
-for object in pd mr cq qp srq; do
-	rdma resource show $object >"$tmp/left" || status=1
-	! grep madsim "$tmp/left" | grep -v "comm \[" || status=1
-done
-unload || status=1
-"$check" leaks || status=1
-exit $status
+fuzz -c "$corpus" -f $configfs/preset/faults -u H2 "$@" "${chardevs[@]}"
+check "no object is left" nothing_left
+check "unload" unload
+check "no memory is lost" "$look" leaks
+finish

@@ -3,9 +3,9 @@
 # Sourced by guest.sh: frames between two halves, which programs talk across. What comes may
 # set anything, so the halves live anew before they have to talk once more.
 #
-# shellcheck shell=bash disable=SC2154	# program, check and more are of guest.sh
+# shellcheck shell=bash disable=SC2154	# fuzz, look and more are of guest.sh
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 half west
 half east
 ends="/dev/madsim/west.leaf.4 /dev/madsim/east.leaf.4"
@@ -39,18 +39,20 @@ talk()
 touch "$tmp/talk"
 talk &
 talk=$!
-status=0
 # shellcheck disable=SC2086	# a word list
-"$program" "$@" $ends || status=1
+fuzz "$@" $ends
 rm "$tmp/talk"
 wait $talk
 anew
 plug "OPEN:${ends% *}" "OPEN:${ends#* }"
 sm_start after madsim0
-until_true 60 active 2 && until_true 5 both ibv_rc_pingpong -c -n 20 -s 20000 || status=1
+check "the halves can talk once more" eval '
+	until_true 60 active 2
+	until_true 5 both ibv_rc_pingpong -c -n 20 -s 20000'
 sm_end after
 pull
 "$madsim_load" -r west
 "$madsim_load" -r east
-unload || status=1
-"$check" leaks || status=1
+check "unload" unload
+check "no memory is lost" "$look" leaks
+finish

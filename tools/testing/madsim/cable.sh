@@ -10,7 +10,7 @@ kernel_has ib_uverbs class/infiniband_verbs
 have socat ibv_rc_pingpong
 cases=$("$here/cable.py" 2>&1) || leave_out "no pyverbs: ${cases##*$'\n'}"
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 near=/dev/madsim/west.leaf.4 far=/dev/madsim/east.leaf.4
 
 check "two fabrics" eval '

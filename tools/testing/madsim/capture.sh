@@ -12,7 +12,7 @@ have python3 ibv_rc_pingpong
 tracing=/sys/kernel/tracing
 mount_tracing
 
-load topology=star:2 devices=2 data=1 || bail "cannot load ib_madsim"
+load topology=star:2 devices=2 data=1 || ktap_bail "cannot load ib_madsim"
 check "a fabric that is not there" refuses "is called lab" "$madsim_wire" capture lab -
 check "a port that is not there" refuses "is called preset.H2.2" \
 	"$madsim_wire" capture preset.H2.2 -

@@ -12,7 +12,7 @@ takes()
 	says "^${3-$2}$" cat "$1"
 }
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 fabric=$configfs/test
 
 check "no device without a fabric" eval '[ -z "$(devices)" ]'

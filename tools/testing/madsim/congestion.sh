@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 lab=$configfs/lab
 check "a switch of 60 ports, a host that is a device, and one that is none" eval '
 	make_star $lab 60 alice+ bob

@@ -414,7 +414,7 @@ configure()
 	done
 }
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 
 check "make a fabric with data" build
 check "data is yes or no: EINVAL" eval '

@@ -438,9 +438,10 @@ def checks():
                     yield full, kind(method)
 
 
-def tap(tests):
-    """Runs tests, each of which has a name, and tells what came of it. Whether one failed"""
-    print(f"TAP version 13\n1..{len(tests)}", flush=True)
+def ktap(tests):
+    """The one writer of KTAP in Python: runs tests, each of which has a name, and tells what
+    came of it. Whether one failed"""
+    print(f"KTAP version 1\n1..{len(tests)}", flush=True)
     failed = not tests
     for number, (name, test) in enumerate(tests, 1):
         result = unittest.TestResult()
@@ -460,6 +461,6 @@ def main():
                     "topology=none"], check=True)
     if not os.path.ismount(ROOT):
         subprocess.run(["mount", "-t", "configfs", "none", ROOT], check=True)
-    failed = tap(list(checks()))
+    failed = ktap(list(checks()))
     subprocess.run(["rmmod", "ib_madsim"], check=True)
     sys.exit(failed)

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-load topology=star || bail "cannot load ib_madsim"
+load topology=star || ktap_bail "cannot load ib_madsim"
 
 # ask COUNT: so many requests from H1 to H2, and how many were answered
 ask()

@@ -149,7 +149,7 @@ apart_in_use()
 	[ -z "$(ls /run/madsim)" ]
 }
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 check "-K, which is no device" refused "-K S1: that is no RDMA device" -K S1
 check "-a, which is no network" eval '
 	refused "not a network" -a 10.1.2.0/16

@@ -19,16 +19,10 @@ wire_port=4
 tap_last=${TAP_LAST-}
 declare -a sm_pids=()
 
-bail()
-{
-	echo "Bail out! $*"
-	exit 1
-}
-
 # leave_out REASON: all of this test
 leave_out()
 {
-	echo "1..0 # SKIP $*"
+	ktap_skip_all "$*"
 	exit 0
 }
 
@@ -605,7 +599,7 @@ trap at_end EXIT
 # The last command of a test
 finish()
 {
-	[ -z "$tap_last" ] || bail "no check has '$tap_last' in its name"
+	[ -z "$tap_last" ] || ktap_bail "no check has '$tap_last' in its name"
 	ktap_end
 }
 
@@ -617,13 +611,13 @@ the_end()
 	finish
 }
 
-[ "$(id -u)" = 0 ] || bail "this needs root"
+[ "$(id -u)" = 0 ] || ktap_bail "this needs root"
 for program in opensm smpquery insmod awk; do
 	command -v "$program" >/dev/null ||
-		bail "$program is missing: install opensm, infiniband-diags, kmod, mawk"
+		ktap_bail "$program is missing: install opensm, infiniband-diags, kmod, mawk"
 done
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 modprobe -q configfs
 mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
-[ -d /sys/class/infiniband_mad ] || bail "no ib_umad is loaded"
-[ ! -d "$configfs" ] || bail "ib_madsim is loaded already"
+[ -d /sys/class/infiniband_mad ] || ktap_bail "no ib_umad is loaded"
+[ ! -d "$configfs" ] || ktap_bail "ib_madsim is loaded already"

@@ -28,7 +28,7 @@ node()
 	says "^600 $(cat "$class/$1/dev")$" stat -c "%a %Hr:%Lr" "/dev/infiniband/$1"
 }
 
-load topology=star:66 devices=66 || bail "cannot load ib_madsim"
+load topology=star:66 devices=66 || ktap_bail "cannot load ib_madsim"
 check "each port has its umad" eval '
 	[ "$(cat $class/umad*/ibdev | grep ^madsim | sort -u | wc -l)" = 66 ]'
 check "numbers" numbers

@@ -122,7 +122,7 @@ edited()
 		END { exit edits != 4 }' "$tmp/live" >"$tmp/one"
 }
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 check "a fabric" made "$tmp/topo"
 dev=$(cat "$tmp/dev")
 check "a degraded link" degrade

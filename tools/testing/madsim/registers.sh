@@ -24,7 +24,7 @@ SPZR node_guid_h=0xb8cef603,node_guid_l=0x00123456,node_description[0]=0x6c65616
 PDDR local_port=0x00000002,page_select=0x00000003 cable_identifier=0x00000003,cable_length=0x00000004,cable_type=0x00000001,vendor_name[0]=0x4d656c6c,vendor_pn[3]=0x20202020,temperature=0x00002a00,voltage=0x00008000,rx_power_lane0=0x00001234,tx_bias_lane3=0x00000b0b
 PDDR local_port=0x00000003,page_select=0x00000003 cable_length=0x00000007
 "
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 make_star "$configfs/lab" 4 alice+ bob
 check "it lives" put $configfs/lab/live 1
 dev=$(device alice)

@@ -195,7 +195,7 @@ recorded()
 }
 
 ip link set lo up
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 check "a topology file with a router" build
 check "a router is no RDMA device" eval '
 	refuses "R1 is a router" "$madsim_load" -n other -N R1 $debugfs/test/topology

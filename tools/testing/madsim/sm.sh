@@ -10,7 +10,7 @@ hosts()
 	[ "$(saquery -C madsim0 -P 1 NR | grep -c 'NodeDescription.*H')" = "$1" ]
 }
 
-load topology=fattree:4 devices=4 || bail "cannot load ib_madsim"
+load topology=fattree:4 devices=4 || ktap_bail "cannot load ib_madsim"
 d0=madsim0 d1=madsim1 d3=madsim3
 
 sm_start first $d0

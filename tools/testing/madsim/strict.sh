@@ -79,7 +79,7 @@ times()
 	grep -o "device madsim0 .*" $trace | sort | cut -d" " -f5-
 }
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 check "make a fabric with data" build
 SM_SWEEP=1 sm_start sm madsim1
 check "a subnet manager" until_true 30 active 2

@@ -8,13 +8,13 @@
 . "$(dirname "$0")/lib.sh"
 
 examples=/usr/share/doc/ibsim-utils/net-examples
-[ -d "$examples" ] || bail "$examples is missing: install ibsim-utils"
+[ -d "$examples" ] || ktap_bail "$examples is missing: install ibsim-utils"
 files=$(find "$examples" -name 'net*' -type f | sort)
-[ "$files" ] || bail "no topology in $examples"
+[ "$files" ] || ktap_bail "no topology in $examples"
 
 switch=$(switches) && switches=1 || switches=
 # shellcheck disable=SC2086	# may be nothing
-load topology=none $switch || bail "cannot load ib_madsim"
+load topology=none $switch || ktap_bail "cannot load ib_madsim"
 
 # round_trip FILE WHAT: -D to compare by description, or nothing
 round_trip()

@@ -10,7 +10,7 @@ guide=$here/../../../Documentation/infiniband/user_mad.rst
 events=/sys/kernel/tracing/events/ib_umad
 data=/tmp/umad.dat
 
-load topology=star || bail "cannot load ib_madsim"
+load topology=star || ktap_bail "cannot load ib_madsim"
 sm_start sm madsim0
 check "all ports become active" until_true 60 active 4
 mount_tracing

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 lab=$configfs/lab
 check "make a fabric" eval '
 	make_star $lab 4 alice+ bob+

@@ -39,7 +39,7 @@ sum()
 	fdinfo "$2" "$3" | awk -v key="umad-$1:" '$1 == key { n += $2 } END { print n + 0 }'
 }
 
-load topology=star || bail "cannot load ib_madsim"
+load topology=star || ktap_bail "cannot load ib_madsim"
 port=$(umad_of madsim0)
 issm=issm${port#umad}
 sm_start sm madsim0

@@ -18,7 +18,7 @@ if switch=$(switches); then
 	count=5
 fi
 # shellcheck disable=SC2086	# may be nothing
-load topology=star devices=$count $switch || bail "cannot load ib_madsim"
+load topology=star devices=$count $switch || ktap_bail "cannot load ib_madsim"
 # A switch that has lost its tables does not know whom to tell
 SM_SWEEP=1 sm_start sm "$(device H1)"
 check "the subnet comes up" until_true 30 active $count

@@ -168,7 +168,7 @@ build()
 }
 
 ip link set lo up
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 check "make a fabric with data" build
 sm_start first madsim0
 check "a subnet manager" until_true 30 active 4

@@ -194,7 +194,7 @@ gone()
 	is v2 INIT
 }
 
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 modprobe -q ib_ipoib || true
 check "functions of a host" make
 check "what is none: EINVAL, ENOENT, EBUSY" refused

@@ -3,7 +3,7 @@
 """Tests of what madsim-load reads, by what it would make: madsim-load --plan.
 
 One fabric as each program writes it; files of real life, and what is said of them; and files
-with damage. Prints TAP, for this machine's awk and that of busybox. UMAD_FUZZ_SEED has other
+with damage. Prints KTAP, for this machine's awk and that of busybox. UMAD_FUZZ_SEED has other
 damage done. What the driver makes of a plan is asked by topology.sh of tools/testing/madsim.
 """
 
@@ -419,6 +419,6 @@ def in_folder(awk, test, *args):
         test(*args, Loader(root, AWKS[awk]))
 
 
-sys.exit(fabric.tap([(name, unittest.FunctionTestCase(lambda test=test: in_folder(*test)))
+sys.exit(fabric.ktap([(name, unittest.FunctionTestCase(lambda test=test: in_folder(*test)))
                      for name, test in tests() if not sys.argv[1:] or any(
                          word in name for word in sys.argv[1:])]))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""One of two hosts that talk over Soft-RoCE, in TAP
+"""One of two hosts that talk over Soft-RoCE, in KTAP
 
 rxe.py GID ask,answer|answer,ask
 
@@ -134,7 +134,7 @@ def main(peer, order):
                 ("the peer says good-bye", lambda: host.requests(BYE))],
         "answer": [("answers until good-bye", host.answers)],
     }
-    sys.exit(fabric.tap([(name, unittest.FunctionTestCase(test))
+    sys.exit(fabric.ktap([(name, unittest.FunctionTestCase(test))
                          for part in order.split(",") for name, test in parts[part]]))
 
 

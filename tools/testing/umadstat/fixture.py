@@ -3,7 +3,7 @@
 """Tests of umadstat over folders that look like /sys and /proc.
 
 Every value, with either module, files that vanish and files that may not be read.
-Prints TAP. See umadstat.sh of tools/testing/madsim for the same with real modules.
+Prints KTAP. See umadstat.sh of tools/testing/madsim for the same with real modules.
 """
 
 import glob
@@ -413,7 +413,6 @@ def in_folder(test, *args):
 
 
 if os.getuid() != 0:
-    print("Bail out! this needs root, to be somebody else for some tests")
-    sys.exit(1)
-sys.exit(fabric.tap([(name, unittest.FunctionTestCase(lambda test=test: in_folder(*test)))
+    sys.exit("fixture.py: this needs root, to be somebody else for some tests")
+sys.exit(fabric.ktap([(name, unittest.FunctionTestCase(lambda test=test: in_folder(*test)))
                      for name, test in TESTS.items()]))

@@ -9,13 +9,13 @@
 
 with_ipoib
 
-load topology=fattree:4 devices=16 data=1 || bail "cannot load ib_madsim"
+load topology=fattree:4 devices=16 data=1 || ktap_bail "cannot load ib_madsim"
 group=239.1.2.3
 host=$(cat /sys/class/infiniband/madsim7/node_name)
 
 sm_start sm madsim0
 check "all ports become active" until_true 60 active 16
-interfaces || bail "not every device has a network interface"
+interfaces || ktap_bail "not every device has a network interface"
 for device in $(devices); do
 	[ "$device" = madsim5 ] || join "$device" $group
 done

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-load topology=fattree:4 devices=4 || bail "cannot load ib_madsim"
+load topology=fattree:4 devices=4 || ktap_bail "cannot load ib_madsim"
 
 # start NAME DEVICE PRIORITY
 start()

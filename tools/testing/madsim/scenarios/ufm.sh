@@ -7,10 +7,10 @@
 . "$(dirname "$0")/lib.sh"
 
 have python3
-load topology=none || bail "cannot load ib_madsim"
+load topology=none || ktap_bail "cannot load ib_madsim"
 printf '%s\n' 'Switch 4 "S1"' '[1] "H1"[1]' '[2] "H2"[1]' '[3] "H3"[1]' 'Hca 1 "H1"' '[1] "S1"[1]' \
 	'Hca 1 "H2"' '[1] "S1"[2]' 'Hca 1 "H3"' '[1] "S1"[3]' >"$tmp/topology"
-"$madsim_load" -n lab -d 3 "$tmp/topology" || bail "cannot make the fabric"
+"$madsim_load" -n lab -d 3 "$tmp/topology" || ktap_bail "cannot make the fabric"
 
 # rest METHOD PATH [JSON]: prints the answer; status 1 and the status of HTTP for a refusal
 rest()
