@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Programs of others: by the RDMA CM, by rsockets, by UCX, by TCP over IPoIB, and ibacm.
+# Programs of others: by the RDMA CM, by rsockets, by UCX, by verbs, and ibacm. TCP over IPoIB is
+# for data.sh.
 
 . "$(dirname "$0")/lib.sh"
 
 kernel_has "ib_ipoib ib_uverbs rdma_ucm"
 have ucmatose cmtime rstream riostream udpong ibv_xsrq_pingpong \
-	python3 ibacm ib_acme ucx_perftest iperf3 fio qperf ssh ssh-keygen /usr/sbin/sshd
+	python3 ibacm ib_acme ucx_perftest fio qperf
 
 # ends SERVER CLIENT: at one address, and at the other. Some servers never end
 ends()
@@ -105,20 +106,6 @@ acm()
 		ib_acme -f i -s 10.0.0.1 -d 10.0.0.2 -v
 }
 
-secure()
-{
-	grep -q ^sshd: /etc/passwd || echo "sshd:x:100:65534::/run/sshd:/bin/false" >>/etc/passwd
-	mkdir -p /run/sshd
-	ssh-keygen -q -t ed25519 -N "" -f "$tmp/key"
-	/usr/sbin/sshd -f /dev/null -h "$tmp/key" -o ListenAddress=10.0.0.2 -o PidFile="$tmp/sshd" \
-		-o AuthorizedKeysFile="$tmp/key.pub" -o StrictModes=no -o PermitRootLogin=yes
-	head -c 1M /dev/urandom >"$tmp/sent"
-	ssh -b 10.0.0.1 -i "$tmp/key" -o StrictHostKeyChecking=no root@10.0.0.2 cat \
-		<"$tmp/sent" >"$tmp/got"
-	kill "$(cat "$tmp/sshd")"
-	cmp "$tmp/sent" "$tmp/got"
-}
-
 check "two hosts" hosts
 check "ucmatose" cm ucmatose -C 5 -S 5000
 check "cmtime" cm cmtime -c 10
@@ -136,9 +123,6 @@ check "fio, write" fio_rdma write
 check "fio, read" fio_rdma read
 check "qperf" sends 50000 ends qperf \
 	"qperf 10.0.0.2 -li madsim0 -ri madsim1 -t 1 -m 2K rc_bw rc_rdma_read_bw ud_bw"
-# It ends when it has written all, of which some may not be sent yet
-check "iperf3" sends 500000 ends "iperf3 -s -1 -B 10.0.0.2" "iperf3 -B 10.0.0.1 -c 10.0.0.2 -n 4M"
-check "ssh" sends 250000 secure
 check "ibacm" acm
 kill "$(cat "$tmp/acm")"
 hosts_end
