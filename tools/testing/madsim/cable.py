@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-from verbs import ADD, FLUSHED, READ, WRITE, WRITE_IMM, e, pair, port, refused
+from rdma import ADD, FLUSHED, READ, WRITE, WRITE_IMM, e, pair, port, refused
 
 MTU = 1024
 WINDOW = 128

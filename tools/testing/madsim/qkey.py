@@ -13,7 +13,7 @@ import time
 from pyverbs.addr import AH, AHAttr
 from pyverbs.wr import SendWR
 
-from verbs import e, pair
+from rdma import e, pair
 
 SL = 3
 MANY = 10

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-from verbs import (ADD, GRH, RC, READ, SEND, UC, UD, WRITE, WRITE_IMM, Side, connect, e, has_rings,
-                   pair, serve)
+from rdma import (ADD, GRH, RC, READ, SEND, UC, UD, WRITE, WRITE_IMM, Side, connect, e, has_rings,
+                  pair, serve)
 
 LONG = b"y" * 3000
 
