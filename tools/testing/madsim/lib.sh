@@ -530,6 +530,16 @@ make_star()
 	done
 }
 
+# no_objects: programs have left none in a device of madsim. The kernel's clients have brackets
+no_objects()
+{
+	local object
+	for object in pd mr cq qp srq; do
+		rdma resource show $object >"$tmp/left" || return
+		! grep madsim "$tmp/left" | grep -v "comm \[" || return 1
+	done
+}
+
 # injected RULE: $faults has a line that begins so and ends with a count
 injected()
 {

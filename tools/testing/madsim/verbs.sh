@@ -92,20 +92,13 @@ kill_flood()
 	done
 }
 
-# Nothing of a program is left: the kernel's clients have brackets
-nothing_left()
-{
-	rdma resource show qp >"$tmp/left" && rdma resource show mr >>"$tmp/left" &&
-		! grep madsim "$tmp/left" | grep -v "comm \["
-}
-
 killed()
 {
 	local i
 	for i in 1 2 3; do
 		flood madsim0 madsim1
 		kill_flood
-		until_true 20 nothing_left
+		until_true 20 no_objects
 	done
 }
 
