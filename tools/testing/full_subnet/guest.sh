@@ -144,7 +144,7 @@ numbers()
 
 too_many()
 {
-	local i made=0
+	local i
 	for ((i = 0; i < 17000; i += 1000)); do
 		eval "mkdir $configfs/full/u{$i..$((i + 999))}" 2>"$tmp/full" || break
 	done
