@@ -28,7 +28,8 @@ tools/testing/RESULTS.md has for it. XFAIL is a known failure of the reference: 
 fail, and counts as passed in that suite only. XPASS fails everywhere.
 
 --record writes what ran into tools/testing/RESULTS.md, a row for each suite that ran
-as a whole. Rows of other suites stay while a head declares such a run. The seconds that suites and programs took last are in build/tests/times.
+as a whole. Rows of other suites stay while a head declares such a run. The seconds that
+suites and programs took last are in build/tests/times.
 """
 
 import argparse

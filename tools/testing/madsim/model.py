@@ -5,8 +5,8 @@ them, and which ones are none
 """
 
 import fabric
-from fabric import (ACTIVE, ARMED, CLASS_PORT_INFO, GET, HERE, LINEAR_FWD, LOST, NODE_DESC, PERF, PERMISSIVE, PKEY_TABLE, SEND,
-                    SET, SWITCH, SWITCH_INFO, UNSUPPORTED)
+from fabric import (ACTIVE, ARMED, CLASS_PORT_INFO, GET, HERE, LINEAR_FWD, LOST, NODE_DESC,
+                    PERF, PERMISSIVE, PKEY_TABLE, SEND, SET, SWITCH, SWITCH_INFO, UNSUPPORTED)
 
 LID = 0x40
 MAX_HOPS = 63

@@ -110,8 +110,8 @@ class Pma(fabric.Test):
             self.counts(*where, attribute, **{name: 0 for of, name in COUNTERS if of == attribute})
         for wrong in ("set", "set PortXmitWait", "set PortXmitWait -1", "set PortXmitWait 1 2",
                       "set portxmitwait 1", "set PortSelect 1",
-                      "set PortXmitWait 0x10000000000000000", "rate", "rate PortXmitWait", "rate PortXmitWait x",
-                      "rate PortXmitWait 4294967296", "rate nothing 1"):
+                      "set PortXmitWait 0x10000000000000000", "rate", "rate PortXmitWait",
+                      "rate PortXmitWait x", "rate PortXmitWait 4294967296", "rate nothing 1"):
             self.fails(errno.EINVAL, self.fault, f"s1 {self.spare} {wrong}")
 
     def test_sysfs_shows_what_is_set(self):
