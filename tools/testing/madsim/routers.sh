@@ -194,7 +194,6 @@ recorded()
 	"$madsim_load" -r again
 }
 
-ip link set lo up
 load topology=none || ktap_bail "cannot load ib_madsim"
 check "a topology file with a router" build
 check "a router is no RDMA device" eval '

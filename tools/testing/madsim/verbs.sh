@@ -160,7 +160,6 @@ build()
 	put $fabric/live 1
 }
 
-ip link set lo up
 load topology=none || ktap_bail "cannot load ib_madsim"
 check "make a fabric with data" build
 sm_start first madsim0
