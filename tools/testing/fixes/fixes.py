@@ -42,7 +42,7 @@ def run(*command):
 
 def write(path, value):
     with open(path, "w") as file:
-        file.write(value)
+        file.write(str(value))
 
 
 def wait_until(what, true):
