@@ -12,7 +12,8 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, f"{HERE}/../madsim")
 import fabric                                   # pylint: disable=wrong-import-position
-from fabric import GET, LOST, SEND, read        # pylint: disable=wrong-import-position,unused-import
+# pylint: disable-next=wrong-import-position,unused-import
+from fabric import GET, LOST, SEND, read, write
 
 # How long something is waited for that comes if the kernel is right. There may
 # be sanitizers in it.
@@ -38,11 +39,6 @@ def run(*command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise CannotRun(f"{' '.join(command)}: {done.stdout.strip()}")
-
-
-def write(path, value):
-    with open(path, "w") as file:
-        file.write(str(value))
 
 
 def wait_until(what, true):

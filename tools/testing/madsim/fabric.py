@@ -206,14 +206,18 @@ class Port(File):
         super().send(packet)
 
 
-def put(path, text):
-    with open(f"{FABRIC}/{path}", "w", encoding="utf-8") as file:
-        file.write(f"{text}\n")
-
-
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read().strip()
+
+
+def write(path, value):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(str(value))
+
+
+def put(path, text):
+    write(f"{FABRIC}/{path}", f"{text}\n")
 
 
 def node(name, **settings):
@@ -260,8 +264,7 @@ class Faults:
                     ("require-end", hex(last))):
                 path = f"/sys/kernel/debug/{kind}/{attribute}"
                 if os.path.exists(path):
-                    with open(path, "w") as file:
-                        file.write(str(value))
+                    write(path, value)
         self.fd = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
 
     def sweep(self, least, action, undo=lambda: None):

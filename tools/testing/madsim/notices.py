@@ -69,9 +69,7 @@ class Told(fabric.Test):
         self.assertFalse(self.traps.readable(AGAIN))
 
     def describe(self, host, text):
-        with open(f"/sys/class/infiniband/{self.device(host)}/node_desc", "w",
-                  encoding="utf-8") as file:
-            file.write(text)
+        fabric.write(f"/sys/class/infiniband/{self.device(host)}/node_desc", text)
 
 
 class Asking(Told):

@@ -12,7 +12,7 @@ import sys
 import time
 from types import SimpleNamespace
 
-from fabric import read
+from fabric import read, write
 from pyverbs.addr import AH, AHAttr, GlobalRoute
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
@@ -47,8 +47,7 @@ ALL = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE |
 
 
 def fault(command):
-    with open(FAULTS, "w") as file:
-        file.write(command)
+    write(FAULTS, command)
 
 
 def port(device, name):

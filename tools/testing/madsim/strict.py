@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+from fabric import write
 from rdma import (ADD, GRH, RC, READ, SEND, UC, UD, WRITE, WRITE_IMM, Side, connect, e, has_rings,
                   pair, serve)
 
@@ -254,16 +255,13 @@ def not_strict(_):
     They do, nearly always, when it is posted"""
     a, b = pair(UD)
 
-    def strict(value):
-        with open("/sys/kernel/config/madsim/test/strict", "w", encoding="ascii") as file:
-            file.write(value)
-
+    strict = "/sys/kernel/config/madsim/test/strict"
     for _ in range(10):
-        strict("1")
+        write(strict, 1)
         b.receives(range(3))
         a.send(a.sge(8), to=b, wr_id=0)
         a.send(a.sge(8), to=b, wr_id=1)
-        strict("0")
+        write(strict, 0)
         a.send(a.sge(8), to=b, wr_id=2)
         assert soon(a, 3) == [0, 1, 2]
         assert len(soon(b, 3)) == 3

@@ -27,7 +27,7 @@ import sys
 import time
 from types import SimpleNamespace
 
-from fabric import Faults, never_comes, read
+from fabric import Faults, never_comes, read, write
 from pyverbs.addr import AH, AHAttr, GID, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context
@@ -589,8 +589,7 @@ def container():
             os._exit(len(small_queue_pairs(Context(name=sys.argv[1]))) - 2)
         os._exit(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
     os.read(ready[0], 1)
-    with open(f"/proc/{child}/uid_map", "w") as file:
-        file.write("0 100000 1000")
+    write(f"/proc/{child}/uid_map", "0 100000 1000")
     os.write(done[1], b"x")
     assert os.waitpid(child, 0)[1] == 0
 
