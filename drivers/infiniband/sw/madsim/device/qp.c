@@ -383,67 +383,13 @@ static int madsim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-/* Inline data. A program posts, so the data is in the memory of the current process */
-static int madsim_get_inline(const struct madsim_qp *qp, const struct ib_send_wr *wr, void *data)
-{
-	const struct ib_sge *sge = wr->sg_list;
-	int i;
-
-	if (madsim_sge_length(sge, wr->num_sge) > qp->max_inline)
-		return -EINVAL;
-	for (i = 0; i < wr->num_sge; i++) {
-		if (copy_from_user(data, u64_to_user_ptr(sge[i].addr),
-				   sge[i].length))
-			return -EFAULT;
-		data += sge[i].length;
-	}
-	return 0;
-}
-
 /* A datagram behind others that wait does not overtake them in any fabric */
 static bool madsim_must_wait(const struct madsim_qp *qp)
 {
 	return madsim_is_delayed(qp) || !list_empty(&qp->dgrams);
 }
 
-static int madsim_check_opcode(const struct madsim_qp *qp, const struct ib_send_wr *wr)
-{
-	if (wr->opcode == IB_WR_SEND || wr->opcode == IB_WR_SEND_WITH_IMM)
-		return 0;
-	if (wr->opcode == IB_WR_LSO && qp->lso)
-		return madsim_offload_check(ud_wr(wr));
-	return -EOPNOTSUPP;
-}
-
-static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
-{
-	int ret;
-
-	lockdep_assert_held(&madsim_fabric_of(qp->ibqp.device)->lock);
-
-	if (wr->num_sge > qp->max_send_sge)
-		return -EINVAL;
-	ret = madsim_check_opcode(qp, wr);
-	if (ret)
-		return ret;
-	if (qp->state < IB_QPS_RTS || qp->state == IB_QPS_SQD)
-		return -EINVAL;
-	if (madsim_sq_is_full(qp))
-		return madsim_sq_refuse(qp, wr);
-	if (qp->state != IB_QPS_RTS) {
-		qp->posted++;
-		madsim_drop_send(qp, wr->wr_id);
-		return 0;
-	}
-
-	ret = madsim_must_wait(qp) ? madsim_strict_post(qp, wr, data) :
-					madsim_send_datagram(qp, wr, data);
-	if (!ret)
-		qp->posted++;
-	return ret;
-}
-
-static int madsim_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
+static int madsim_post(struct madsim_qp *qp, const struct madsim_send *send)
 {
 	struct madsim_fabric *fabric = madsim_fabric_of(qp->ibqp.device);
 	unsigned long flags;
@@ -453,20 +399,54 @@ static int madsim_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const 
 	if (qp->user && unlikely(madsim_sq_is_full(qp)))
 		madsim_cq_look_all(qp->ibqp.send_cq);
 	spin_lock_irqsave(&fabric->lock, flags);
-	ret = qp->rc ? madsim_rc_post(qp, wr, data) :
-		       madsim_post_one(qp, wr, data);
+	ret = madsim_sq_check(qp, send);
+	if (ret)
+		goto out;
+	if (qp->rc)
+		madsim_rc_queue(qp, send);
+	else if (qp->state != IB_QPS_RTS)
+		madsim_drop_send(qp, send->wr->wr_id);
+	else if (madsim_must_wait(qp))
+		ret = madsim_strict_post(qp, send);
+	else
+		ret = madsim_send_datagram(qp, send);
+	if (!ret)
+		qp->posted++;
+out:
 	spin_unlock_irqrestore(&fabric->lock, flags);
 	return ret;
 }
 
-/* With a frame of its own: many a kernel clears what a function has on its stack */
-static noinline_for_stack int madsim_post_inline(struct madsim_qp *qp, const struct ib_send_wr *wr)
+/*
+ * Inline data: a program posts, so the data is in the memory of the current process. With a frame
+ * of its own: many a kernel clears what a function has on its stack
+ */
+static noinline_for_stack int madsim_post_inline(struct madsim_qp *qp, struct madsim_send *send)
 {
-	u8 data[MADSIM_MAX_INLINE];
-	int ret;
+	const struct ib_sge *sge = send->wr->sg_list;
+	u8 data[MADSIM_MAX_INLINE], *to = data;
+	int i;
 
-	ret = madsim_get_inline(qp, wr, data);
-	return ret ? ret : madsim_post(qp, wr, data);
+	if (send->length > qp->max_inline)
+		return -EINVAL;
+	for (i = 0; i < send->wr->num_sge; i++) {
+		if (copy_from_user(to, u64_to_user_ptr(sge[i].addr), sge[i].length))
+			return -EFAULT;
+		to += sge[i].length;
+	}
+	send->data = data;
+	return madsim_post(qp, send);
+}
+
+static int madsim_post_one(struct madsim_qp *qp, const struct ib_send_wr *wr)
+{
+	struct madsim_send send = { .wr = wr };
+
+	if ((u32)wr->num_sge > qp->max_send_sge)
+		return -EINVAL;
+	send.length = madsim_sge_length(wr->sg_list, wr->num_sge);
+	return wr->send_flags & IB_SEND_INLINE ? madsim_post_inline(qp, &send) :
+						 madsim_post(qp, &send);
 }
 
 static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
@@ -482,8 +462,7 @@ static int madsim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	}
 	/* A user's list is as long as the user likes */
 	for (; wr; wr = wr->next) {
-		ret = wr->send_flags & IB_SEND_INLINE ?
-			madsim_post_inline(qp, wr) : madsim_post(qp, wr, NULL);
+		ret = madsim_post_one(qp, wr);
 		if (ret) {
 			*bad_wr = wr;
 			break;

@@ -13,7 +13,7 @@ void madsim_arrive(struct madsim_port *in, struct madsim_packet *pkt);
 void madsim_refuse(struct madsim_port *in);
 
 /* run.c: what queue pairs send */
-int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
+int madsim_send_datagram(struct madsim_qp *qp, const struct madsim_send *send);
 void madsim_run_init(struct madsim_qp *qp);
 void madsim_kick(struct madsim_qp *qp);
 

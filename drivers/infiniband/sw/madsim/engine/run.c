@@ -43,7 +43,7 @@ static bool madsim_may_follow(const struct madsim_qp *qp)
 }
 
 /* Send the segments that can follow @pkt at once. Returns how many these are */
-static u32 madsim_send_burst(const struct madsim_qp *qp, const struct ib_send_wr *wr,
+static u32 madsim_send_burst(const struct madsim_qp *qp, const struct madsim_send *send,
 			     u32 at, struct madsim_packet *pkt)
 {
 	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
@@ -51,40 +51,38 @@ static u32 madsim_send_burst(const struct madsim_qp *qp, const struct ib_send_wr
 
 	if (!madsim_may_follow(qp))
 		return 0;
-	packets = madsim_ud_burst(qp, ud_wr(wr), at, way->receiver, pkt);
+	packets = madsim_ud_burst(qp, send, at, way->receiver, pkt);
 	for (i = 0; i < way->count; i++)
 		madsim_count_burst(way->out[i], pkt->words, packets);
 	return packets;
 }
 
-/* Send all segments of a work request but the last one, which is in @pkt then */
+/* Send all segments but the last one, which is in @pkt then */
 static enum ib_wc_status madsim_send_segments(struct madsim_qp *qp,
-					      const struct ib_send_wr *wr,
+					      const struct madsim_send *send,
 					      struct madsim_packet *pkt)
 {
 	struct madsim_way *way = &madsim_fabric_of(qp->ibqp.device)->way;
-	u64 len = madsim_sge_length(wr->sg_list, wr->num_sge);
-	u32 mss = ud_wr(wr)->mss;
+	u32 mss = ud_wr(send->wr)->mss;
 	enum ib_wc_status status;
 	u32 at = 0;
 
 	while (true) {
-		status = madsim_ud_build(qp, wr, NULL, at, pkt);
-		if (status || len - at <= mss)
+		status = madsim_ud_build(qp, send, at, pkt);
+		if (status || send->length - at <= mss)
 			return status;
 		way->count = 0;
 		way->receiver = NULL;
 		madsim_send_from(qp, pkt);
 		at += mss;
-		at += mss * madsim_send_burst(qp, wr, at, pkt);
+		at += mss * madsim_send_burst(qp, send, at, pkt);
 	}
 }
 
 /**
  * madsim_send_datagram - send a datagram that was posted
  * @qp: the queue pair
- * @wr: what to send
- * @data: that, if it is with @wr itself
+ * @send: the datagram
  *
  * The owner may change the buffer when the send completes, so all data is in packets by
  * then.
@@ -92,8 +90,9 @@ static enum ib_wc_status madsim_send_segments(struct madsim_qp *qp,
  * Context: any; fabric->lock is held.
  * Return: 0: it has ended, as its completion tells; or what madsim_mad_build() said.
  */
-int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
+int madsim_send_datagram(struct madsim_qp *qp, const struct madsim_send *send)
 {
+	const struct ib_send_wr *wr = send->wr;
 	struct madsim_packet *pkt = &madsim_fabric_of(qp->ibqp.device)->pkt;
 	struct ib_wc wc = {
 		.wr_id = wr->wr_id,
@@ -104,11 +103,11 @@ int madsim_send_datagram(struct madsim_qp *qp, const struct ib_send_wr *wr, cons
 	int ret = 0;
 
 	if (wr->opcode == IB_WR_LSO)
-		wc.status = madsim_send_segments(qp, wr, pkt);
+		wc.status = madsim_send_segments(qp, send, pkt);
 	else if (madsim_is_client(qp))
-		wc.status = madsim_ud_build(qp, wr, data, 0, pkt);
+		wc.status = madsim_ud_build(qp, send, 0, pkt);
 	else
-		ret = madsim_mad_build(qp, wr, pkt);
+		ret = madsim_mad_build(qp, send, pkt);
 	if (ret)
 		return ret;
 
@@ -140,7 +139,7 @@ static void madsim_dgram_work(struct work_struct *work)
 	spin_lock_irq(&fabric->lock);
 	dgram = madsim_strict_next(qp);
 	if (dgram) {
-		madsim_send_datagram(qp, &dgram->ud.wr, dgram->data);
+		madsim_send_datagram(qp, &dgram->send);
 		madsim_strict_schedule(qp, false);
 	}
 	spin_unlock_irq(&fabric->lock);

@@ -58,12 +58,10 @@ static u32 madsim_burst_count(const struct madsim_qp *qp,
 {
 	u64 left = wqe->length - qp->rc->req.sent - 1;
 	u32 count = min_t(u64, left, MADSIM_BURST_BYTES) / qp->rc->mtu;
-	u64 room;
 
 	if (peer->rc->resp.receiving != MADSIM_OP_SEND)
 		return count;
-	room = madsim_sge_length(peer->recv_wqe->sge, peer->recv_wqe->num_sge);
-	return room - peer->rc->resp.offset < count * qp->rc->mtu ? 0 : count;
+	return peer->recv_length - peer->rc->resp.offset < count * qp->rc->mtu ? 0 : count;
 }
 
 /**

@@ -63,42 +63,35 @@ bool madsim_offload_checksum(void *data, u32 len)
 	return true;
 }
 
-/**
- * madsim_offload_check - whether the data of a work request can be cut into segments
- * @ud: the work request, with the header of its first segment
- *
- * That a segment is longer than the MTU is an error of its completion, as it is of
- * other datagrams.
- *
- * Context: any.
- * Return: 0, or -EINVAL: the header is no header of TCP over IPv4, or is longer, or there is
- * no data, or too much, or no length of a segment.
+/*
+ * Whether the data of a send can be cut into segments, as it has the header of the first segment:
+ * of TCP over IPv4, and no more. That a segment is longer than the MTU is an error of its
+ * completion, as it is of other datagrams
  */
-int madsim_offload_check(const struct ib_ud_wr *ud)
+bool madsim_offload_fits(const struct madsim_send *send)
 {
-	u64 len = madsim_sge_length(ud->wr.sg_list, ud->wr.num_sge);
+	const struct ib_ud_wr *ud = ud_wr(send->wr);
 	const struct tcphdr *tcp;
 	const struct iphdr *ip;
 	u32 at;
 
-	if (ud->mss <= 0 || ud->hlen <= 0 || !len || len > MADSIM_LSO_BYTES)
-		return -EINVAL;
+	if (ud->mss <= 0 || ud->hlen <= 0 || !send->length || send->length > MADSIM_LSO_BYTES)
+		return false;
 	ip = madsim_ip(ud->header, ud->hlen);
 	if (!ip || ip->protocol != IPPROTO_TCP)
-		return -EINVAL;
+		return false;
 	at = MADSIM_IPOIB_HEADER + ip->ihl * 4;
 	tcp = ud->header + at;
-	if (ud->hlen < at + sizeof(*tcp) || tcp->doff * 4 < sizeof(*tcp) ||
-	    ud->hlen != at + tcp->doff * 4)
-		return -EINVAL;
-	return 0;
+	return ud->hlen >= at + sizeof(*tcp) && tcp->doff * 4 >= sizeof(*tcp) &&
+	       ud->hlen == at + tcp->doff * 4;
 }
 
-/* Make the header of a segment of @len bytes, without checksums, @at bytes into the data of @ud */
-void madsim_offload_header(const struct ib_ud_wr *ud, u32 at, void *data, u32 len)
+/* Make the header of a segment of @len bytes, without checksums, @at bytes into the data */
+void madsim_offload_header(const struct madsim_send *send, u32 at, void *data, u32 len)
 {
-	u64 end = at + len - ud->hlen;
+	const struct ib_ud_wr *ud = ud_wr(send->wr);
 	struct iphdr *ip = data + MADSIM_IPOIB_HEADER;
+	u64 end = at + len - ud->hlen;
 	struct tcphdr *tcp;
 
 	memcpy(data, ud->header, ud->hlen);
@@ -106,7 +99,7 @@ void madsim_offload_header(const struct ib_ud_wr *ud, u32 at, void *data, u32 le
 	ip->id = htons(ntohs(ip->id) + at / ud->mss);
 	tcp = (void *)ip + ip->ihl * 4;
 	tcp->seq = htonl(ntohl(tcp->seq) + at);
-	if (end < madsim_sge_length(ud->wr.sg_list, ud->wr.num_sge)) {
+	if (end < send->length) {
 		tcp->fin = 0;
 		tcp->psh = 0;
 	}

@@ -35,8 +35,8 @@ struct madsim_test_datagram {
 struct madsim_offload_test {
 	struct madsim_test_datagram first;
 	struct madsim_test_datagram got;
-	struct ib_sge sge;
 	struct ib_ud_wr ud;
+	struct madsim_send send;
 };
 
 static int madsim_offload_init(struct kunit *test)
@@ -70,10 +70,9 @@ static int madsim_offload_init(struct kunit *test)
 		},
 		.options = { 1, 1, 8, 10 },
 	};
-	t->sge.length = 2 * MADSIM_TEST_MSS + 1;
+	t->send.wr = &t->ud.wr;
+	t->send.length = 2 * MADSIM_TEST_MSS + 1;
 	t->ud = (struct ib_ud_wr) {
-		.wr.sg_list = &t->sge,
-		.wr.num_sge = 1,
 		.header = &t->first,
 		.hlen = MADSIM_TEST_HEADER,
 		.mss = MADSIM_TEST_MSS,
@@ -107,10 +106,10 @@ static void madsim_test_segment(struct kunit *test, u32 at, u32 len)
 {
 	struct madsim_offload_test *t = test->priv;
 	const struct madsim_test_datagram *got = &t->got;
-	bool last = at + len == t->sge.length;
+	bool last = at + len == t->send.length;
 
 	memset(&t->got, 0xee, sizeof(t->got));
-	madsim_offload_header(&t->ud, at, &t->got, MADSIM_TEST_HEADER + len);
+	madsim_offload_header(&t->send, at, &t->got, MADSIM_TEST_HEADER + len);
 	KUNIT_EXPECT_TRUE(test, madsim_offload_checksum(&t->got, MADSIM_TEST_HEADER + len));
 
 	KUNIT_EXPECT_EQ(test, ntohs(got->ip.tot_len), MADSIM_TEST_HEADER - 4 + len);
@@ -130,7 +129,7 @@ static void madsim_test_segments(struct kunit *test)
 {
 	struct madsim_offload_test *t = test->priv;
 
-	KUNIT_ASSERT_EQ(test, madsim_offload_check(&t->ud), 0);
+	KUNIT_ASSERT_TRUE(test, madsim_offload_fits(&t->send));
 	madsim_test_segment(test, 0, MADSIM_TEST_MSS);
 	madsim_test_segment(test, MADSIM_TEST_MSS, MADSIM_TEST_MSS);
 	madsim_test_segment(test, 2 * MADSIM_TEST_MSS, 1);
@@ -156,7 +155,7 @@ static void madsim_expect_refused(struct kunit *test, u8 at, u8 value)
 	u8 good = *byte;
 
 	*byte = value;
-	KUNIT_EXPECT_EQ_MSG(test, madsim_offload_check(&t->ud), -EINVAL, "byte %u", at);
+	KUNIT_EXPECT_FALSE_MSG(test, madsim_offload_fits(&t->send), "byte %u", at);
 	*byte = good;
 }
 
@@ -177,17 +176,17 @@ static void madsim_test_refused(struct kunit *test)
 	madsim_expect_refused(test, 36, 0x40);
 	for (i = 0; i < ARRAY_SIZE(header_lengths); i++) {
 		t->ud.hlen = header_lengths[i];
-		KUNIT_EXPECT_EQ(test, madsim_offload_check(&t->ud), -EINVAL);
+		KUNIT_EXPECT_FALSE(test, madsim_offload_fits(&t->send));
 	}
 	t->ud = good;
 	for (t->ud.mss = -1; t->ud.mss < 1; t->ud.mss++)
-		KUNIT_EXPECT_EQ(test, madsim_offload_check(&t->ud), -EINVAL);
+		KUNIT_EXPECT_FALSE(test, madsim_offload_fits(&t->send));
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		t->sge.length = lengths[i];
-		KUNIT_EXPECT_EQ(test, madsim_offload_check(&t->ud), -EINVAL);
+		t->send.length = lengths[i];
+		KUNIT_EXPECT_FALSE(test, madsim_offload_fits(&t->send));
 	}
-	t->sge.length = SZ_64K;
-	KUNIT_EXPECT_EQ(test, madsim_offload_check(&t->ud), 0);
+	t->send.length = SZ_64K;
+	KUNIT_EXPECT_TRUE(test, madsim_offload_fits(&t->send));
 }
 
 /* One byte behind it is none of the packet */

@@ -59,9 +59,7 @@ static bool madsim_rc_allows(const struct madsim_rc *rc, int access)
 static u8 madsim_rc_execute_send(struct madsim_qp *qp, const struct madsim_packet *pkt)
 {
 	struct madsim_rc *rc = qp->rc;
-	struct ib_pd *pd = madsim_recv_pd(qp);
 	enum ib_wc_status status;
-	const struct ib_sge *sge;
 
 	if (pkt->bth.first) {
 		if (!madsim_rc_has_buffer(qp))
@@ -69,12 +67,11 @@ static u8 madsim_rc_execute_send(struct madsim_qp *qp, const struct madsim_packe
 		rc->resp.offset = 0;
 	}
 
-	sge = qp->recv_wqe->sge;
-	if (madsim_sge_length(sge, qp->recv_wqe->num_sge) < rc->resp.offset + pkt->len)
+	if (qp->recv_length < rc->resp.offset + pkt->len)
 		status = IB_WC_LOC_LEN_ERR;
 	else
-		status = madsim_copy_to(pd, sge, rc->resp.offset, pkt->data,
-					pkt->len);
+		status = madsim_copy_to(madsim_recv_pd(qp), qp->recv_wqe->sge, rc->resp.offset,
+					pkt->data, pkt->len);
 	if (!status && pkt->bth.with_inv) {
 		int ret = madsim_mr_invalidate(qp->ibqp.pd, pkt->bth.inv_key);
 

@@ -232,9 +232,12 @@ bool madsim_get_recv_wqe(struct madsim_qp *qp)
 		if (qp->rq.broken)
 			madsim_qp_lost(qp);
 	}
-	if (found && madsim_is_strict(qp))
+	if (!found)
+		return false;
+	qp->recv_length = madsim_sge_length(qp->recv_wqe->sge, qp->recv_wqe->num_sge);
+	if (madsim_is_strict(qp))
 		madsim_strict_fill(qp);
-	return found;
+	return true;
 }
 
 static int madsim_create_srq(struct ib_srq *ibsrq,

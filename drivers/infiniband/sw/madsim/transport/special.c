@@ -5,39 +5,37 @@
 
 #include "transport.h"
 
-/* Copy what is to be sent. Returns its length, or 0 if it is no MAD */
-static u32 madsim_gather(u8 *to, u32 room, const struct ib_send_wr *wr)
+/* Copy what is to be sent */
+static void madsim_gather(u8 *to, const struct ib_send_wr *wr)
 {
 	const struct ib_sge *sge, *end = wr->sg_list + wr->num_sge;
-	u32 len = 0, piece = 0;
+	u32 piece = 0;
 	u64 start;
 
 	for (sge = wr->sg_list; sge < end; sge++) {
-		if (sge->length > room - len - piece)
-			return 0;
 		piece += sge->length;
 		/* Without RMPP, header and data are in one piece */
 		if (sge + 1 < end && sge[1].addr == sge->addr + sge->length)
 			continue;
 		start = sge->addr + sge->length - piece;
-		madsim_copy_mad(to + len, ib_virt_dma_to_ptr(start), piece);
-		len += piece;
+		madsim_copy_mad(to, ib_virt_dma_to_ptr(start), piece);
+		to += piece;
 		piece = 0;
 	}
-	return len >= sizeof(struct ib_mad_hdr) ? len : 0;
 }
 
 /* Make a packet of a MAD. -EINVAL: it is none, or has no P_Key. fabric->lock is held */
-int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr, struct madsim_packet *pkt)
+int madsim_mad_build(struct madsim_qp *qp, const struct madsim_send *send,
+		     struct madsim_packet *pkt)
 {
-	u16 pkey_index = ud_wr(wr)->pkey_index;
+	u16 pkey_index = ud_wr(send->wr)->pkey_index;
 
-	if (pkey_index >= MADSIM_PKEYS)
+	if (pkey_index >= MADSIM_PKEYS || send->length < sizeof(struct ib_mad_hdr) ||
+	    send->length > madsim_mad_size(qp->port))
 		return -EINVAL;
-	pkt->len = madsim_gather(pkt->mad, madsim_mad_size(qp->port), wr);
-	if (!pkt->len)
-		return -EINVAL;
-	madsim_packet_address(qp, wr, pkey_index, pkt);
+	pkt->len = send->length;
+	madsim_gather(pkt->mad, send->wr);
+	madsim_packet_address(qp, send->wr, pkey_index, pkt);
 	return 0;
 }
 

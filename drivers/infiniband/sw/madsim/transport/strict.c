@@ -115,8 +115,7 @@ void madsim_strict_ended(struct madsim_qp *qp, const struct madsim_swqe *wqe)
 void madsim_strict_fill(const struct madsim_qp *qp)
 {
 	const struct madsim_rwqe *rwqe = qp->recv_wqe;
-	u32 len = min_t(u64, madsim_sge_length(rwqe->sge, rwqe->num_sge),
-			MADSIM_STRICT_BYTES);
+	u32 len = min_t(u64, qp->recv_length, MADSIM_STRICT_BYTES);
 	u8 chunk[MADSIM_STRICT_CHUNK];
 	u32 at, n;
 
@@ -231,44 +230,27 @@ void madsim_strict_schedule(struct madsim_qp *qp, bool posted)
 }
 
 /* Delay a datagram: 0, or -ENOMEM. fabric->lock is held */
-int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data)
+int madsim_strict_post(struct madsim_qp *qp, const struct madsim_send *send)
 {
-	u64 length = madsim_sge_length(wr->sg_list, wr->num_sge);
-	u32 pieces = wr->num_sge;
+	const struct ib_ud_wr *ud = ud_wr(send->wr);
+	u32 hlen = send->wr->opcode == IB_WR_LSO ? ud->hlen : 0;
+	size_t size = offsetof(struct madsim_dgram, wqe) + madsim_swqe_size(qp);
 	struct madsim_dgram *dgram;
-	struct madsim_swqe *wqe;
-	u32 extra = data ? length : 0;
 
-	if (wr->opcode == IB_WR_LSO) {
-		data = ud_wr(wr)->header;
-		extra = ud_wr(wr)->hlen;
-	}
-	/* The header, or the data, of the request is stored as if it were further pieces */
-	pieces += DIV_ROUND_UP(extra, sizeof(struct ib_sge));
-	dgram = kzalloc_flex(*dgram, wqe.sge, pieces,
-			     GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	dgram = kzalloc(size + hlen, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 	if (!dgram)
 		return -ENOMEM;
-	wqe = &dgram->wqe;
-	wqe->wr_id = wr->wr_id;
-	wqe->op = MADSIM_OP_SEND;
-	wqe->flags = wr->send_flags;
-	wqe->length = length;
-	wqe->num_sge = wr->num_sge;
-	memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wqe->sge));
-	if (data) {
-		dgram->data = &wqe->sge[wqe->num_sge];
-		memcpy(dgram->data, data, extra);
-	}
-	if (madsim_is_strict(qp))
-		madsim_strict_posted(qp, wqe);
-	dgram->ud = *ud_wr(wr);
+	madsim_swqe_set(qp, &dgram->wqe, send);
+	dgram->ud = *ud;
 	dgram->ud.wr.next = NULL;
-	dgram->ud.wr.sg_list = wqe->sge;
-	dgram->ud.header = dgram->data;
+	dgram->ud.wr.sg_list = dgram->wqe.sge;
+	dgram->ud.header = memcpy((void *)dgram + size, ud->header, hlen);
 	/* The owner may destroy its own */
-	dgram->ah = *to_madsim_ah(ud_wr(wr)->ah);
+	dgram->ah = *to_madsim_ah(ud->ah);
 	dgram->ud.ah = &dgram->ah.ibah;
+	dgram->send.wr = &dgram->ud.wr;
+	dgram->send.data = send->data ? dgram->wqe.sge : NULL;
+	dgram->send.length = send->length;
 	list_add_tail(&dgram->list, &qp->dgrams);
 	madsim_strict_schedule(qp, true);
 	return 0;

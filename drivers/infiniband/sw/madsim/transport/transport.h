@@ -212,10 +212,21 @@ struct madsim_srq {
 };
 
 /**
+ * struct madsim_send - a send that is being posted
+ * @wr:		the work request
+ * @data:	what it sends, if that is with the request itself, or NULL
+ * @length:	of what it sends: of all pieces of @wr
+ */
+struct madsim_send {
+	const struct ib_send_wr *wr;
+	const void *data;
+	u64 length;
+};
+
+/**
  * struct madsim_swqe - a send that was posted to a connected queue pair
  * @wr_id:	what its owner calls it
  * @opcode:	what to do
- * @wc_opcode:	as its completion has it
  * @flags:	IB_SEND_*
  * @imm:	immediate data
  * @inv_key:	the key to be invalidated, here or at the responder
@@ -231,13 +242,11 @@ struct madsim_srq {
  * @hashed:	the fabric was strict when it was posted, and the keys were good
  * @backwards:	the fabric was strict: the last packet of an RDMA READ goes first
  * @hash:	of the data then
- * @num_sge:	number of pieces
  * @sge:	the pieces, or in their place the data itself
  */
 struct madsim_swqe {
 	u64 wr_id;
 	enum ib_wr_opcode opcode;
-	enum ib_wc_opcode wc_opcode;
 	int flags;
 	__be32 imm;
 	u32 inv_key;
@@ -253,7 +262,6 @@ struct madsim_swqe {
 	bool hashed;
 	bool backwards;
 	u32 hash;
-	u32 num_sge;
 	struct ib_sge sge[];
 };
 
@@ -268,14 +276,15 @@ struct madsim_ah {
  * @list:	on qp->dgrams
  * @ud:		what the owner has posted
  * @ah:		where to
- * @data:	of the request itself, or the header of segments, or NULL
- * @wqe:	the pieces of @ud, and a hash of their data as it was posted
+ * @send:	@ud, as it was posted
+ * @wqe:	the pieces of @ud, and a hash of their data as it was posted. Behind the room for
+ *		pieces is the header of segments
  */
 struct madsim_dgram {
 	struct list_head list;
 	struct ib_ud_wr ud;
 	struct madsim_ah ah;
-	void *data;
+	struct madsim_send send;
 	struct madsim_swqe wqe;
 };
 
@@ -476,6 +485,7 @@ struct madsim_rc {
  *		or @lock
  * @alias:	immutable; what completions name instead of a program's queue pair
  * @recv_wqe:	the buffer that a client's receives into; fabric->lock
+ * @recv_length: of @recv_wqe; as @recv_wqe
  * @dgrams:	delayed datagrams, the oldest first; fabric->lock
  * @dgram_work:	sends the datagrams of @dgrams
  * @flush:	in ERR and SQE, gives back what was posted, some at a time. In ERR it looks at
@@ -509,6 +519,7 @@ struct madsim_qp {
 	bool lost;
 	struct ib_qp *alias;
 	struct madsim_rwqe *recv_wqe;
+	u64 recv_length;
 	struct list_head dgrams;
 	struct delayed_work dgram_work;
 	struct delayed_work flush;
@@ -673,11 +684,13 @@ bool madsim_cq_unread(const struct madsim_qp *qp);
 
 /* sq.c: send queues */
 bool madsim_sq_is_full(const struct madsim_qp *qp);
-int madsim_sq_refuse(struct madsim_qp *qp, const struct ib_send_wr *wr);
+int madsim_sq_check(struct madsim_qp *qp, const struct madsim_send *send);
+void madsim_swqe_set(const struct madsim_qp *qp, struct madsim_swqe *wqe,
+		     const struct madsim_send *send);
 void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status);
 bool madsim_rc_flush_sends(struct madsim_qp *qp);
 void madsim_drop_send(struct madsim_qp *qp, u64 wr_id);
-int madsim_rc_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
+void madsim_rc_queue(struct madsim_qp *qp, const struct madsim_send *send);
 
 /* rq.c: receive queues */
 bool madsim_qp_admits(const struct madsim_qp *qp, u32 qkey, const struct madsim_packet *pkt);
@@ -701,7 +714,7 @@ void madsim_strict_finish_write(struct madsim_qp *qp);
 unsigned long madsim_strict_send_delay(const struct madsim_qp *qp, bool posted);
 unsigned long madsim_strict_cq_delay(const struct madsim_qp *qp, u32 number);
 void madsim_strict_schedule(struct madsim_qp *qp, bool posted);
-int madsim_strict_post(struct madsim_qp *qp, const struct ib_send_wr *wr, const void *data);
+int madsim_strict_post(struct madsim_qp *qp, const struct madsim_send *send);
 struct madsim_dgram *madsim_strict_next(struct madsim_qp *qp);
 
 /* user.c: what there is for each user */
@@ -752,7 +765,8 @@ void madsim_packet_address(struct madsim_qp *qp,
 			   struct madsim_packet *pkt);
 
 /* special.c: QP0 and QP1 */
-int madsim_mad_build(struct madsim_qp *qp, const struct ib_send_wr *wr, struct madsim_packet *pkt);
+int madsim_mad_build(struct madsim_qp *qp, const struct madsim_send *send,
+		     struct madsim_packet *pkt);
 void madsim_mad_receive(struct madsim_port *port, const struct madsim_packet *pkt);
 void madsim_mad_drain(struct madsim_port *port, const struct ib_device *ibdev);
 
@@ -764,17 +778,15 @@ void madsim_burst_end(struct madsim_qp *qp);
 /* ud.c: datagrams of clients */
 extern const struct ib_device_ops madsim_ud_ops;
 void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt);
-enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
-				  const struct ib_send_wr *wr,
-				  const void *data, u32 at,
+enum ib_wc_status madsim_ud_build(struct madsim_qp *qp, const struct madsim_send *send, u32 at,
 				  struct madsim_packet *pkt);
-u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 at,
+u32 madsim_ud_burst(const struct madsim_qp *qp, const struct madsim_send *send, u32 at,
 		    struct madsim_qp *receiver, struct madsim_packet *pkt);
 
 /* offload.c: what IPoIB leaves to an adapter */
 bool madsim_offload_checksum(void *data, u32 len);
-int madsim_offload_check(const struct ib_ud_wr *ud);
-void madsim_offload_header(const struct ib_ud_wr *ud, u32 at, void *data, u32 len);
+bool madsim_offload_fits(const struct madsim_send *send);
+void madsim_offload_header(const struct madsim_send *send, u32 at, void *data, u32 len);
 
 /* rc.c: connected queue pairs */
 bool madsim_rc_receive(struct madsim_port *port, struct madsim_packet *pkt);

@@ -30,26 +30,26 @@ struct madsim_member {
 /**
  * struct madsim_segment - a part of the data that TCP has handed over at once
  * @qp:		the queue pair that sends it
- * @ud:		the work request with all the data
+ * @send:	all the data
  * @at:		how many bytes of the data come before
  */
 struct madsim_segment {
 	const struct madsim_qp *qp;
-	const struct ib_ud_wr *ud;
+	const struct madsim_send *send;
 	u32 at;
 };
 
 /* Make a segment, which is as long as a packet is to be */
 static enum ib_wc_status madsim_ud_cut(const struct madsim_segment *segment, void *to, u32 len)
 {
-	const struct ib_ud_wr *ud = segment->ud;
+	const struct ib_ud_wr *ud = ud_wr(segment->send->wr);
 	enum ib_wc_status status;
 
 	status = madsim_copy_from(segment->qp->ibqp.pd, ud->wr.sg_list, segment->at,
 				  to + ud->hlen, len - ud->hlen);
 	if (status)
 		return status;
-	madsim_offload_header(ud, segment->at, to, len);
+	madsim_offload_header(segment->send, segment->at, to, len);
 	madsim_offload_checksum(to, len);
 	return IB_WC_SUCCESS;
 }
@@ -57,21 +57,19 @@ static enum ib_wc_status madsim_ud_cut(const struct madsim_segment *segment, voi
 /**
  * madsim_ud_build - make a packet of what a client wants to send
  * @qp: its queue pair
- * @wr: what it wants to send
- * @data: the data, if it is with @wr itself
+ * @send: what it wants to send
  * @at: how many bytes of the data are in packets before this one
  * @pkt: the packet
  *
  * Context: any; fabric->lock is held.
  * Return: %IB_WC_SUCCESS, or with what error the send completes.
  */
-enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
-				  const struct ib_send_wr *wr,
-				  const void *data, u32 at,
+enum ib_wc_status madsim_ud_build(struct madsim_qp *qp, const struct madsim_send *send, u32 at,
 				  struct madsim_packet *pkt)
 {
-	const struct madsim_segment segment = { qp, ud_wr(wr), at };
-	u64 len = madsim_sge_length(wr->sg_list, wr->num_sge);
+	const struct madsim_segment segment = { qp, send, at };
+	const struct ib_send_wr *wr = send->wr;
+	u64 len = send->length;
 	enum ib_wc_status status = IB_WC_SUCCESS;
 	struct ib_ah *ah = ud_wr(wr)->ah;
 	bool lso = wr->opcode == IB_WR_LSO;
@@ -86,8 +84,8 @@ enum ib_wc_status madsim_ud_build(struct madsim_qp *qp,
 		return IB_WC_LOC_QP_OP_ERR;
 	if (lso)
 		status = madsim_ud_cut(&segment, pkt->data, len);
-	else if (data)
-		memcpy(pkt->data, data, len);
+	else if (send->data)
+		memcpy(pkt->data, send->data, len);
 	else
 		status = madsim_copy_from(qp->ibqp.pd, wr->sg_list, 0,
 					  pkt->data, len);
@@ -116,8 +114,7 @@ static enum ib_wc_status madsim_ud_put(const struct madsim_qp *qp, const struct 
 	struct ib_pd *pd = madsim_recv_pd(qp);
 	enum ib_wc_status status = IB_WC_SUCCESS;
 
-	if (madsim_sge_length(sge, qp->recv_wqe->num_sge) <
-	    sizeof(pkt->grh) + pkt->len)
+	if (qp->recv_length < sizeof(pkt->grh) + pkt->len)
 		return IB_WC_LOC_LEN_ERR;
 	if (pkt->grh_valid)
 		status = madsim_copy_to(pd, sge, 0, &pkt->grh,
@@ -230,7 +227,7 @@ void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
 /**
  * madsim_ud_burst - send all segments but the last one at once
  * @qp: the queue pair that sends them
- * @ud: the work request, which madsim_offload_check() has seen
+ * @send: what it sends, which madsim_offload_fits() has seen
  * @at: how many bytes of its data have been sent
  * @receiver: the queue pair that has received the segment before them just now
  * @pkt: the segment before, whose headers the others have, too
@@ -238,15 +235,15 @@ void madsim_ud_receive(struct madsim_port *port, struct madsim_packet *pkt)
  * Context: any; fabric->lock is held since @receiver has received that segment.
  * Return: how many segments were sent. All have arrived.
  */
-u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 at,
+u32 madsim_ud_burst(const struct madsim_qp *qp, const struct madsim_send *send, u32 at,
 		    struct madsim_qp *receiver, struct madsim_packet *pkt)
 {
-	struct madsim_segment segment = { qp, ud, at };
-	u32 left = madsim_sge_length(ud->wr.sg_list, ud->wr.num_sge) - at;
-	u32 count = (left - 1) / ud->mss;
+	struct madsim_segment segment = { qp, send, at };
+	u32 left = send->length - at, mss = ud_wr(send->wr)->mss;
+	u32 count = (left - 1) / mss;
 	const struct madsim_span span = {
 		.pd = qp->ibqp.pd,
-		.sge = ud->wr.sg_list,
+		.sge = send->wr->sg_list,
 		.at = at,
 	};
 	u32 i;
@@ -255,7 +252,7 @@ u32 madsim_ud_burst(const struct madsim_qp *qp, const struct ib_ud_wr *ud, u32 a
 		return 0;
 	for (i = 0; i < count; i++) {
 		madsim_ud_deliver(receiver, pkt, &segment);
-		segment.at += ud->mss;
+		segment.at += mss;
 	}
 	return count;
 }
