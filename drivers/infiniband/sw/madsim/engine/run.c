@@ -114,7 +114,7 @@ int madsim_send_datagram(struct madsim_qp *qp, const struct madsim_send *send)
 	/* Before the response, which may come while the request is sent */
 	qp->ended++;
 	if (wc.status || qp->sig_all || wr->send_flags & IB_SEND_SIGNALED)
-		madsim_complete_send(qp, &wc);
+		madsim_cq_put(qp, &wc, false);
 	if (wc.status) {
 		/* The owner has to modify the queue pair to send again */
 		spin_lock(&qp->lock);

@@ -280,7 +280,7 @@ static void madsim_cqe_consumed(const struct madsim_cqe *cqe)
 
 	if (!qp)
 		return;
-	if (!cqe->send) {
+	if (cqe->wc.opcode & IB_WC_RECV) {
 		qp->unread_recvs--;
 		return;
 	}
@@ -414,11 +414,14 @@ static int madsim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags cq_f
 
 /*
  * Put an entry into a completion queue. Callers hold fabric->lock or qp->lock, which keeps the
- * queue pair alive, and with it the CQ. A CQ that has lost an entry is broken, and tells so once.
- * It takes no more entries, and each queue pair that needs it fails.
+ * queue pair alive, and with it the CQ. For a send they hold fabric->lock, and have counted it in
+ * @ended: when the owner polls the entry, the places of this and of all earlier sends are free. A
+ * CQ that has lost an entry is broken, and tells so once. It takes no more entries, and each queue
+ * pair that needs it fails.
  */
-static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool send, bool solicited)
+void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool solicited)
 {
+	bool send = !(wc->opcode & IB_WC_RECV);
 	struct ib_cq *ibcq = send ? qp->ibqp.send_cq : qp->ibqp.recv_cq;
 	struct madsim_cq *cq = to_madsim_cq(ibcq);
 	bool notify = false, overflow = false, lost = false;
@@ -432,7 +435,6 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool sen
 		cqe = madsim_cq_entry(cq, cq->tail++);
 		cqe->wc = *wc;
 		cqe->qp = qp;
-		cqe->send = send;
 		cqe->sends = qp->ended;
 		if (send)
 			qp->unread_sends++;
@@ -461,19 +463,17 @@ static void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool sen
 		madsim_qp_lost(qp);
 }
 
-/* Put an entry for a message that a queue pair has received. fabric->lock or qp->lock is held */
-void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc, bool solicited)
+/* Give back a send or a buffer that was not used. The locks are those of madsim_cq_put() */
+void madsim_give_back(struct madsim_qp *qp, u64 wr_id, enum ib_wc_opcode opcode)
 {
-	madsim_cq_put(qp, wc, false, solicited);
-}
+	const struct ib_wc wc = {
+		.wr_id = wr_id,
+		.qp = madsim_wc_qp(qp),
+		.status = IB_WC_WR_FLUSH_ERR,
+		.opcode = opcode,
+	};
 
-/*
- * Put an entry for a send that has ended, and is in @ended. When the owner polls the entry, the
- * places of this and of all earlier sends are free. fabric->lock is held
- */
-void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc)
-{
-	madsim_cq_put(qp, wc, true, false);
+	madsim_cq_put(qp, &wc, false);
 }
 
 /* Make all places of the send queue free, as the queue pair is reset. fabric->lock is held */

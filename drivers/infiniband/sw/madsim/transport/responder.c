@@ -34,7 +34,7 @@ static void madsim_rc_received(struct madsim_qp *qp,
 		wc.wc_flags |= IB_WC_WITH_INVALIDATE;
 		wc.ex.invalidate_rkey = pkt->bth.inv_key;
 	}
-	madsim_complete(qp, &wc, pkt->solicited);
+	madsim_cq_put(qp, &wc, pkt->solicited);
 }
 
 /* Have a buffer in qp->recv_wqe. If a message was lost, its buffer is there */

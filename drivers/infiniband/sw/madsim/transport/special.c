@@ -67,7 +67,7 @@ void madsim_mad_receive(struct madsim_port *port, const struct madsim_packet *pk
 	wc.opcode = IB_WC_RECV;
 	if (rwqe->sge[0].length < sizeof(struct ib_grh) + pkt->len) {
 		wc.status = IB_WC_LOC_LEN_ERR;
-		madsim_complete(qp, &wc, false);
+		madsim_cq_put(qp, &wc, false);
 		goto out;
 	}
 
@@ -85,7 +85,7 @@ void madsim_mad_receive(struct madsim_port *port, const struct madsim_packet *pk
 		memcpy(buf, &pkt->grh, sizeof(pkt->grh));
 	}
 	madsim_copy_mad(buf + sizeof(struct ib_grh), pkt->mad, pkt->len);
-	madsim_complete(qp, &wc, pkt->solicited);
+	madsim_cq_put(qp, &wc, pkt->solicited);
 out:
 	spin_unlock(&qp->lock);
 }

@@ -90,7 +90,7 @@ void madsim_rc_complete(struct madsim_qp *qp, enum ib_wc_status status)
 	rc->req.ahead = 0;
 	rc->req.begun = false;
 	if (status || qp->sig_all || wqe->flags & IB_SEND_SIGNALED)
-		madsim_complete_send(qp, &wc);
+		madsim_cq_put(qp, &wc, false);
 }
 
 /* Give back some of what was not sent. Returns whether there is more. fabric->lock is held */
@@ -106,15 +106,8 @@ bool madsim_rc_flush_sends(struct madsim_qp *qp)
 /* A datagram of @qp is not sent. fabric->lock is held */
 void madsim_drop_send(struct madsim_qp *qp, u64 wr_id)
 {
-	struct ib_wc wc = {
-		.wr_id = wr_id,
-		.qp = madsim_wc_qp(qp),
-		.status = IB_WC_WR_FLUSH_ERR,
-		.opcode = IB_WC_SEND,
-	};
-
 	qp->ended++;
-	madsim_complete_send(qp, &wc);
+	madsim_give_back(qp, wr_id, IB_WC_SEND);
 }
 
 /* Copy what only a work request of this opcode has */

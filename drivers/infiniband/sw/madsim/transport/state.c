@@ -5,23 +5,11 @@
 
 #include "transport.h"
 
-static void madsim_give_back(struct madsim_qp *qp, const struct madsim_rwqe *rwqe)
-{
-	struct ib_wc wc = {
-		.wr_id = rwqe->wr_id,
-		.qp = madsim_wc_qp(qp),
-		.status = IB_WC_WR_FLUSH_ERR,
-		.opcode = IB_WC_RECV,
-	};
-
-	madsim_complete(qp, &wc, false);
-}
-
 /* Give back the buffer of the message that is being received. fabric->lock and qp->lock are held */
 static void madsim_rc_flush(struct madsim_qp *qp)
 {
 	if (qp->rc->resp.has_buffer)
-		madsim_give_back(qp, qp->recv_wqe);
+		madsim_give_back(qp, qp->recv_wqe->wr_id, IB_WC_RECV);
 	qp->rc->resp.has_buffer = false;
 	qp->rc->resp.receiving = MADSIM_OP_NONE;
 }
@@ -73,7 +61,7 @@ void madsim_flush_recv(struct madsim_qp *qp)
 	u32 left;
 
 	for (left = MADSIM_FLUSH_TURN; left && (rwqe = madsim_rq_next(&qp->rq)); left--)
-		madsim_give_back(qp, rwqe);
+		madsim_give_back(qp, rwqe->wr_id, IB_WC_RECV);
 	if (!left)
 		mod_delayed_work(madsim_send_wq(qp), &qp->flush, 0);
 	else if (qp->rq.shared)

@@ -78,13 +78,11 @@ struct madsim_ring {
  * @wc:		what its owner gets
  * @qp:		the queue pair; the entry is gone before it. NULL: the queue pair is gone,
  *		and a program still has the entry
- * @send:	it is about a send
  * @sends:	how many sends of the queue pair had ended by then
  */
 struct madsim_cqe {
 	struct ib_wc wc;
 	struct madsim_qp *qp;
-	bool send;
 	u32 sends;
 };
 
@@ -673,8 +671,8 @@ void madsim_ring_destroy(struct madsim_ring *ring);
 
 /* cq.c: completion queues */
 extern const struct ib_device_ops madsim_cq_ops;
-void madsim_complete(struct madsim_qp *qp, const struct ib_wc *wc, bool solicited);
-void madsim_complete_send(struct madsim_qp *qp, const struct ib_wc *wc);
+void madsim_cq_put(struct madsim_qp *qp, const struct ib_wc *wc, bool solicited);
+void madsim_give_back(struct madsim_qp *qp, u64 wr_id, enum ib_wc_opcode opcode);
 void madsim_cq_reap(struct madsim_qp *qp);
 void madsim_cq_look_all(struct ib_cq *ibcq);
 void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp);

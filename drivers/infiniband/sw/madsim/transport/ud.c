@@ -161,7 +161,7 @@ static void madsim_ud_deliver(struct madsim_qp *qp, struct madsim_packet *pkt,
 	wc.status = segment ? madsim_ud_put_segment(qp, segment, pkt) :
 			      madsim_ud_put(qp, pkt);
 	if (wc.status) {
-		madsim_complete(qp, &wc, false);
+		madsim_cq_put(qp, &wc, false);
 		madsim_qp_fail(qp, IB_QPS_ERR);
 		goto out;
 	}
@@ -183,7 +183,7 @@ static void madsim_ud_deliver(struct madsim_qp *qp, struct madsim_packet *pkt,
 	/* The interface for programs has another flag in this place */
 	if (pkt->checked && !qp->user)
 		wc.wc_flags |= IB_WC_IP_CSUM_OK;
-	madsim_complete(qp, &wc, pkt->solicited);
+	madsim_cq_put(qp, &wc, pkt->solicited);
 	if (!madsim_lid_is_multicast(pkt->dlid))
 		port->node->fabric->way.receiver = qp;
 out:
