@@ -315,15 +315,18 @@ static struct madsim_mr *madsim_mr_check(struct ib_pd *pd, u32 key, u64 addr, u3
 	return mr;
 }
 
-/* Where the first of @len bytes of a region is. @len becomes how many of them are in one piece */
+/*
+ * Where the first of @len bytes of a region is; without a region, the kernel itself has them there.
+ * @len becomes how many of them are in one piece
+ */
 static inline void *madsim_mr_piece(const struct madsim_mr *mr, u64 addr, u32 *len)
 {
-	u64 at = addr - mr->start + mr->offset;
-	u64 page_size = BIT_ULL(mr->page_shift);
-	u64 in_page;
+	u64 at, page_size, in_page;
 
-	if (!mr->pages)
-		return ib_virt_dma_to_ptr(at);
+	if (!mr || !mr->pages)
+		return ib_virt_dma_to_ptr(addr);
+	at = addr - mr->start + mr->offset;
+	page_size = BIT_ULL(mr->page_shift);
 	in_page = at & (page_size - 1);
 	*len = min_t(u64, *len, page_size - in_page);
 	return ib_virt_dma_to_ptr(mr->pages[at >> mr->page_shift] + in_page);
@@ -423,37 +426,40 @@ void *madsim_kernel_memory(const struct ib_pd *pd, const struct ib_sge *sge)
 	return madsim_is_kernel_sge(pd, sge) ? ib_virt_dma_to_ptr(sge->addr) : NULL;
 }
 
+/* The piece of memory where the next of @len bytes is. @piece becomes how many are there */
+static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len, u32 *piece)
+{
+	while (span->at >= span->sge->length) {
+		span->at -= span->sge->length;
+		span->sge++;
+		span->mr = NULL;
+	}
+	*piece = min_t(u64, len, span->sge->length - span->at);
+	return span->sge;
+}
+
 /* Copy between a packet and pieces of memory, of which @at bytes come before */
 static enum ib_wc_status madsim_copy(struct ib_pd *pd, const struct ib_sge *sge,
 				     u64 at, void *data, u32 len, bool store)
 {
+	struct madsim_span span = { .pd = pd, .sge = sge, .at = at };
+	int access = store ? IB_ACCESS_LOCAL_WRITE : 0;
 	struct madsim_mr *mr;
 	u32 piece;
 	u64 addr;
 
 	lockdep_assert_held(&to_madsim_dev(pd->device)->node->fabric->lock);
 
-	for (; len; sge++) {
-		if (at >= sge->length) {
-			at -= sge->length;
-			continue;
-		}
-		addr = sge->addr + at;
-		piece = min_t(u64, len, sge->length - at);
+	for (; len; len -= piece, data += piece, span.at += piece) {
+		sge = madsim_span_next(&span, len, &piece);
+		addr = sge->addr + span.at;
+		mr = NULL;
 		if (!madsim_is_kernel_sge(pd, sge)) {
-			mr = madsim_mr_check(pd, sge->lkey, addr, piece,
-					     store ? IB_ACCESS_LOCAL_WRITE : 0);
+			mr = madsim_mr_check(pd, sge->lkey, addr, piece, access);
 			if (!mr)
 				return IB_WC_LOC_PROT_ERR;
-			madsim_mr_copy(mr, addr, data, piece, store);
-		} else if (store) {
-			memcpy(ib_virt_dma_to_ptr(addr), data, piece);
-		} else {
-			memcpy(data, ib_virt_dma_to_ptr(addr), piece);
 		}
-		data += piece;
-		len -= piece;
-		at = 0;
+		madsim_mr_copy(mr, addr, data, piece, store);
 	}
 	return IB_WC_SUCCESS;
 }
@@ -479,18 +485,6 @@ enum ib_wc_status madsim_copy_to(struct ib_pd *pd, const struct ib_sge *sge,
 static bool madsim_span_is_kernel(const struct madsim_span *span, const struct ib_sge *sge)
 {
 	return !span->remote && madsim_is_kernel_sge(span->pd, sge);
-}
-
-/* The piece of memory where the next of @len bytes is. @piece becomes how many are there */
-static const struct ib_sge *madsim_span_next(struct madsim_span *span, u32 len, u32 *piece)
-{
-	while (span->at >= span->sge->length) {
-		span->at -= span->sge->length;
-		span->sge++;
-		span->mr = NULL;
-	}
-	*piece = min_t(u64, len, span->sge->length - span->at);
-	return span->sge;
 }
 
 /* Whether the keys of the first @len bytes are good. fabric->lock is held */
@@ -535,9 +529,7 @@ static void *madsim_span_piece(struct madsim_span *span, u32 *len)
 	const struct ib_sge *sge = madsim_span_next(span, *len, len);
 	u64 addr = sge->addr + span->at;
 
-	if (!span->mr && madsim_span_is_kernel(span, sge))
-		return ib_virt_dma_to_ptr(addr);
-	if (!span->mr)
+	if (!span->mr && !madsim_span_is_kernel(span, sge))
 		span->mr = madsim_mr_at(span->pd, sge->lkey);
 	return madsim_mr_piece(span->mr, addr, len);
 }
