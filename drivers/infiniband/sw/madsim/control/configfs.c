@@ -30,10 +30,10 @@ static struct madsim_node *to_madsim_node(struct config_item *item)
 }
 
 /*
- * A file of a node: its mode, how it is written, and how printf() shows it, in terms of "node"
- * and, to write, "page"
+ * A file of a node: its mode, how it is written, and how it is shown. All is in terms of "node" and
+ * "page" and, to write, of "count", with fabric->mutex held
  */
-#define MADSIM_NODE_FILE(_name, _mode, _write, ...)			\
+#define MADSIM_NODE_FILE(_name, _mode, _write, _emit)			\
 static ssize_t madsim_node_##_name##_show(struct config_item *item,	\
 					  char *page)			\
 {									\
@@ -41,7 +41,7 @@ static ssize_t madsim_node_##_name##_show(struct config_item *item,	\
 	ssize_t len;							\
 									\
 	mutex_lock(&node->fabric->mutex);				\
-	len = sysfs_emit(page, __VA_ARGS__);				\
+	len = _emit;							\
 	mutex_unlock(&node->fabric->mutex);				\
 	return len;							\
 }									\
@@ -51,10 +51,18 @@ static ssize_t madsim_node_##_name##_store(struct config_item *item,	\
 					   size_t count)		\
 {									\
 	struct madsim_node *node = to_madsim_node(item);		\
+	int ret;							\
 									\
-	return _write ?: count;						\
+	mutex_lock(&node->fabric->mutex);				\
+	ret = _write;							\
+	mutex_unlock(&node->fabric->mutex);				\
+	return ret ?: count;						\
 }									\
 CONFIGFS_ATTR_PERM(madsim_node_, _name, _mode)
+
+/* The same, shown as printf() does that */
+#define MADSIM_NODE_PRINT(_name, _mode, _write, ...)			\
+	MADSIM_NODE_FILE(_name, _mode, _write, sysfs_emit(page, __VA_ARGS__))
 
 /* From RDMA_NODE_IB_CA on */
 static const char * const madsim_type_names[] = { "ca", "switch", "router" };
@@ -62,57 +70,36 @@ static const char * const madsim_type_names[] = { "ca", "switch", "router" };
 static int madsim_node_write_type(struct madsim_node *node, const char *page)
 {
 	int type = sysfs_match_string(madsim_type_names, page);
-	int ret;
 
-	if (type < 0)
-		return type;
-
-	mutex_lock(&node->fabric->mutex);
-	ret = madsim_node_rebuild(node, RDMA_NODE_IB_CA + type, node->nports);
-	mutex_unlock(&node->fabric->mutex);
-	return ret;
+	return type < 0 ? type :
+			  madsim_node_rebuild(node, RDMA_NODE_IB_CA + type, node->nports);
 }
 
-MADSIM_NODE_FILE(type, 0644, madsim_node_write_type(node, page),
-		 "%s\n", madsim_type_names[node->type - RDMA_NODE_IB_CA]);
+MADSIM_NODE_PRINT(type, 0644, madsim_node_write_type(node, page),
+		  "%s\n", madsim_type_names[node->type - RDMA_NODE_IB_CA]);
 
 static int madsim_node_write_ports(struct madsim_node *node, const char *page)
 {
 	u8 nports;
-	int ret;
 
-	ret = kstrtou8(page, 0, &nports);
-	if (ret)
-		return ret;
-
-	mutex_lock(&node->fabric->mutex);
-	ret = madsim_node_rebuild(node, node->type, nports);
-	mutex_unlock(&node->fabric->mutex);
-	return ret;
+	return kstrtou8(page, 0, &nports) ?: madsim_node_rebuild(node, node->type, nports);
 }
 
-MADSIM_NODE_FILE(ports, 0644, madsim_node_write_ports(node, page),
-		 "%u\n", node->nports);
+MADSIM_NODE_PRINT(ports, 0644, madsim_node_write_ports(node, page), "%u\n", node->nports);
 
-/* Lock a fabric to change a node, which must have no power: 0, or -EBUSY */
-static int madsim_node_lock(struct madsim_node *node)
+/* A node may change while it has no power: 0, or -EBUSY */
+static int madsim_node_may_change(const struct madsim_node *node)
 {
-	mutex_lock(&node->fabric->mutex);
-	if (!node->powered)
-		return 0;
-	mutex_unlock(&node->fabric->mutex);
-	return -EBUSY;
+	return node->powered ? -EBUSY : 0;
 }
 
 static int madsim_node_set(struct madsim_node *node, void *field, const void *value, size_t size)
 {
-	int ret = madsim_node_lock(node);
+	int ret = madsim_node_may_change(node);
 
-	if (ret)
-		return ret;
-	memcpy(field, value, size);
-	mutex_unlock(&node->fabric->mutex);
-	return 0;
+	if (!ret)
+		memcpy(field, value, size);
+	return ret;
 }
 
 static int madsim_node_write_flag(struct madsim_node *node, bool *flag, const char *page)
@@ -122,17 +109,16 @@ static int madsim_node_write_flag(struct madsim_node *node, bool *flag, const ch
 	return kstrtobool(page, &value) ?: madsim_node_set(node, flag, &value, sizeof(value));
 }
 
-MADSIM_NODE_FILE(device, 0644, madsim_node_write_flag(node, &node->want_dev, page),
-		 "%d\n", node->want_dev);
-MADSIM_NODE_FILE(opa, 0644, madsim_node_write_flag(node, &node->opa, page),
-		 "%d\n", node->opa);
-MADSIM_NODE_FILE(separate_smi, 0644, madsim_node_write_flag(node, &node->split, page),
-		 "%d\n", node->split);
-MADSIM_NODE_FILE(planes, 0644, madsim_node_write_flag(node, &node->planes, page),
-		 "%d\n", node->planes);
-MADSIM_NODE_FILE(smp_by_lid, 0644,
-		 madsim_node_write_flag(node, &node->smp_by_lid, page),
-		 "%d\n", node->smp_by_lid);
+MADSIM_NODE_PRINT(device, 0644, madsim_node_write_flag(node, &node->want_dev, page),
+		  "%d\n", node->want_dev);
+MADSIM_NODE_PRINT(opa, 0644, madsim_node_write_flag(node, &node->opa, page),
+		  "%d\n", node->opa);
+MADSIM_NODE_PRINT(separate_smi, 0644, madsim_node_write_flag(node, &node->split, page),
+		  "%d\n", node->split);
+MADSIM_NODE_PRINT(planes, 0644, madsim_node_write_flag(node, &node->planes, page),
+		  "%d\n", node->planes);
+MADSIM_NODE_PRINT(smp_by_lid, 0644, madsim_node_write_flag(node, &node->smp_by_lid, page),
+		  "%d\n", node->smp_by_lid);
 
 static int madsim_node_write_sm_disabled(struct madsim_node *node, const char *page)
 {
@@ -142,8 +128,8 @@ static int madsim_node_write_sm_disabled(struct madsim_node *node, const char *p
 	       madsim_node_set(node, node->sm_disabled, ports, sizeof(ports));
 }
 
-MADSIM_NODE_FILE(sm_disabled, 0644, madsim_node_write_sm_disabled(node, page),
-		 "%*pbl\n", MADSIM_MAX_PORTS + 1, node->sm_disabled);
+MADSIM_NODE_PRINT(sm_disabled, 0644, madsim_node_write_sm_disabled(node, page),
+		  "%*pbl\n", MADSIM_MAX_PORTS + 1, node->sm_disabled);
 
 static int madsim_node_write_guid(struct madsim_node *node, u64 *field, const char *page)
 {
@@ -153,14 +139,12 @@ static int madsim_node_write_guid(struct madsim_node *node, u64 *field, const ch
 	       madsim_node_set(node, field, &guid, sizeof(guid));
 }
 
-MADSIM_NODE_FILE(guid, 0644, madsim_node_write_guid(node, &node->guid, page),
-		 "0x%016llx\n", node->guid);
-MADSIM_NODE_FILE(sys_image_guid, 0644,
-		 madsim_node_write_guid(node, &node->sys_guid, page),
-		 "0x%016llx\n", madsim_sys_guid(node));
-MADSIM_NODE_FILE(port_guid, 0644,
-		 madsim_node_write_guid(node, &node->port_guid, page),
-		 "0x%016llx\n", madsim_first_port_guid(node));
+MADSIM_NODE_PRINT(guid, 0644, madsim_node_write_guid(node, &node->guid, page),
+		  "0x%016llx\n", node->guid);
+MADSIM_NODE_PRINT(sys_image_guid, 0644, madsim_node_write_guid(node, &node->sys_guid, page),
+		  "0x%016llx\n", madsim_sys_guid(node));
+MADSIM_NODE_PRINT(port_guid, 0644, madsim_node_write_guid(node, &node->port_guid, page),
+		  "0x%016llx\n", madsim_first_port_guid(node));
 
 static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max, const char *page)
 {
@@ -170,14 +154,12 @@ static int madsim_node_write_id(struct madsim_node *node, u32 *field, u32 max, c
 	       madsim_node_set(node, field, &id, sizeof(id));
 }
 
-MADSIM_NODE_FILE(vendor_id, 0644,
-		 madsim_node_write_id(node, &node->vendor_id, 0xffffff, page),
-		 "0x%06x\n", node->vendor_id);
-MADSIM_NODE_FILE(device_id, 0644,
-		 madsim_node_write_id(node, &node->device_id, 0xffff, page),
-		 "0x%04x\n", node->device_id);
-MADSIM_NODE_FILE(seed, 0600, madsim_node_write_id(node, &node->seed, U32_MAX, page),
-		 "%u\n", node->seed);
+MADSIM_NODE_PRINT(vendor_id, 0644, madsim_node_write_id(node, &node->vendor_id, 0xffffff, page),
+		  "0x%06x\n", node->vendor_id);
+MADSIM_NODE_PRINT(device_id, 0644, madsim_node_write_id(node, &node->device_id, 0xffff, page),
+		  "0x%04x\n", node->device_id);
+MADSIM_NODE_PRINT(seed, 0600, madsim_node_write_id(node, &node->seed, U32_MAX, page),
+		  "%u\n", node->seed);
 
 static int madsim_node_write_vpd(struct madsim_node *node, const char *page)
 {
@@ -187,17 +169,15 @@ static int madsim_node_write_vpd(struct madsim_node *node, const char *page)
 	if (IS_ERR(vpd))
 		return PTR_ERR(vpd);
 
-	ret = madsim_node_lock(node);
-	if (!ret) {
+	ret = madsim_node_may_change(node);
+	if (!ret)
 		swap(node->vpd, vpd);
-		mutex_unlock(&node->fabric->mutex);
-	}
 	kfree(vpd);
 	return ret;
 }
 
-MADSIM_NODE_FILE(vpd, 0644, madsim_node_write_vpd(node, page),
-		 "%s\n", node->vpd ? node->vpd->text : "");
+MADSIM_NODE_PRINT(vpd, 0644, madsim_node_write_vpd(node, page),
+		  "%s\n", node->vpd ? node->vpd->text : "");
 
 static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
 			    struct madsim_node **node, u32 *num)
@@ -211,51 +191,38 @@ static int madsim_parse_end(struct madsim_fabric *fabric, char **rest,
 	return *node ? 0 : -ENOENT;
 }
 
-static ssize_t madsim_node_virtual_function_show(struct config_item *item, char *page)
+/* "NODE NUMBER", or nothing */
+static ssize_t madsim_node_show_pf(const struct madsim_node *node, char *page)
 {
-	struct madsim_node *node = to_madsim_node(item);
-	ssize_t len;
-
-	mutex_lock(&node->fabric->mutex);
-	if (node->pf)
-		len = sysfs_emit(page, "%s %u\n", node->pf->name, node->vf);
-	else
-		len = sysfs_emit(page, "\n");
-	mutex_unlock(&node->fabric->mutex);
-	return len;
+	if (!node->pf)
+		return sysfs_emit(page, "\n");
+	return sysfs_emit(page, "%s %u\n", node->pf->name, node->vf);
 }
 
-/* "NODE NUMBER", or nothing */
-static ssize_t madsim_node_virtual_function_store(struct config_item *item,
-						  const char *page, size_t count)
+static int madsim_node_write_pf(struct madsim_node *node, const char *page)
 {
-	struct madsim_node *node = to_madsim_node(item);
+	char *buf = kstrdup(page, GFP_KERNEL), *rest;
 	struct madsim_node *pf = NULL;
-	char *buf, *rest;
 	u32 num = 0;
 	int ret = 0;
 
-	buf = kstrdup(page, GFP_KERNEL);
 	if (!buf)
 		return -ENOMEM;
 	rest = strim(buf);
-
-	mutex_lock(&node->fabric->mutex);
 	if (*rest)
 		ret = madsim_parse_end(node->fabric, &rest, &pf, &num) ?:
 		      (rest ? -EINVAL : 0);
 	if (!ret)
 		ret = madsim_node_set_vf(node, pf, num);
-	mutex_unlock(&node->fabric->mutex);
-
 	kfree(buf);
-	return ret ?: count;
+	return ret;
 }
-CONFIGFS_ATTR(madsim_node_, virtual_function);
 
-static ssize_t madsim_node_description_show(struct config_item *item, char *page)
+MADSIM_NODE_FILE(virtual_function, 0644, madsim_node_write_pf(node, page),
+		 madsim_node_show_pf(node, page));
+
+static ssize_t madsim_node_show_description(struct madsim_node *node, char *page)
 {
-	struct madsim_node *node = to_madsim_node(item);
 	char desc[MADSIM_NAME_LEN];
 
 	spin_lock_irq(&node->fabric->lock);
@@ -264,29 +231,24 @@ static ssize_t madsim_node_description_show(struct config_item *item, char *page
 	return sysfs_emit(page, "%.*s\n", (int)sizeof(desc), desc);
 }
 
-static ssize_t madsim_node_description_store(struct config_item *item,
-					     const char *page, size_t count)
+static int madsim_node_write_description(struct madsim_node *node, const char *page, size_t len)
 {
-	struct madsim_node *node = to_madsim_node(item);
-	size_t len = count;
-	int ret;
-
 	if (len && page[len - 1] == '\n')
 		len--;
 	if (len > sizeof(node->desc))
 		return -ENAMETOOLONG;
+	if (madsim_node_may_change(node))
+		return -EBUSY;
 
-	ret = madsim_node_lock(node);
-	if (ret)
-		return ret;
 	spin_lock_irq(&node->fabric->lock);
 	memset(node->desc, 0, sizeof(node->desc));
 	memcpy(node->desc, page, len);
 	spin_unlock_irq(&node->fabric->lock);
-	mutex_unlock(&node->fabric->mutex);
-	return count;
+	return 0;
 }
-CONFIGFS_ATTR(madsim_node_, description);
+
+MADSIM_NODE_FILE(description, 0644, madsim_node_write_description(node, page, count),
+		 madsim_node_show_description(node, page));
 
 static ssize_t madsim_node_dev_name_show(struct config_item *item, char *page)
 {
@@ -350,30 +312,15 @@ static const struct config_item_type madsim_node_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-static int madsim_fabric_set_live(struct madsim_fabric *fabric, bool live)
-{
-	int ret;
-
-	mutex_lock(&fabric->mutex);
-	ret = live ? madsim_fabric_start(fabric) : madsim_fabric_stop(fabric);
-	mutex_unlock(&fabric->mutex);
-	return ret;
-}
-
 static int madsim_fabric_set_flag(struct madsim_fabric *fabric, bool *flag, bool value)
 {
-	int ret = 0;
-
-	mutex_lock(&fabric->mutex);
 	if (fabric->live)
-		ret = -EBUSY;
-	else
-		*flag = value;
-	mutex_unlock(&fabric->mutex);
-	return ret;
+		return -EBUSY;
+	*flag = value;
+	return 0;
 }
 
-/* A flag of a fabric, in terms of "fabric", and how it is set, to "value" */
+/* A flag of a fabric, in terms of "fabric", and how it is set, to "value". fabric->mutex is held */
 #define MADSIM_FABRIC_FLAG(_name, _value, _set)				\
 static ssize_t madsim_fabric_##_name##_show(struct config_item *item,	\
 					    char *page)			\
@@ -389,12 +336,19 @@ static ssize_t madsim_fabric_##_name##_store(struct config_item *item,	\
 {									\
 	struct madsim_fabric *fabric = to_madsim_fabric(item);		\
 	bool value;							\
+	int ret = kstrtobool(page, &value);				\
 									\
-	return kstrtobool(page, &value) ?: _set ?: count;		\
+	if (ret)							\
+		return ret;						\
+	mutex_lock(&fabric->mutex);					\
+	ret = _set;							\
+	mutex_unlock(&fabric->mutex);					\
+	return ret ?: count;						\
 }									\
 CONFIGFS_ATTR(madsim_fabric_, _name)
 
-MADSIM_FABRIC_FLAG(live, fabric->live, madsim_fabric_set_live(fabric, value));
+MADSIM_FABRIC_FLAG(live, fabric->live,
+		   value ? madsim_fabric_start(fabric) : madsim_fabric_stop(fabric));
 MADSIM_FABRIC_FLAG(data, fabric->data, madsim_fabric_set_flag(fabric, &fabric->data, value));
 MADSIM_FABRIC_FLAG(duplicate_guids, fabric->duplicates,
 		   madsim_fabric_set_flag(fabric, &fabric->duplicates, value));
