@@ -199,6 +199,7 @@ static bool madsim_hits(struct madsim_fault *fault, enum madsim_fault_kind kind)
 		hit = !(rule->seen % rule->nth);
 	if (rule->permille)
 		hit |= prandom_u32_state(&fault->rnd) % 1000 < rule->permille;
+	rule->injected += hit;
 	return hit;
 }
 
@@ -207,28 +208,34 @@ bool madsim_fault_drops(struct madsim_port *port)
 {
 	lockdep_assert_held(&port->node->fabric->lock);
 
-	if (!madsim_hits(port->fault, MADSIM_FAULT_DROP))
-		return false;
-	port->fault->rule[MADSIM_FAULT_DROP].injected++;
-	return true;
+	return madsim_hits(port->fault, MADSIM_FAULT_DROP);
 }
 
 /* The errors that the far end of a link notices at a packet, as a mask. fabric->lock is held */
 unsigned long madsim_fault_errors(struct madsim_port *port)
 {
-	struct madsim_fault *fault = port->fault;
 	enum madsim_fault_kind kind;
 	unsigned long errors = 0;
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
 	for (kind = MADSIM_FAULT_SYMBOL; kind <= MADSIM_FAULT_FLOW; kind++) {
-		if (!madsim_hits(fault, kind))
-			continue;
-		fault->rule[kind].injected++;
-		errors |= BIT(kind);
+		if (madsim_hits(port->fault, kind))
+			errors |= BIT(kind);
 	}
 	return errors;
+}
+
+/* Whether a fault has deferred a packet. A packet for which there is no room was not hit */
+static bool madsim_defers(struct madsim_port *port, enum madsim_fault_kind kind,
+			  const struct madsim_packet *pkt, unsigned long delay)
+{
+	if (!madsim_hits(port->fault, kind))
+		return false;
+	if (madsim_defer(port, pkt, delay, kind == MADSIM_FAULT_REORDER))
+		return true;
+	port->fault->rule[kind].injected--;
+	return false;
 }
 
 /*
@@ -238,7 +245,7 @@ unsigned long madsim_fault_errors(struct madsim_port *port)
 bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 {
 	struct madsim_fault *fault = port->fault;
-	unsigned long delay;
+	unsigned long delay = msecs_to_jiffies(fault->delay_ms);
 
 	lockdep_assert_held(&port->node->fabric->lock);
 
@@ -248,23 +255,14 @@ bool madsim_fault_inject(struct madsim_port *port, struct madsim_packet *pkt)
 
 		pkt->data[bit / BITS_PER_BYTE] ^= BIT(bit % BITS_PER_BYTE);
 		pkt->checked = false;
-		fault->rule[MADSIM_FAULT_CORRUPT].injected++;
 	}
-	if (madsim_hits(fault, MADSIM_FAULT_DUPLICATE) &&
-	    madsim_defer(port, pkt, 0, false))
-		fault->rule[MADSIM_FAULT_DUPLICATE].injected++;
-	delay = msecs_to_jiffies(fault->delay_ms);
-	if (madsim_hits(fault, MADSIM_FAULT_DELAY) &&
-	    madsim_defer(port, pkt, delay, false)) {
-		fault->rule[MADSIM_FAULT_DELAY].injected++;
+	madsim_defers(port, MADSIM_FAULT_DUPLICATE, pkt, 0);
+	if (madsim_defers(port, MADSIM_FAULT_DELAY, pkt, delay)) {
 		madsim_count_wait(port, jiffies + delay);
 		return false;
 	}
-	if (madsim_hits(fault, MADSIM_FAULT_REORDER) &&
-	    madsim_defer(port, pkt, MADSIM_REORDER_PATIENCE, true)) {
-		fault->rule[MADSIM_FAULT_REORDER].injected++;
+	if (madsim_defers(port, MADSIM_FAULT_REORDER, pkt, MADSIM_REORDER_PATIENCE))
 		return false;
-	}
 	madsim_release_reordered(port);
 	return true;
 }
