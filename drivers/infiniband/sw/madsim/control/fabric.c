@@ -506,6 +506,14 @@ static void madsim_vf_adopt_guids(struct madsim_node *node)
 	spin_unlock_irq(&node->fabric->lock);
 }
 
+/* Forget the notices that clients of a node's device have caused, and let others have its GUID */
+static void madsim_node_leave(struct madsim_node *node)
+{
+	madsim_node_reset(node);
+	if (!node->fabric->duplicates)
+		rb_erase(&node->by_guid, &node->fabric->by_guid);
+}
+
 /* Power a node: register its ib_device, and let its links train. fabric->mutex is held */
 int madsim_node_plug(struct madsim_node *node)
 {
@@ -525,16 +533,13 @@ int madsim_node_plug(struct madsim_node *node)
 	if (node->want_dev) {
 		ret = madsim_node_register(node);
 		if (ret)
-			goto err_reset;
+			goto err_leave;
 	}
 	madsim_node_set_power(node, true);
 	return 0;
 
-err_reset:
-	/* Forget the notices that clients of the device have caused */
-	madsim_node_reset(node);
-	if (!fabric->duplicates)
-		rb_erase(&node->by_guid, &fabric->by_guid);
+err_leave:
+	madsim_node_leave(node);
 	return ret;
 }
 
@@ -553,11 +558,7 @@ int madsim_node_unplug(struct madsim_node *node)
 		madsim_dev_unregister(dev);
 		madsim_dev_free(dev);
 	}
-
-	/* Forget the notices that the device's last users have caused */
-	madsim_node_reset(node);
-	if (!node->fabric->duplicates)
-		rb_erase(&node->by_guid, &node->fabric->by_guid);
+	madsim_node_leave(node);
 	return 0;
 }
 

@@ -481,12 +481,50 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	return dev;
 }
 
-/* The core takes events of a device from now on, or takes none, as the device is about to go */
-void madsim_dev_set_registered(struct madsim_dev *dev, bool registered)
+/* Where a node has this device */
+static struct madsim_dev **madsim_dev_slot(struct madsim_dev *dev)
 {
-	spin_lock_irq(&dev->node->fabric->lock);
-	dev->registered = registered;
-	spin_unlock_irq(&dev->node->fabric->lock);
+	return dev->smi ? &dev->node->smi_dev : &dev->node->dev;
+}
+
+/* Let a node have a device, and clients, too. -EEXIST: the node has such a device already */
+int madsim_dev_publish(struct madsim_dev *dev, const char *name)
+{
+	struct madsim_dev **slot = madsim_dev_slot(dev);
+	struct madsim_fabric *fabric = dev->node->fabric;
+	bool taken;
+	int ret;
+
+	/* The MAD layer sends before ib_register_device() returns */
+	spin_lock_irq(&fabric->lock);
+	taken = *slot;
+	if (!taken)
+		*slot = dev;
+	spin_unlock_irq(&fabric->lock);
+	if (taken)
+		return -EEXIST;
+
+	ret = ib_register_device(&dev->ibdev, name, NULL);
+	spin_lock_irq(&fabric->lock);
+	if (ret)
+		*slot = NULL;
+	dev->registered = !ret;
+	spin_unlock_irq(&fabric->lock);
+	return ret;
+}
+
+/* Undo madsim_dev_publish(), when clients let go of the device */
+void madsim_dev_withdraw(struct madsim_dev *dev)
+{
+	struct madsim_fabric *fabric = dev->node->fabric;
+
+	spin_lock_irq(&fabric->lock);
+	dev->registered = false;
+	spin_unlock_irq(&fabric->lock);
+	ib_unregister_device(&dev->ibdev);
+	spin_lock_irq(&fabric->lock);
+	*madsim_dev_slot(dev) = NULL;
+	spin_unlock_irq(&fabric->lock);
 }
 
 /* Give a node without power its ib_device. fabric->mutex is held */
@@ -502,27 +540,9 @@ int madsim_dev_register(struct madsim_dev *dev)
 	if (IS_ERR(bus_dev))
 		return PTR_ERR(bus_dev);
 	dev->ibdev.dev.parent = bus_dev;
-	ret = madsim_vpd_show(bus_dev, node->vpd);
+	ret = madsim_vpd_show(bus_dev, node->vpd) ?: madsim_dev_publish(dev, "madsim%d");
 	if (ret)
-		goto err_bus;
-
-	/* The MAD layer sends before this returns */
-	spin_lock_irq(&node->fabric->lock);
-	node->dev = dev;
-	spin_unlock_irq(&node->fabric->lock);
-
-	ret = ib_register_device(&dev->ibdev, "madsim%d", NULL);
-	if (ret)
-		goto err;
-	madsim_dev_set_registered(dev, true);
-	return 0;
-
-err:
-	spin_lock_irq(&node->fabric->lock);
-	node->dev = NULL;
-	spin_unlock_irq(&node->fabric->lock);
-err_bus:
-	device_unregister(bus_dev);
+		device_unregister(bus_dev);
 	return ret;
 }
 
@@ -531,17 +551,12 @@ err_bus:
  */
 void madsim_dev_unregister(struct madsim_dev *dev)
 {
-	struct madsim_node *node = dev->node;
 	struct device *bus_dev = dev->ibdev.dev.parent;
 
-	lockdep_assert_held(&node->fabric->mutex);
+	lockdep_assert_held(&dev->node->fabric->mutex);
 
-	madsim_dev_set_registered(dev, false);
-	ib_unregister_device(&dev->ibdev);
+	madsim_dev_withdraw(dev);
 	device_unregister(bus_dev);
-	spin_lock_irq(&node->fabric->lock);
-	node->dev = NULL;
-	spin_unlock_irq(&node->fabric->lock);
 }
 
 static int madsim_client_add(struct ib_device *ibdev)

@@ -30,7 +30,8 @@ int madsim_dev_register(struct madsim_dev *dev);
 void madsim_dev_unregister(struct madsim_dev *dev);
 struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi);
 void madsim_dev_free(struct madsim_dev *dev);
-void madsim_dev_set_registered(struct madsim_dev *dev, bool registered);
+int madsim_dev_publish(struct madsim_dev *dev, const char *name);
+void madsim_dev_withdraw(struct madsim_dev *dev);
 int madsim_dev_init(void);
 void madsim_dev_exit(void);
 

@@ -13,41 +13,17 @@
 /* The core holds subdev_lock of a parent while it takes subdev_lock of its sub device */
 static struct lock_class_key madsim_sub_key;
 
-static int madsim_sub_claim(struct madsim_node *node, struct madsim_dev *dev)
-{
-	int ret = 0;
-
-	spin_lock_irq(&node->fabric->lock);
-	if (node->smi_dev)
-		ret = -EEXIST;
-	else
-		node->smi_dev = dev;
-	spin_unlock_irq(&node->fabric->lock);
-	return ret;
-}
-
-static void madsim_sub_release(struct madsim_dev *dev)
-{
-	struct madsim_node *node = dev->node;
-
-	spin_lock_irq(&node->fabric->lock);
-	node->smi_dev = NULL;
-	spin_unlock_irq(&node->fabric->lock);
-	madsim_dev_free(dev);
-}
-
 static struct ib_device *madsim_add_sub_dev(struct ib_device *parent,
 					    enum rdma_nl_dev_type type,
 					    const char *name)
 {
-	struct madsim_node *node = to_madsim_dev(parent)->node;
 	struct madsim_dev *dev;
 	int ret;
 
 	if (type != RDMA_DEVICE_TYPE_SMI)
 		return ERR_PTR(-EOPNOTSUPP);
 
-	dev = madsim_dev_alloc(node, true);
+	dev = madsim_dev_alloc(to_madsim_dev(parent)->node, true);
 	if (IS_ERR(dev))
 		return ERR_CAST(dev);
 	/* Clients ask for it as they are told of the device */
@@ -55,18 +31,11 @@ static struct ib_device *madsim_add_sub_dev(struct ib_device *parent,
 	dev->ibdev.dev.parent = parent->dev.parent;
 	lockdep_set_class(&dev->ibdev.subdev_lock, &madsim_sub_key);
 
-	ret = madsim_sub_claim(node, dev);
+	ret = madsim_dev_publish(dev, name);
 	if (ret) {
 		madsim_dev_free(dev);
 		return ERR_PTR(ret);
 	}
-	ret = ib_register_device(&dev->ibdev, name, NULL);
-	if (ret) {
-		madsim_sub_release(dev);
-		return ERR_PTR(ret);
-	}
-
-	madsim_dev_set_registered(dev, true);
 	return &dev->ibdev;
 }
 
@@ -74,9 +43,8 @@ static void madsim_del_sub_dev(struct ib_device *ibdev)
 {
 	struct madsim_dev *dev = to_madsim_dev(ibdev);
 
-	madsim_dev_set_registered(dev, false);
-	ib_unregister_device(ibdev);
-	madsim_sub_release(dev);
+	madsim_dev_withdraw(dev);
+	madsim_dev_free(dev);
 }
 
 static const struct ib_device_ops madsim_sub_ops = {
