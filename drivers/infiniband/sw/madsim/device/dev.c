@@ -390,7 +390,6 @@ static const struct ib_device_ops madsim_dev_ops = {
 	.query_port = madsim_query_port,
 };
 
-/* Of two operations of the same name the one that is set first counts */
 static void madsim_dev_set_data(struct madsim_dev *dev)
 {
 	dev->ibdev.ops.driver_id =
@@ -398,7 +397,6 @@ static void madsim_dev_set_data(struct madsim_dev *dev)
 	dev->ibdev.ops.uverbs_abi_ver = READ_ONCE(rings) ? 2 : 1;
 	ib_set_device_ops(&dev->ibdev, &madsim_user_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_ring_ops);
-	ib_set_device_ops(&dev->ibdev, &madsim_mr_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_port_speed_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_srq_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_ud_ops);
@@ -474,6 +472,7 @@ struct madsim_dev *madsim_dev_alloc(struct madsim_node *node, bool smi)
 	if (madsim_has_data(node) && !smi)
 		madsim_dev_set_data(dev);
 	ib_set_device_ops(&dev->ibdev, &madsim_cq_ops);
+	ib_set_device_ops(&dev->ibdev, &madsim_mr_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_qp_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_stats_ops);
 	ib_set_device_ops(&dev->ibdev, &madsim_vf_ops);

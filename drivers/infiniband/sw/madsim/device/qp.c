@@ -510,41 +510,19 @@ static int madsim_destroy_ah(struct ib_ah *ibah, u32 flags)
 	return 0;
 }
 
-/* The MAD layer wants these three, and calls none. Devices with data have mr.c instead */
-static struct ib_mr *madsim_get_dma_mr(struct ib_pd *ibpd, int access)
-{
-	return ERR_PTR(-EOPNOTSUPP);
-}
-
-static struct ib_mr *madsim_reg_user_mr(struct ib_pd *ibpd, u64 start,
-					u64 length, u64 virt_addr, int access,
-					struct ib_dmah *dmah,
-					struct ib_udata *udata)
-{
-	return ERR_PTR(-EOPNOTSUPP);
-}
-
-static int madsim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
-{
-	return -EOPNOTSUPP;
-}
-
 const struct ib_device_ops madsim_qp_ops = {
 	.alloc_pd = madsim_alloc_pd,
 	.create_ah = madsim_create_ah,
 	.create_user_ah = madsim_create_ah,
 	.create_qp = madsim_create_qp,
 	.dealloc_pd = madsim_dealloc_pd,
-	.dereg_mr = madsim_dereg_mr,
 	.destroy_ah = madsim_destroy_ah,
 	.destroy_qp = madsim_destroy_qp,
-	.get_dma_mr = madsim_get_dma_mr,
 	.modify_qp = madsim_modify_qp,
 	.post_recv = madsim_post_recv,
 	.post_send = madsim_post_send,
 	.query_ah = madsim_query_ah,
 	.query_qp = madsim_query_qp,
-	.reg_user_mr = madsim_reg_user_mr,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, madsim_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_pd, madsim_pd, ibpd),

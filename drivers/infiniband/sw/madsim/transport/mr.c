@@ -564,7 +564,7 @@ u64 madsim_sge_length(const struct ib_sge *sge, u32 num_sge)
 	return length;
 }
 
-/* Only for devices with data */
+/* Devices without data have them, too: the MAD layer wants three of them, and calls none */
 const struct ib_device_ops madsim_mr_ops = {
 	.alloc_mr = madsim_alloc_mr,
 	.dereg_mr = madsim_dereg_mr,
