@@ -6,6 +6,8 @@
  * attribute of the request, so that what it leaves there is the response.
  */
 
+#include <linux/unaligned.h>
+
 #include "agents.h"
 
 #define MADSIM_CLASS_VERSION	1
@@ -42,13 +44,6 @@ static bool madsim_mkey_allows(struct madsim_port *port, const struct ib_smp *sm
 	return false;
 }
 
-static void madsim_put_vendor(const struct madsim_node *node, u8 to[3])
-{
-	to[0] = node->vendor_id >> 16;
-	to[1] = node->vendor_id >> 8;
-	to[2] = node->vendor_id;
-}
-
 /* Answer Get and Set of what a port or a switch keeps as it is in a MAD */
 static u16 madsim_table(struct madsim_request *req, void *table, size_t len)
 {
@@ -83,7 +78,7 @@ static u16 madsim_node_info(struct madsim_request *req)
 	ni->device_id = cpu_to_be16(node->device_id);
 	ni->revision = 0;
 	ni->local_port_num = req->in_port;
-	madsim_put_vendor(node, ni->vendor_id);
+	put_unaligned_be24(node->vendor_id, ni->vendor_id);
 	return MADSIM_OK;
 }
 
@@ -447,7 +442,7 @@ static u16 madsim_opa_node_info(struct madsim_request *req)
 	ni->partition_cap = cpu_to_be16(MADSIM_PKEYS);
 	ni->device_id = cpu_to_be16(node->device_id);
 	ni->local_port_num = req->in_port;
-	madsim_put_vendor(node, ni->vendor_id);
+	put_unaligned_be24(node->vendor_id, ni->vendor_id);
 	return MADSIM_OK;
 }
 

@@ -224,7 +224,7 @@ static int madsim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	madsim_cq_look_all(ibqp->send_cq);
 	madsim_cq_look_all(ibqp->recv_cq);
 	spin_lock_irq(&fabric->lock);
-	if (madsim_cq_unread(qp))
+	if (READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs))
 		madsim_mistake(qp, 0, MADSIM_UNREAD);
 	spin_unlock_irq(&fabric->lock);
 

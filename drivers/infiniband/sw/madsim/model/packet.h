@@ -143,6 +143,12 @@ enum madsim_fate {
 	MADSIM_LOST_EXIT,		/* or where it goes out */
 };
 
+/* A LID as packets have it. Those of Omni-Path have 32 bits */
+static inline u16 madsim_short_lid(u32 lid)
+{
+	return lid == be32_to_cpu(OPA_LID_PERMISSIVE) ? MADSIM_LID_PERMISSIVE : lid;
+}
+
 static inline bool madsim_lid_is_multicast(u16 lid)
 {
 	return lid >= MADSIM_LID_MULTICAST && lid != MADSIM_LID_PERMISSIVE;

@@ -18,20 +18,14 @@ struct madsim_dr {
 	u8 *return_path;
 };
 
-static u16 madsim_opa_lid(__be32 lid)
-{
-	return lid == OPA_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE :
-					   be32_to_cpu(lid);
-}
-
 static bool madsim_dr_decode(struct madsim_packet *pkt, struct madsim_dr *dr)
 {
 	dr->hop_ptr = &pkt->smp.hop_ptr;
 	dr->hop_cnt = pkt->smp.hop_cnt;
 	dr->returning = ib_get_smp_direction(&pkt->smp);
 	if (madsim_is_opa_smp(&pkt->hdr)) {
-		dr->slid = madsim_opa_lid(pkt->opa_smp.route.dr.dr_slid);
-		dr->dlid = madsim_opa_lid(pkt->opa_smp.route.dr.dr_dlid);
+		dr->slid = madsim_short_lid(be32_to_cpu(pkt->opa_smp.route.dr.dr_slid));
+		dr->dlid = madsim_short_lid(be32_to_cpu(pkt->opa_smp.route.dr.dr_dlid));
 		dr->initial_path = pkt->opa_smp.route.dr.initial_path;
 		dr->return_path = pkt->opa_smp.route.dr.return_path;
 	} else {

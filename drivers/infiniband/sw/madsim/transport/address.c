@@ -3,15 +3,6 @@
 
 #include "transport.h"
 
-static u16 madsim_ah_dlid(const struct rdma_ah_attr *attr)
-{
-	u32 dlid = rdma_ah_get_dlid(attr);
-
-	if (dlid == be32_to_cpu(OPA_LID_PERMISSIVE))
-		return MADSIM_LID_PERMISSIVE;
-	return dlid;
-}
-
 static void madsim_build_grh(struct madsim_packet *pkt,
 			     const struct madsim_port *port,
 			     const struct rdma_ah_attr *attr)
@@ -37,7 +28,7 @@ void madsim_packet_path(const struct madsim_port *port,
 			const struct rdma_ah_attr *attr, u16 pkey_index,
 			struct madsim_packet *pkt)
 {
-	pkt->dlid = madsim_ah_dlid(attr);
+	pkt->dlid = madsim_short_lid(rdma_ah_get_dlid(attr));
 	pkt->slid = pkt->dlid == MADSIM_LID_PERMISSIVE ? MADSIM_LID_PERMISSIVE :
 			madsim_lid(port) | (rdma_ah_get_path_bits(attr) &
 					    (BIT(madsim_lmc(port)) - 1));

@@ -570,12 +570,6 @@ bool madsim_cq_feed(struct ib_cq *ibcq, int places)
 	return fits;
 }
 
-/* Whether the owner of @qp has not taken all completions. The caller has looked at rings */
-bool madsim_cq_unread(const struct madsim_qp *qp)
-{
-	return READ_ONCE(qp->unread_sends) || READ_ONCE(qp->unread_recvs);
-}
-
 /* Wait until all completions so far are dealt with. The owner goes on polling */
 void madsim_cq_drain(struct ib_cq *ibcq)
 {

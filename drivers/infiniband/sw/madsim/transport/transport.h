@@ -678,7 +678,6 @@ void madsim_cq_look_all(struct ib_cq *ibcq);
 void madsim_cq_purge(struct ib_cq *ibcq, const struct madsim_qp *qp);
 void madsim_cq_drain(struct ib_cq *ibcq);
 bool madsim_cq_feed(struct ib_cq *ibcq, int places);
-bool madsim_cq_unread(const struct madsim_qp *qp);
 
 /* sq.c: send queues */
 bool madsim_sq_is_full(const struct madsim_qp *qp);
