@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Many MADs written by one system call: writev(), and the same without waiting */
+/* Many MADs written by one system call, writev(). Those that must not wait are in nowait.c */
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 #include "lib/vector.h"
@@ -17,11 +17,6 @@ static void put_id(int i, __u32 id)
 static ssize_t write_vector(const struct umad_file *file, int count)
 {
 	return writev(file->fd, vector.iov, count);
-}
-
-static ssize_t write_nowait(const struct umad_file *file, int count)
-{
-	return pwritev2(file->fd, vector.iov, count, -1, RWF_NOWAIT);
 }
 
 /* writev: a MAD an element */
@@ -152,25 +147,6 @@ TEST_F(pair, writev_bad_pointer)
 	EXPECT_EQ(3 * len, write_vector(&self->client, 4));
 	umad_border_free(&border);
 	expect_sent(self, 3);
-}
-
-/* Without waiting */
-
-#define NO_NOWAIT	"RWF_NOWAIT is refused"
-
-/* A RoCE address is resolved by asking others: nothing has happened yet */
-TEST_F(pair, nowait_write_resolves_nothing)
-{
-	bool again;
-
-	put_requests(self, 4);
-	errno = 0;
-	EXPECT_EQ(-1, write_nowait(&self->client, 4));
-	again = errno == EAGAIN;
-	EXPECT_FIXED(again, NO_NOWAIT);
-	if (!umad_reference())
-		EXPECT_EQ(0, umad_fdinfo(&self->client, "umad-outstanding"));
-	expect_sent(self, 0);
 }
 
 TEST_HARNESS_MAIN

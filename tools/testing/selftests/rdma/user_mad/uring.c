@@ -81,25 +81,12 @@ static bool have_worker(void)
 	return found;
 }
 
-/* A read or write of one element of the vector */
-static struct io_uring_sqe *ring_put(int op, const struct umad_file *file, int i)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-
-	io_uring_prep_rw(op, sqe, file->fd, vector.iov[i].iov_base, vector.iov[i].iov_len, 0);
-	sqe->user_data = i;
-	return sqe;
-}
-
-#define ring_read(file, i)	ring_put(IORING_OP_READ, file, i)
-#define ring_write(file, i)	ring_put(IORING_OP_WRITE, file, i)
-
 /* Reads: the server of a pair, which blocks */
 
 #define reading(self) do {						\
 	umad_make_blocking(&(self)->server);				\
 	umad_vector_rooms(&vector, &(self)->server);			\
-	ring_open();					\
+	ring_open();							\
 } while (0)
 
 /* As many as there are, in their order, by one system call */
@@ -107,11 +94,15 @@ TEST_F(pair, read_many)
 {
 	int len = umad_mad_len(&self->server), i;
 	struct io_uring_cqe cqe;
+	struct io_uring_sqe *sqe;
 
 	reading(self);
 	umad_queue_mads(self, 0, UMAD_VECTOR);
-	for (i = 0; i < UMAD_VECTOR; i++)
-		ring_read(&self->server, i);
+	for (i = 0; i < UMAD_VECTOR; i++) {
+		sqe = io_uring_get_sqe(&ring);
+		io_uring_prep_read(sqe, self->server.fd, vector.iov[i].iov_base, len, 0);
+		sqe->user_data = i;
+	}
 	ring_submit(UMAD_VECTOR);
 	if (umad_reference()) {
 		/* Workers take them in any order */
@@ -130,12 +121,18 @@ TEST_F(pair, read_many)
 
 /* Multishot: one request, a completion for each MAD */
 
-struct buffers {
+static struct {
 	struct io_uring_buf_ring *ring;
 	__u8 buf[BUFFERS][UMAD_HDR_NEW + MAD_SIZE];
-};
+} buffers;
 
-static struct buffers buffers;
+/* Gives a buffer to the kernel, for the first time or once more */
+static void buffers_put(int i)
+{
+	io_uring_buf_ring_add(buffers.ring, buffers.buf[i], sizeof(buffers.buf[i]), i,
+			      io_uring_buf_ring_mask(BUFFERS), 0);
+	io_uring_buf_ring_advance(buffers.ring, 1);
+}
 
 static int buffers_register(void)
 {
@@ -143,30 +140,16 @@ static int buffers_register(void)
 		.ring_entries = BUFFERS,
 		.bgid = GROUP,
 	};
-	int ret, i;
+	int i;
 
 	buffers.ring = aligned_alloc(sysconf(_SC_PAGESIZE), sysconf(_SC_PAGESIZE));
 	if (!buffers.ring)
 		return -ENOMEM;
 	reg.ring_addr = (uintptr_t)buffers.ring;
 	io_uring_buf_ring_init(buffers.ring);
-	ret = io_uring_register_buf_ring(&ring, &reg, 0);
-	for (i = 0; !ret && i < BUFFERS; i++)
-		io_uring_buf_ring_add(buffers.ring, buffers.buf[i], sizeof(buffers.buf[i]), i,
-				      io_uring_buf_ring_mask(BUFFERS), i);
-	if (!ret)
-		io_uring_buf_ring_advance(buffers.ring, BUFFERS);
-	return ret;
-}
-
-/* Puts the buffer of a completion back */
-static void buffers_recycle(const struct io_uring_cqe *cqe)
-{
-	int i = cqe->flags >> IORING_CQE_BUFFER_SHIFT;
-
-	io_uring_buf_ring_add(buffers.ring, buffers.buf[i], sizeof(buffers.buf[i]), i,
-			      io_uring_buf_ring_mask(BUFFERS), 0);
-	io_uring_buf_ring_advance(buffers.ring, 1);
+	for (i = 0; i < BUFFERS; i++)
+		buffers_put(i);
+	return io_uring_register_buf_ring(&ring, &reg, 0);
 }
 
 static bool have_multishot(void)
@@ -178,60 +161,21 @@ static bool have_multishot(void)
 	return have;
 }
 
-static void ring_read_multishot(const struct umad_file *file)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-
-	io_uring_prep_rw(OP_READ_MULTISHOT, sqe, file->fd, NULL, 0, 0);
-	sqe->flags = IOSQE_BUFFER_SELECT;
-	sqe->buf_group = GROUP;
-}
-
 /* A completion with a MAD, after which the request goes on */
 #define expect_shot(file, want) do {					\
 	struct io_uring_cqe __cqe = {};					\
 	struct mad __mad;						\
+	int __i;							\
 									\
-	ASSERT_TRUE(ring_next(&__cqe, UMAD_SOON_MS))	\
+	ASSERT_TRUE(ring_next(&__cqe, UMAD_SOON_MS))			\
 		TH_LOG("no completion");				\
 	ASSERT_EQ((int)umad_mad_len(file), __cqe.res);			\
 	EXPECT_TRUE(__cqe.flags & IORING_CQE_F_MORE);			\
 	ASSERT_TRUE(__cqe.flags & IORING_CQE_F_BUFFER);			\
-	memcpy(&__mad,							\
-	       buffers.buf[__cqe.flags >> IORING_CQE_BUFFER_SHIFT] +	\
-	       (file)->hlen, sizeof(__mad));				\
+	__i = __cqe.flags >> IORING_CQE_BUFFER_SHIFT;			\
+	memcpy(&__mad, buffers.buf[__i] + (file)->hlen, sizeof(__mad));	\
 	EXPECT_EQ((__u32)(want), (__u32)be64toh(__mad.tid));		\
-	buffers_recycle(&__cqe);					\
-} while (0)
-
-/*
- * A ring that is closed lets go of its files later, and with them of agents that the
- * next test wants to register. So what it still reads has to end before.
- */
-#define ring_cancel() do {						\
-	struct io_uring_sync_cancel_reg __reg = {			\
-		.flags = IORING_ASYNC_CANCEL_ANY,			\
-		.timeout = { -1, -1 },					\
-	};								\
-									\
-	/* How many it has found, or 0 */				\
-	ASSERT_LE(0, io_uring_register_sync_cancel(&ring, &__reg));	\
-	ring_expect(-ECANCELED);		\
-} while (0)
-
-/* So many such requests by the server of a pair; one ends before its buffers do */
-#define reading_multishot(self, count) do {				\
-	int __i;							\
-									\
-	if (umad_reference())						\
-		SKIP(return, BY_WORKER);				\
-	reading(self);							\
-	if (!have_multishot())						\
-		SKIP(return, "this kernel has no multishot reads");	\
-	ASSERT_EQ(0, buffers_register());				\
-	for (__i = 0; __i < (count); __i++)				\
-		ring_read_multishot(&(self)->server);			\
-	ring_submit(count);					\
+	buffers_put(__i);						\
 } while (0)
 
 /*
@@ -240,11 +184,28 @@ static void ring_read_multishot(const struct umad_file *file)
  */
 TEST_F(pair, multishots)
 {
+	struct io_uring_sync_cancel_reg cancel = {
+		.flags = IORING_ASYNC_CANCEL_ANY,
+		.timeout = { -1, -1 },
+	};
 	struct io_uring_cqe cqe;
+	struct io_uring_sqe *sqe;
 	int i;
 
+	if (umad_reference())
+		SKIP(return, BY_WORKER);
 	umad_queue_mads(self, 0, 3);
-	reading_multishot(self, 2);
+	reading(self);
+	if (!have_multishot())
+		SKIP(return, "this kernel has no multishot reads");
+	ASSERT_EQ(0, buffers_register());
+	for (i = 0; i < 2; i++) {
+		sqe = io_uring_get_sqe(&ring);
+		io_uring_prep_rw(OP_READ_MULTISHOT, sqe, self->server.fd, NULL, 0, 0);
+		sqe->flags = IOSQE_BUFFER_SELECT;
+		sqe->buf_group = GROUP;
+	}
+	ring_submit(2);
 	for (i = 0; i < MANY; i++) {
 		if (i >= 3)
 			umad_send_mads(self, i, 1);
@@ -252,29 +213,45 @@ TEST_F(pair, multishots)
 	}
 	EXPECT_FALSE(ring_next(&cqe, 0));
 	EXPECT_FALSE(have_worker());
-	ring_cancel();
-	ring_expect(-ECANCELED);
+
+	/*
+	 * A ring that is closed lets go of its files later, and with them of agents that the
+	 * next test wants to register. So what it still reads has to end before: this returns
+	 * how many it has found, or 0.
+	 */
+	ASSERT_LE(0, io_uring_register_sync_cancel(&ring, &cancel));
+	for (i = 0; i < 2; i++)
+		ring_expect(-ECANCELED);
 	free(buffers.ring);
 }
 
-/* Writes that have to wait: on RoCE, for the address of the destination */
+/*
+ * Writes that have to wait: however often io_uring tries them before a worker waits, they
+ * are read once
+ */
 
+#define expect_written_once(file, data, len) do {			\
+	struct umad_tracing __tracing;					\
+	char __text[256];						\
+									\
+	ASSERT_EQ(0, umad_tracing_start(&__tracing));			\
+	io_uring_prep_write(io_uring_get_sqe(&ring), (file)->fd, data, len, 0); \
+	ring_submit(1);							\
+	ring_expect((int)(len));					\
+	EXPECT_EQ(1, umad_tracing_events(&__tracing, "ib_umad_write",	\
+					 __text, sizeof(__text)));	\
+	umad_tracing_stop(&__tracing);					\
+} while (0)
+
+/* On RoCE, for the address of the destination */
 TEST_F(pair, write_waits)
 {
-	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 5, LONG_MS);
-	struct umad_tracing tracing;
-	struct umad_msg got;
-	char text[256];
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 5, LONG_MS), got;
+	__u8 buf[UMAD_HDR_NEW + MAD_SIZE];
+	size_t size = umad_pack(&self->client, &msg, MAD_SIZE, buf);
 
-	ASSERT_EQ(0, umad_tracing_start(&tracing));
 	ring_open();
-	umad_vector_put(&vector, 0, &self->client, &msg);
-	ring_write(&self->client, 0);
-	ring_submit(1);
-	ring_expect((int)umad_mad_len(&self->client));
-	/* However often it is tried, it is read when it can be sent */
-	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_umad_write", text, sizeof(text)));
-	umad_tracing_stop(&tracing);
+	expect_written_once(&self->client, buf, size);
 	umad_read(&self->server, &got);
 	EXPECT_EQ(5, (int)(__u32)be64toh(got.mad.tid));
 	/* However often that was tried, it was sent once */
@@ -282,15 +259,13 @@ TEST_F(pair, write_waits)
 	umad_err_write(EINVAL, &self->client, &msg);
 }
 
-/* io_uring tries it many times before a worker waits for it, where an address needs not to be */
+/* Where no address needs to be found out, for the time that a long message takes */
 TEST(long_write_is_read_once)
 {
 	__u8 buf[UMAD_HDR_NEW + MAD_VENDOR_HDR + 3000];
-	struct umad_tracing tracing;
 	struct umad_device device;
 	struct umad_file file;
 	struct umad_msg msg;
-	char text[256];
 	size_t size;
 	__u32 id;
 
@@ -303,13 +278,7 @@ TEST(long_write_is_read_once)
 	msg.hdr.grh_present = 0;
 	umad_make_active(&msg);
 	size = umad_long_pack(&file, &msg, 3000, 3, buf);
-
-	EXPECT_EQ(0, umad_tracing_start(&tracing));
-	io_uring_prep_write(io_uring_get_sqe(&ring), file.fd, buf, size, 0);
-	ring_submit(1);
-	ring_expect((int)size);
-	EXPECT_EQ(1, umad_tracing_events(&tracing, "ib_umad_write", text, sizeof(text)));
-	umad_tracing_stop(&tracing);
+	expect_written_once(&file, buf, size);
 	umad_close(&file);
 	umad_device_free(&device);
 }
@@ -368,64 +337,29 @@ static size_t fixed_touched(size_t at, size_t len)
 	(page) - (hlen) - MAD_SIZE, 2 * (page) - (hlen) - 255,		\
 }
 
-TEST_F(pair, fixed_mads)
-{
-	const size_t len = umad_mad_len(&self->server);
-	const size_t places[] = FIXED_PLACES(self->server.hlen, sysconf(_SC_PAGESIZE));
-	struct umad_msg msg, got = {};
-	size_t i, at;
-
-	fixed_open();
-	for (i = 0; i < ARRAY_SIZE(places); i++) {
-		at = places[i];
-		/* Written so, and read as ever */
-		msg = umad_msg(&self->port, self->cid, MAD_SEND, 2 * i);
-		umad_pack(&self->client, &msg, MAD_SIZE, fixed.mem + at);
-		ASSERT_EQ((int)len, fixed_call(write, &self->client, at, len));
-		umad_read(&self->server, &got);
-		EXPECT_EQ(2 * i, (__u32)be64toh(got.mad.tid));
-		EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
-		fixed_expect_guards(at, len);
-
-		/*
-		 * The other way round, with room for more than there is. The first
-		 * one may arrive before its send has completed, and until then its
-		 * transaction ID is taken.
-		 */
-		msg.mad.tid = htobe64(2 * i + 1);
-		umad_write(&self->client, &msg);
-		ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-		ASSERT_EQ((int)len, fixed_call(read, &self->server, at, len + 50));
-		memcpy(&got.hdr, fixed.mem + at, self->server.hlen);
-		memcpy(&got.mad, fixed.mem + at + self->server.hlen, MAD_SIZE);
-		EXPECT_EQ(0, got.hdr.status);
-		EXPECT_EQ(self->sid, got.hdr.id);
-		EXPECT_EQ(len, got.hdr.length);
-		EXPECT_EQ(2 * i + 1, (__u32)be64toh(got.mad.tid));
-		EXPECT_EQ(0, memcmp(msg.mad.data, got.mad.data, sizeof(got.mad.data)));
-		fixed_expect_guards(at, len);
-	}
-	umad_expect_empty(&self->server);
-}
-
-/* Messages of several segments, with pages that end within a segment and a header */
-TEST_F_TIMEOUT(pair, fixed_messages, UMAD_HANGS)
+/*
+ * At each place a MAD, a message of two segments and one of many, whose pages end within a
+ * segment and a header
+ */
+TEST_F_TIMEOUT(pair, fixed, UMAD_HANGS)
 {
 	const size_t hlen = self->server.hlen, first = hlen + MAD_SIZE;
+	const size_t lens[] = { MAD_SIZE - MAD_VENDOR_HDR, 400, LONG_LEN };
 	const size_t places[] = FIXED_PLACES(hlen, sysconf(_SC_PAGESIZE));
 	struct ib_user_mad_hdr hdr;
 	struct umad_long msg;
 	struct umad_msg head;
-	size_t size, i, at;
+	size_t size, i, at, len;
 
 	fixed_open();
 	umad_long_alloc(&msg, LONG_LEN + 4096);
 	pair_rmpp(self, MAD_SEND);
-	for (i = 0; i < ARRAY_SIZE(places); i++) {
-		size_t len = i % 2 ? LONG_LEN : 400 + i;
-
-		at = places[i];
+	for (i = 0; i < ARRAY_SIZE(places) * ARRAY_SIZE(lens); i++) {
+		at = places[i / ARRAY_SIZE(lens)];
+		len = lens[i % ARRAY_SIZE(lens)];
 		head = umad_long_head(&self->port, self->cid, MAD_SEND, i);
+		if (len == lens[0])
+			head.mad.rmpp_flags = 0;
 		size = umad_long_pack(&self->client, &head, len, i, fixed.mem + at);
 		ASSERT_EQ((int)size, fixed_call(write, &self->client, at, size));
 		ASSERT_TRUE(umad_readable(&self->server, UMAD_LONG_MS));
@@ -434,14 +368,17 @@ TEST_F_TIMEOUT(pair, fixed_messages, UMAD_HANGS)
 		/* Too small for a segment; then for the message, by much and by little */
 		EXPECT_EQ(-EINVAL, fixed_call(read, &self->server, at, first - 1));
 		fixed_expect_guards(0, 0);
-		EXPECT_EQ(-ENOSPC, fixed_call(read, &self->server, at, first));
-		memcpy(&hdr, fixed.mem + at, hlen);
-		EXPECT_EQ(size, hdr.length);
-		fixed_expect_guards(at, first);
-		EXPECT_EQ(-ENOSPC, fixed_call(read, &self->server, at, size - 1));
-		fixed_expect_guards(at, first);
+		if (len > lens[0]) {
+			EXPECT_EQ(-ENOSPC, fixed_call(read, &self->server, at, first));
+			memcpy(&hdr, fixed.mem + at, hlen);
+			EXPECT_EQ(size, hdr.length);
+			fixed_expect_guards(at, first);
+			EXPECT_EQ(-ENOSPC, fixed_call(read, &self->server, at, size - 1));
+			fixed_expect_guards(at, first);
+		}
 
-		ASSERT_EQ((int)size, fixed_call(read, &self->server, at, size));
+		/* With room for more than there is */
+		ASSERT_EQ((int)size, fixed_call(read, &self->server, at, size + 50));
 		memcpy(msg.in, fixed.mem + at, size);
 		umad_long_expect(&self->server, self->sid, &head, len, i, &msg, (ssize_t)size);
 		fixed_expect_guards(at, size);
