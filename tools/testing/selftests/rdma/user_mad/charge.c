@@ -53,9 +53,9 @@ FIXTURE_SETUP(charge)
 	umad_subnet_port(variant->kind, &self->fabric, &self->port);
 	umad_cgroup_make(&self->group);
 	self->id = umad_cgroup_agent(&self->group, &self->port,
-				     umad_reg_vendor(2, 1ULL << MAD_SEND), &self->file);
+				     umad_reg_rmpp(2, 1ULL << MAD_SEND), &self->file);
 	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
-					umad_reg_vendor(2, 1ULL << MAD_GET), &self->peer);
+					umad_reg_rmpp(2, 1ULL << MAD_GET), &self->peer);
 }
 
 FIXTURE_TEARDOWN(charge)
@@ -66,15 +66,8 @@ FIXTURE_TEARDOWN(charge)
 	umad_fabric_stop();
 }
 
-#define send_many(self, count, ms) do {					\
-	struct umad_msg __msg;						\
-	int __i;							\
-									\
-	for (__i = 0; __i < (count); __i++) {				\
-		__msg = umad_lost_request(&(self)->port, (self)->id, 0x10, __i, ms); \
-		umad_write(&(self)->file, &__msg);			\
-	}								\
-} while (0)
+#define send_many(self, count, ms)					\
+	umad_write_lost(&(self)->file, &(self)->port, (self)->id, 0, count, ms)
 
 /* How much @slab may seem to be */
 static long at_most(long slab)
@@ -175,7 +168,7 @@ static int write_too_many(FIXTURE_DATA(charge) *self)
 	if (umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + MB))
 		return 2;
 	for (i = 0; i < 2 * SENDS; i++) {
-		msg = umad_lost_request(&self->port, reg.id, 0x10, i, LONG_MS);
+		msg = umad_lost_request(&self->port, reg.id, MAD_UNSERVED, i, LONG_MS);
 		if (_umad_write(&file, &msg) == -1)
 			return errno == ENOMEM && i > 100 ? 0 : 3;
 	}
@@ -219,51 +212,18 @@ TEST_F_TIMEOUT(charge, flood_of_sends, UMAD_HANGS)
 #define SMALL_ENOUGH	(2 * MB)	/* in segments, which KASAN makes twice as long */
 #define LONGEST		(256 * MB)
 
-FIXTURE(message)
+TEST_F_TIMEOUT(charge, outstanding_message, UMAD_HANGS)
 {
-	struct umad_port port;
-	struct umad_cgroup group;
-	struct umad_file file;		/* opened in the group, in which no process is now */
-	struct umad_file peer;
-	__u32 id;
-	__u32 peer_id;
-	struct umad_long msg;
-	__u8 *shared;			/* charged to those outside */
-};
-
-FIXTURE_SETUP(message)
-{
-	umad_long_alloc(&self->msg, 3 * MB);
-	self->shared = mmap(NULL, TOO_LARGE + 4096, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->shared);
-	memset(self->shared, 0, TOO_LARGE + 4096);
-	umad_port(&self->port);
-	umad_cgroup_make(&self->group);
-	self->id = umad_cgroup_agent(&self->group, &self->port,
-				     umad_reg_rmpp(2, 1ULL << MAD_SEND), &self->file);
-	self->peer_id = umad_open_agent(&self->port, &umad_abi_new,
-					umad_reg_rmpp(2, 1ULL << MAD_GET), &self->peer);
-}
-
-FIXTURE_TEARDOWN(message)
-{
-	umad_close(&self->file);
-	umad_close(&self->peer);
-	umad_cgroup_remove(&self->group);
-	umad_long_free(&self->msg);
-}
-
-TEST_F(message, outstanding_message)
-{
-	struct umad_msg head = umad_long_head(&self->port, self->id, 0x10, 1);
+	struct umad_msg head = umad_long_head(&self->port, self->id, MAD_UNSERVED, 1);
 	long before, outstanding, after;
+	struct umad_long msg;
 
+	umad_long_alloc(&msg, 3 * MB);
 	before = umad_cgroup_charged(&self->group);
 	umad_msg_to_nobody(&head);
 	head.hdr.retries = 0;
 	head.hdr.timeout_ms = 500;
-	umad_long_write(&self->file, &head, 2 * MB, 1, &self->msg);
+	umad_long_write(&self->file, &head, 2 * MB, 1, &msg);
 	outstanding = umad_cgroup_charged(&self->group);
 	umad_read_timeout(&self->file, &head);
 	after = umad_cgroup_charged(&self->group);
@@ -273,9 +233,11 @@ TEST_F(message, outstanding_message)
 	EXPECT_FIXED(outstanding - before > 2 * MB && outstanding - before < ROOM,
 		     "outstanding messages are not charged");
 	EXPECT_GT(SLACK, after - before);
+	umad_long_free(&msg);
 }
 
-static int write_too_large(FIXTURE_DATA(message) *self)
+/* @buf is shared memory, and charged to those outside of the group */
+static int write_too_large(FIXTURE_DATA(charge) *self, __u8 *buf)
 {
 	struct umad_reg reg = umad_reg_rmpp(2, 0);
 	struct umad_file file;
@@ -287,14 +249,14 @@ static int write_too_large(FIXTURE_DATA(message) *self)
 	    _umad_open_agent(&self->port, &umad_abi_new, &reg, &file))
 		return 1;
 	head = umad_long_head(&self->port, reg.id, MAD_SEND, 1);
-	size = umad_long_pack(&file, &head, TOO_LARGE, 3, self->shared);
+	size = umad_long_pack(&file, &head, TOO_LARGE, 3, buf);
 
 	if (umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + ROOM))
 		return 2;
 	/* What one attempt kept, the next ones would lack */
 	for (i = 0; i < 4; i++) {
 		errno = 0;
-		if (write(file.fd, self->shared, size) != -1)
+		if (write(file.fd, buf, size) != -1)
 			return 3;
 		if (errno != ENOMEM)
 			return 4;
@@ -304,34 +266,42 @@ static int write_too_large(FIXTURE_DATA(message) *self)
 	 * seconds after all of it was acknowledged.
 	 */
 	head.hdr.timeout_ms = 3000;
-	size = umad_long_pack(&file, &head, SMALL_ENOUGH, 3, self->shared);
-	if (write(file.fd, self->shared, size) != (ssize_t)size)
+	size = umad_long_pack(&file, &head, SMALL_ENOUGH, 3, buf);
+	if (write(file.fd, buf, size) != (ssize_t)size)
 		return 5;
 	return umad_readable(&file, UMAD_LONG_MS) ? 0 : 6;
 }
 
-TEST_F_TIMEOUT(message, too_large_for_the_group, UMAD_HANGS)
+TEST_F_TIMEOUT(charge, too_large_for_the_group, UMAD_HANGS)
 {
 	struct umad_msg head = umad_long_head(&self->port, self->id, MAD_SEND, 1);
+	__u8 *buf = mmap(NULL, TOO_LARGE + 4096, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct umad_long msg;
 	long before, after;
 	int status;
 
+	ASSERT_NE(MAP_FAILED, buf);
+	memset(buf, 0, TOO_LARGE + 4096);
+	umad_long_alloc(&msg, 3 * MB);
 	/* The receiver is not charged to the group this time */
 	umad_close(&self->file);
 	self->id = umad_open_agent(&self->port, &umad_abi_new,
 				   umad_reg_rmpp(2, 1ULL << MAD_SEND), &self->file);
 
 	before = umad_cgroup_charged(&self->group);
-	status = status_of_child(write_too_large(self));
+	status = status_of_child(write_too_large(self, buf));
 	after = umad_cgroup_charged(&self->group);
 
 	TH_LOG("status 0x%x, %ld bytes charged afterwards", status, after - before);
 	expect_no_oom(self);
 	EXPECT_GT(SLACK, after - before);
 	if (!status) {
-		umad_long_read(&self->file, self->id, &head, SMALL_ENOUGH, 3, &self->msg);
+		umad_long_read(&self->file, self->id, &head, SMALL_ENOUGH, 3, &msg);
 		umad_expect_empty(&self->file);
 	}
+	umad_long_free(&msg);
+	munmap(buf, TOO_LARGE + 4096);
 	EXPECT_FIXED(!status, "what is sent may be larger than memory");
 }
 
@@ -339,10 +309,10 @@ TEST_F_TIMEOUT(message, too_large_for_the_group, UMAD_HANGS)
  * No receiver takes more than this, so that a longer one is refused before it is read. Behind
  * its head there is nothing to read.
  */
-TEST_F(message, longest_message)
+TEST_F(charge, longest_message)
 {
 	size_t size = UMAD_HDR_NEW + LONGEST;
-	struct umad_msg head = umad_long_head(&self->port, self->id, 0x10, 1);
+	struct umad_msg head = umad_long_head(&self->port, self->id, MAD_UNSERVED, 1);
 	struct umad_statistics before;
 	__u8 *buf;
 

@@ -45,7 +45,10 @@
 #define TEST_OUI		0x02554d
 #define DEAF_OUI		0x02554e
 
-/* Methods that a server takes */
+/* A method that no agent of the tests takes, and those that a server takes */
+#define MAD_UNSERVED		0x10
+
+
 static const __u64 umad_get_send = 1ULL << MAD_GET | 1ULL << MAD_SEND;
 static const __u64 umad_get_set_send = 1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
 
@@ -329,6 +332,17 @@ ssize_t _umad_write(const struct umad_file *file, const struct umad_msg *msg);
 		TH_LOG("write: %s", strerror(errno))
 
 #define umad_write(file, msg)	umad_write_len(file, msg, MAD_SIZE)
+
+/* Requests that get no response, with transaction IDs from @tid on */
+#define umad_write_lost(file, port, id, tid, count, ms) do {		\
+	struct umad_msg __msg;						\
+	__u32 __i;							\
+									\
+	for (__i = 0; __i < (count); __i++) {				\
+		__msg = umad_lost_request(port, id, MAD_UNSERVED, (tid) + __i, ms); \
+		umad_write(file, &__msg);				\
+	}								\
+} while (0)
 
 #define umad_err_write_len(err, file, msg, len)				\
 	umad_err(err, _umad_write_len(file, msg, len))
