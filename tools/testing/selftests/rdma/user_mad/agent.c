@@ -43,19 +43,24 @@ FIXTURE_TEARDOWN(agent)
 	umad_unregister(&(self)->other, __free.id);			\
 } while (0)
 
+#define fill_table(self, variant) do {					\
+	struct umad_reg __reg;						\
+	__u32 __id;							\
+									\
+	for (__id = 0; __id < UMAD_MAX_AGENTS; __id++) {		\
+		__reg = umad_reg_send_only((variant)->abi.api);		\
+		EXPECT_EQ(__id, umad_register(&(self)->file, &__reg));	\
+	}								\
+} while (0)
+
 TEST_F(agent, ids_are_lowest_free)
 {
-	struct umad_reg reg;
-	__u32 id;
+	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
 
-	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
-		reg = umad_reg_send_only(variant->abi.api);
-		EXPECT_EQ(id, umad_register(&self->file, &reg));
-	}
+	fill_table(self, variant);
 	umad_unregister(&self->file, 7);
 	umad_unregister(&self->file, 3);
 	umad_unregister(&self->file, 31);
-	reg = umad_reg_send_only(variant->abi.api);
 	EXPECT_EQ(3, umad_register(&self->file, &reg));
 	EXPECT_EQ(7, umad_register(&self->file, &reg));
 	EXPECT_EQ(31, umad_register(&self->file, &reg));
@@ -63,14 +68,10 @@ TEST_F(agent, ids_are_lowest_free)
 
 TEST_F(agent, table_full)
 {
-	struct umad_reg reg;
+	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
 	__u32 id;
 
-	for (id = 0; id < UMAD_MAX_AGENTS; id++) {
-		reg = umad_reg_send_only(variant->abi.api);
-		umad_register(&self->file, &reg);
-	}
-	reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	fill_table(self, variant);
 	umad_err_register(ENOMEM, &self->file, &reg);
 	expect_free(self, &reg);
 	/* This is seen before a port without SMI, and behind a wrong QP number */
@@ -132,22 +133,16 @@ TEST_F(agent, refused)
 		reg.oui = row[i].reg.oui == ~0U ? 0 : reg.oui | row[i].reg.oui;
 		umad_err_register(EINVAL, &self->file, &reg);
 	}
+	/* There is no QP0 on RoCE, for SMPs or for anything else */
+	if (umad_is_roce(&self->port)) {
+		reg = umad_reg_send_only(variant->abi.api);
+		reg.qpn = 0;
+		umad_err_register(EPROTONOSUPPORT, &self->file, &reg);
+		reg = umad_reg_smp(variant->abi.api, MAD_CLASS_SM_LID, 0);
+		umad_err_register(EPROTONOSUPPORT, &self->file, &reg);
+	}
 	reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
 	expect_free(self, &reg);
-	umad_expect_no_agents(&self->file);
-}
-
-TEST_F(agent, qp0_without_smi)
-{
-	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-
-	if (!umad_is_roce(&self->port))
-		SKIP(return, UMAD_ROCE_ONLY);
-	reg.qpn = 0;
-	umad_err_register(EPROTONOSUPPORT, &self->file, &reg);
-	reg.mgmt_class = MAD_CLASS_SM_LID;
-	reg.class_version = 1;
-	umad_err_register(EPROTONOSUPPORT, &self->file, &reg);
 	umad_expect_no_agents(&self->file);
 }
 
@@ -182,27 +177,11 @@ TEST_F(agent, flags_unknown)
 	EXPECT_EQ(IB_USER_MAD_USER_RMPP, reg.flags);
 }
 
-/* A field without meaning is not checked, and cannot become so */
-TEST_F(agent, fields_are_ignored)
-{
-	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
-	struct ib_user_mad_reg_req2 req;
-
-	/* No class, no OUI */
-	reg.oui = variant->abi.api == 1 ? 0xffffff : ~0U;
-	EXPECT_EQ(0, umad_register(&self->file, &reg));
-
-	reg = umad_reg_vendor(2, 1ULL << MAD_GET);
-	umad_reg_encode2(&reg, &req);
-	req.res = 0xffff;
-	memset(req.reserved, 0xff, sizeof(req.reserved));
-	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_REGISTER_AGENT2, &req));
-}
-
 /* Same class and method, another OUI or class version: not the same service */
 TEST_F(agent, services)
 {
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
+	struct ib_user_mad_reg_req2 req;
 
 	umad_register(&self->file, &reg);
 	reg.class_version = 8;
@@ -218,6 +197,16 @@ TEST_F(agent, services)
 	reg.methods[0] = ~0ULL;
 	reg.methods[1] = ~0ULL;
 	umad_register(&self->other, &reg);
+
+	/* A field without meaning is not checked, and cannot become so: no class, no OUI */
+	reg = umad_reg_send_only(variant->abi.api);
+	reg.oui = variant->abi.api == 1 ? 0xffffff : ~0U;
+	umad_register(&self->file, &reg);
+	reg = umad_reg_send_only(2);
+	umad_reg_encode2(&reg, &req);
+	req.res = 0xffff;
+	memset(req.reserved, 0xff, sizeof(req.reserved));
+	EXPECT_EQ(0, ioctl(self->file.fd, IB_USER_MAD_REGISTER_AGENT2, &req));
 }
 
 TEST_F(agent, method_taken)
