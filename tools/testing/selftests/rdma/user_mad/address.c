@@ -134,19 +134,4 @@ TEST_F(address, no_handle_is_used_after_an_event)
 	EXPECT_EQ(0, ask(&self->sm, NULL, self->fabric.host[1].lid, false));
 }
 
-/* Many sends at once hold one handle, and the agent may go before they end */
-TEST_F(address, handle_outlives_its_agent)
-{
-	struct umad_msg msg;
-	int i;
-
-	for (i = 0; i < 100; i++) {
-		msg = umad_smp_msg(&self->sm, NULL, self->fabric.host[1].lid + 100, MAD_GET,
-				   SMP_NODE_DESC);
-		msg.hdr.timeout_ms = 3600 * 1000;
-		ASSERT_LT(0, _umad_write(&self->sm.file, &msg));
-	}
-	EXPECT_EQ(0, _umad_unregister(&self->sm.file, self->sm.by_lid));
-}
-
 TEST_HARNESS_MAIN

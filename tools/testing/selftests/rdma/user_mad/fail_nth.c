@@ -394,26 +394,7 @@ TEST_FAIL_NTH(pair, message, 15)
 	fault_settle(&self->client, &self->server);
 }
 
-/* Reading, and what arrives */
-
-TEST_FAIL_NTH(pair, read, 1)
-{
-	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, fault->nth, 1), got;
-
-	umad_write(&self->client, &msg);
-	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
-	if (fault_call(fault, _umad_read(&self->server, &got)) < 0)
-		umad_read(&self->server, &got);
-	EXPECT_EQ(fault->nth, (__u32)be64toh(got.mad.tid));
-	umad_expect_empty(&self->server);
-
-	ASSERT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	if (fault_call(fault, _umad_read(&self->client, &got)) < 0)
-		umad_read_timeout(&self->client, &got);
-	EXPECT_EQ(ETIMEDOUT, (int)got.hdr.status);
-	EXPECT_EQ(fault->nth, (__u32)be64toh(got.mad.tid));
-	umad_expect_empty(&self->client);
-}
+/* What arrives */
 
 /*
  * A MAD, and a message of several segments. A MAD for which no memory can be charged
