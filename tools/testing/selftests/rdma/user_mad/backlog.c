@@ -247,28 +247,6 @@ FIXTURE_TEARDOWN(end)
 	umad_device_free(&self->device);
 }
 
-/* A process that alone has the descriptor, when this one has closed its own */
-#define end_by_kill(self) do {						\
-	pid_t __parent = getpid(), __pid = fork();			\
-									\
-	ASSERT_LE(0, __pid);						\
-	if (!__pid)							\
-		umad_wait_as_child(__parent);				\
-	umad_close(&(self)->file);					\
-	ASSERT_EQ(0, kill(__pid, SIGKILL));				\
-	ASSERT_EQ(__pid, waitpid(__pid, NULL, 0));			\
-} while (0)
-
-#define end_by_removal(self) do {					\
-	struct umad_call __removal;					\
-									\
-	umad_call_remove(&__removal, &(self)->device);			\
-	ASSERT_TRUE(umad_call_returned(&__removal, 20 * UMAD_SOON_MS))	\
-		TH_LOG("the removal hangs");				\
-	ASSERT_EQ(0, __removal.ret);					\
-	umad_err_read(EIO, &(self)->file);				\
-} while (0)
-
 /* Other programs are not disturbed */
 static int ask_peer(const struct umad_port *port)
 {
@@ -289,7 +267,9 @@ TEST_F_TIMEOUT(end, many_outstanding_are_given_back, UMAD_HANGS)
 	struct umad_sm sm = { .directed = self->id };
 	/* A channel adapter does not forward */
 	static const struct umad_path nowhere = { 2, { 1, 1 } };
+	pid_t parent = getpid(), pid;
 	long before, with, after;
+	struct umad_call removal;
 	struct umad_msg msg;
 	int i;
 
@@ -315,10 +295,21 @@ TEST_F_TIMEOUT(end, many_outstanding_are_given_back, UMAD_HANGS)
 		umad_close(&self->file);
 		break;
 	case KILL:
-		end_by_kill(self);
+		/* A process that alone has the descriptor, when this one has closed its own */
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			umad_wait_as_child(parent);
+		umad_close(&self->file);
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
 		break;
 	case REMOVE:
-		end_by_removal(self);
+		umad_call_remove(&removal, &self->device);
+		ASSERT_TRUE(umad_call_returned(&removal, 20 * UMAD_SOON_MS))
+			TH_LOG("the removal hangs");
+		ASSERT_EQ(0, removal.ret);
+		umad_err_read(EIO, &self->file);
 		break;
 	}
 	umad_expect_fdinfo(0, &self->file, "umad-outstanding");

@@ -188,6 +188,13 @@ static struct umad_msg lengths_head(FIXTURE_DATA(lengths) *self,
 	return head;
 }
 
+/* @head and @len bytes, from one of the descriptors to the agent @id on the other one */
+#define expect_arrives(self, from, to, id, head, len) do {		\
+	umad_make_active(head);						\
+	umad_long_write(from, head, len, (self)->tid, &(self)->msg);	\
+	umad_long_read(to, id, head, len, (self)->tid, &(self)->msg);	\
+} while (0)
+
 /*
  * @len bytes of data, as a message that wants no answer. Nothing is reported
  * of it, so the kernel's two seconds for each acknowledgment apply.
@@ -196,15 +203,8 @@ static struct umad_msg lengths_head(FIXTURE_DATA(lengths) *self,
 	struct umad_msg __head = lengths_head(self, variant, MAD_SEND);	\
 									\
 	__head.hdr.retries = 3;						\
-	umad_long_arrives(self, &__head, len);				\
-} while (0)
-
-/* ... as the response to a request of one MAD */
-#define expect_answered(self, variant, len) do {			\
-	struct umad_msg __head = lengths_head(self, variant, MAD_GET);	\
-									\
-	__head.hdr.timeout_ms = 60000;					\
-	umad_long_response_arrives(self, &__head, len, 3);		\
+	expect_arrives(self, &(self)->client, &(self)->server, (self)->sid, \
+		       &__head, len);					\
 } while (0)
 
 TEST_F_TIMEOUT(lengths, requests, UMAD_HANGS)
@@ -238,9 +238,18 @@ TEST_F_TIMEOUT(lengths, responses, UMAD_HANGS)
 		0, 1, seg - 1, seg, seg + 1, 2 * seg, (1 + WINDOW) * seg,
 		(1 + WINDOW) * seg + 1, variant->large - self->client.hlen - hdr,
 	};
+	struct umad_msg head, got;
 
-	for (i = 0; i < ARRAY_SIZE(lens); i++)
-		expect_answered(self, variant, lens[i]);
+	/* The request is one MAD, and this long is the response */
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		head = lengths_head(self, variant, MAD_GET);
+		head.hdr.timeout_ms = 60000;
+		umad_write(&self->client, &head);
+		umad_read(&self->server, &got);
+		got.mad.method = MAD_GET_RESP;
+		got.hdr.retries = 3;
+		expect_arrives(self, &self->server, &self->client, self->cid, &got, lens[i]);
+	}
 	umad_expect_empty(&self->server);
 	umad_expect_empty(&self->client);
 }

@@ -31,9 +31,10 @@ struct victim {
 				  &(v)->file);				\
 } while (0)
 
-#define victim_start(v, there_, len_) do {				\
+/* The call of the victim stops behind @there_ bytes of v->data, its argument */
+#define victim_start(v, there_, call_) do {				\
 	(v)->there = there_;						\
-	(v)->call = UMAD_CALL(WRITE, (v)->file.fd, .len = len_);	\
+	(v)->call = call_;						\
 	umad_stall_call(&(v)->stall, &(v)->call, (v)->data, (v)->there); \
 } while (0)
 
@@ -46,7 +47,8 @@ struct victim {
 					 MAD_SEND, 0x77);		\
 	size_t __len = umad_pack(&(v)->file, &__msg, MAD_SIZE, (v)->data); \
 									\
-	victim_start(v, (v)->file.hlen + MAD_RMPP_HDR, __len);		\
+	victim_start(v, (v)->file.hlen + MAD_RMPP_HDR,			\
+		     UMAD_CALL(WRITE, (v)->file.fd, .len = __len));	\
 } while (0)
 
 #define victim_release(v) do {						\
@@ -158,15 +160,6 @@ TEST_F(pair, stalled_write_stops_no_call)
 	}
 }
 
-/* A read that stalls behind 100 bytes of a MAD */
-#define read_stalled(self, stall, call) do {				\
-	umad_stall(stall);						\
-	*(call) = UMAD_CALL(READ, (self)->server.fd, .buf = umad_stall_at(stall, 100), \
-			    .len = (self)->server.hlen + MAD_SIZE);	\
-	umad_call_start(call);						\
-	ASSERT_TRUE(umad_stall_caught(stall));				\
-} while (0)
-
 /*
  * A read that has taken the only packet and then fails gives it back: another one
  * that waits for a packet must learn of it.
@@ -179,7 +172,12 @@ TEST_F(pair, stalled_write_stops_no_call)
 									\
 	umad_make_blocking(&(self)->server);				\
 	umad_write(&(self)->client, &__msg);				\
-	read_stalled(self, &__stall, &__first);				\
+	/* It stalls behind 100 bytes of the MAD */			\
+	umad_stall(&__stall);						\
+	__first = UMAD_CALL(READ, (self)->server.fd, .buf = umad_stall_at(&__stall, 100), \
+			    .len = (self)->server.hlen + MAD_SIZE);	\
+	umad_call_start(&__first);					\
+	ASSERT_TRUE(umad_stall_caught(&__stall));			\
 	umad_call_sleep(second);					\
 	ASSERT_EQ(0, umad_stall_fail(&__stall));			\
 	umad_call_end(&__first);					\
@@ -274,9 +272,8 @@ TEST_F(pair, rmpp_header_is_copied_once)
 	umad_open_abi(&(self)->port, &(variant)->abi,			\
 		      O_RDWR | O_NONBLOCK, &(v)->file);			\
 	umad_reg_encode(&__reg, (v)->data);				\
-	(v)->there = 8;							\
-	(v)->call = UMAD_CALL(IOCTL, (v)->file.fd, .cmd = umad_reg_cmd(&__reg)); \
-	umad_stall_call(&(v)->stall, &(v)->call, (v)->data, (v)->there); \
+	victim_start(v, 8, UMAD_CALL(IOCTL, (v)->file.fd,		\
+				     .cmd = umad_reg_cmd(&__reg)));	\
 } while (0)
 
 /* Traffic goes on beside it, and all other calls */

@@ -93,26 +93,4 @@ size_t umad_long_pack(const struct umad_file *file, const struct umad_msg *head,
 		ASSERT_EQ(0xa5, (msg)->in[__n + __g]);			\
 } while (0)
 
-/* @head begins a message from the client of a fixture, and its server gets all of it */
-#define umad_long_arrives(self, head, len) do {				\
-	umad_make_active(head);						\
-	umad_long_write(&(self)->client, head, len, (self)->tid, &(self)->msg); \
-	umad_long_read(&(self)->server, (self)->sid, head, len,		\
-		       (self)->tid, &(self)->msg);			\
-} while (0)
-
-/* @head is a request of one MAD, and this long is the response */
-#define umad_long_response_arrives(self, head, len, retries_) do {	\
-	struct umad_msg __got;						\
-									\
-	umad_write(&(self)->client, head);				\
-	umad_read(&(self)->server, &__got);				\
-	__got.mad.method = MAD_GET_RESP;				\
-	__got.hdr.retries = retries_;					\
-	umad_make_active(&__got);					\
-	umad_long_write(&(self)->server, &__got, len, (self)->tid, &(self)->msg); \
-	umad_long_read(&(self)->client, (self)->cid, &__got, len,	\
-		       (self)->tid, &(self)->msg);			\
-} while (0)
-
 #endif /* UMAD_LONG_H */

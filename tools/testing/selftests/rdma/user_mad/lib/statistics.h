@@ -27,16 +27,13 @@ struct umad_statistics umad_statistics(const struct umad_port *port);
 bool umad_changed_by(struct umad_statistics *before, const struct umad_port *port,
 		     const char *changes, char *said, size_t size);
 
-/* Completions may come a moment later */
-#define umad_expect_changes_within(before, port, changes, ms) do {	\
+/* Completions may come a moment later, those of RMPP messages seconds */
+#define umad_expect_changes(before, port, changes) do {			\
 	char __said[512];						\
 									\
-	umad_within(ms, umad_changed_by(before, port, changes, __said,	\
-					sizeof(__said)));		\
+	umad_within(4 * UMAD_SOON_MS, umad_changed_by(before, port, changes, \
+						      __said, sizeof(__said))); \
 	EXPECT_STREQ(changes, __said);					\
 } while (0)
-
-#define umad_expect_changes(before, port, changes)			\
-	umad_expect_changes_within(before, port, changes, UMAD_SOON_MS)
 
 #endif /* UMAD_STATISTICS_H */

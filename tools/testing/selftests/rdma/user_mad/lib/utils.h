@@ -48,7 +48,6 @@
 /* A method that no agent of the tests takes, and those that a server takes */
 #define MAD_UNSERVED		0x10
 
-
 static const __u64 umad_get_send = 1ULL << MAD_GET | 1ULL << MAD_SEND;
 static const __u64 umad_get_set_send = 1ULL << MAD_GET | 1ULL << MAD_SET | 1ULL << MAD_SEND;
 
