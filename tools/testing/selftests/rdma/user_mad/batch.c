@@ -6,7 +6,6 @@
  * Also on: 6.12, smp
  */
 #include "kselftest_harness.h"
-#include "lib/removal.h"
 #include "lib/pair.h"
 #include "lib/stall.h"
 #include "lib/vector.h"
@@ -343,26 +342,6 @@ TEST_F(message, too_small)
 	EXPECT_EQ(self->len, readv(self->file.fd, &iov, 1));
 	EXPECT_EQ(0x77, whole[self->len - 1]);
 	umad_expect_empty(&self->file);
-}
-
-/* The device goes */
-
-TEST_F(removal, every_call)
-{
-	struct umad_msg msg = umad_msg(&self->device.port, self->id, MAD_SEND, 1);
-	int len;
-
-	remove_device(self);
-	umad_vector_rooms(&vector, &self->file);
-	umad_err(EIO, read_vector(&self->file, 2));
-	umad_vector_put(&vector, 0, &self->file, &msg);
-	umad_vector_put(&vector, 1, &self->file, &msg);
-	umad_err(EIO, writev(self->file.fd, vector.iov, 2));
-	if (umad_reference())
-		return;
-	umad_err(EIO, read_nowait(&self->file, 2));
-	umad_err(EIO, pwritev2(self->file.fd, vector.iov, 2, -1, RWF_NOWAIT));
-	umad_err(EIO, ioctl(self->file.fd, FIONREAD, &len));
 }
 
 TEST_HARNESS_MAIN
