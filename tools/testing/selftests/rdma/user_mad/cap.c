@@ -5,6 +5,8 @@
  * container, and one descriptor that is not read leaves enough to the others. What is
  * written is not in the cap. Messages are of Omni-Path, as these have a tenth of the segments.
  */
+#include <stdatomic.h>
+
 #include "kselftest_harness.h"
 #include "lib/cgroup.h"
 #include "lib/long.h"
@@ -12,10 +14,6 @@
 #include "lib/statistics.h"
 #include "lib/subnet.h"
 #include "lib/trace.h"
-
-#define MB		(1024 * 1024L)
-
-#define OPA_VERSION	0x80
 
 /* In buffers of 4,096 bytes for 2,008 of data */
 #define MOST		(18 * MB)
@@ -433,56 +431,50 @@ static void *missing(size_t len)
 	umad_close(&__file);						\
 } while (0)
 
-struct long_writer {
-	const struct umad_file *file;
-	void *map;
-	size_t len;
-	unsigned int done;
-	bool stop;
-};
+static atomic_uint written;
+static atomic_bool stop;
 
 static long write_all_the_time(struct umad_call *call)
 {
-	struct long_writer *writer = call->arg;
-
 	do {
-		if (write(writer->file->fd, writer->map, writer->len) >= 0 || errno != ENOMEM)
+		if (write(call->fd, call->buf, call->len) >= 0 || errno != ENOMEM)
 			return -1;
-		__atomic_add_fetch(&writer->done, 1, __ATOMIC_SEQ_CST);
-	} while (!__atomic_load_n(&writer->stop, __ATOMIC_SEQ_CST));
+		written++;
+	} while (!stop);
 	return 0;
 }
 
 TEST_F_TIMEOUT(cap, writer_all_the_time, UMAD_HANGS)
 {
-	struct long_writer writer = { .file = &self->file[0], .len = ALL_BUT_LITTLE };
+	struct umad_call call = {
+		.fn = write_all_the_time,
+		.fd = self->file[0].fd,
+		.len = ALL_BUT_LITTLE,
+	};
 	struct umad_msg head = head_to(self, 0, 1);
-	struct umad_call call;
 	unsigned int done, i;
 
 	head.hdr.id = self->id[0];
 	ASSERT_EQ(0, umad_cgroup_limit(&self->group, umad_cgroup_charged(&self->group) + MB));
-	writer.map = missing(writer.len);
-	ASSERT_TRUE(writer.map);
-	umad_pack(&self->file[0], &head, MAD_VENDOR_HDR, writer.map);
-	umad_call_fn(&call, write_all_the_time, &writer);
+	call.buf = missing(call.len);
+	ASSERT_TRUE(call.buf);
+	umad_pack(&self->file[0], &head, MAD_VENDOR_HDR, call.buf);
+	umad_call_start(&call);
 	for (i = 0; i < 100; i++) {
 		expect_newcomer(self, 1 + i);
-		done = __atomic_load_n(&writer.done, __ATOMIC_SEQ_CST);
-		ASSERT_TRUE(umad_within(UMAD_LONG_MS,
-					__atomic_load_n(&writer.done, __ATOMIC_SEQ_CST) > done));
+		done = written;
+		ASSERT_TRUE(umad_within(UMAD_LONG_MS, written > done));
 	}
-	writer.stop = true;
+	stop = true;
 	umad_call_end(&call);
 	EXPECT_EQ(0, call.ret);
 	EXPECT_EQ(0, umad_cgroup_events(&self->group, "oom_kill"));
-	munmap(writer.map, writer.len);
+	munmap(call.buf, call.len);
 }
 
 /* Outstanding messages of a descriptor without a limit on its cgroup */
 TEST_F_TIMEOUT(cap, outstanding_messages, UMAD_HANGS)
 {
-	long refused = umad_statistic(&self->port, "refused_memory");
 	struct umad_reg reg = umad_reg_rmpp(2, 0);
 	struct umad_msg head = to_nobody(self, 1);
 	size_t len = umad_cap() / 3;
@@ -501,7 +493,8 @@ TEST_F_TIMEOUT(cap, outstanding_messages, UMAD_HANGS)
 	}
 	EXPECT_EQ(2, i);
 	EXPECT_EQ(ENOMEM, errno);
-	EXPECT_EQ(refused + 1, umad_statistic(&self->port, "refused_memory"));
+	umad_expect_changes(&self->before, &self->port,
+			    "rmpp_sent+2 refused_memory+1 outstanding+2");
 	/* They are limited by descriptor, and end with the agent */
 	expect_newcomer(self, 7);
 	umad_unregister(&self->file[0], self->id[0]);

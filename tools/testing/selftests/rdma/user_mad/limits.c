@@ -17,6 +17,7 @@ FIXTURE(limits)
 	struct umad_file file;
 	__u32 id;
 	char saved[16];
+	struct umad_statistics before;
 };
 
 FIXTURE_SETUP(limits)
@@ -28,6 +29,7 @@ FIXTURE_SETUP(limits)
 	umad_port(&self->port);
 	self->id = umad_open_agent(&self->port, &umad_abi_new,
 				   umad_reg_vendor(2, umad_get_send), &self->file);
+	self->before = umad_statistics(&self->port);
 }
 
 FIXTURE_TEARDOWN(limits)
@@ -72,6 +74,7 @@ TEST_F(limits, refused_at_the_limit)
 	expect_full(self);
 	expect_full(self);
 	EXPECT_EQ(ROOM, umad_fdinfo(&self->file, "umad-outstanding"));
+	umad_expect_changes(&self->before, &self->port, "sent+8 refused_limit+2 outstanding+8");
 
 	/* Requests stay outstanding when the limit is lowered; another descriptor has its own */
 	set_limit(ROOM / 2);

@@ -6,7 +6,6 @@
  * Also on: smp
  */
 #include "kselftest_harness.h"
-#include "lib/cgroup.h"
 #include "lib/issm.h"
 #include "lib/long.h"
 #include "lib/statistics.h"
@@ -38,11 +37,6 @@ FIXTURE_TEARDOWN(statistics)
 #define expect_changes(self, changes)					\
 	umad_expect_changes(&(self)->before, &(self)->port, changes)
 
-static struct umad_msg request(FIXTURE_DATA(statistics) *self, __u64 tid, int ms)
-{
-	return umad_request(&self->port, self->cid, MAD_GET, tid, ms);
-}
-
 /* By a method that no agent here serves: over some devices it comes back to us */
 static struct umad_msg to_nobody(FIXTURE_DATA(statistics) *self, __u64 tid, int ms)
 {
@@ -51,7 +45,7 @@ static struct umad_msg to_nobody(FIXTURE_DATA(statistics) *self, __u64 tid, int 
 
 TEST_F(statistics, request_and_response)
 {
-	struct umad_msg msg = request(self, 1, 600000);
+	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 1, 600000);
 
 	umad_write(&self->client, &msg);
 	expect_changes(self, "sent+1 received+1 outstanding+1 unread+1");
@@ -130,43 +124,6 @@ TEST_F(statistics, refused_duplicate)
 	umad_err_write(EIO, &self->client, &msg);
 	umad_err_write_len(EINVAL, &self->client, &msg, 12);
 	expect_changes(self, "");
-}
-
-TEST_F(statistics, refused_limit)
-{
-	struct umad_msg msg = request(self, 7, 600000);
-	char saved[16];
-
-	ASSERT_EQ(0, umad_sysfs_read(saved, sizeof(saved), UMAD_MAX_SENDS));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, "0"));
-	umad_err(ENOBUFS, _umad_write(&self->client, &msg));
-	ASSERT_EQ(0, umad_sysfs_write(UMAD_MAX_SENDS, saved));
-	expect_changes(self, "refused_limit+1");
-}
-
-TEST_F(statistics, refused_memory)
-{
-	const size_t len = 8 << 20;
-	struct umad_cgroup group;
-	struct umad_file file;
-	struct umad_msg head;
-	__u8 *buf;
-	__u32 id;
-
-	umad_cgroup_make(&group);
-	buf = calloc(1, len);
-	ASSERT_TRUE(buf);
-	id = umad_cgroup_agent(&group, &self->port, umad_reg_rmpp(2, 0), &file);
-	head = umad_long_head(&self->port, id, MAD_SEND, 8);
-	umad_pack(&file, &head, MAD_VENDOR_HDR, buf);
-	expect_changes(self, "files+1 agents+1");
-
-	umad_cgroup_fill(&group);
-	umad_err(ENOMEM, write(file.fd, buf, len));
-	expect_changes(self, "refused_memory+1");
-	umad_close(&file);
-	umad_cgroup_remove(&group);
-	free(buf);
 }
 
 /* A line of fdinfo for each agent */
