@@ -263,23 +263,14 @@ static int fault_settle(const struct umad_file *a, const struct umad_file *b)
 
 /* Descriptors and agents */
 
-TEST_FAIL_NTH(pair, open, 3)
-{
-	struct umad_file file;
-
-	fault_call(fault, _umad_open(&self->port, O_RDWR, &file));
-	umad_close(&file);
-	umad_open(&self->port, O_RDWR, &file);
-	umad_close(&file);
-}
-
 TEST_FAIL_NTH(pair, agent, 5)
 {
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << FREE_METHOD);
 	struct umad_file file;
 	struct umad_msg msg;
 
-	umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
+	if (fault_call(fault, _umad_open(&self->port, O_RDWR | O_NONBLOCK, &file)))
+		umad_open(&self->port, O_RDWR | O_NONBLOCK, &file);
 	/* A request for too much, which is told what there is */
 	if (reg.api == 2) {
 		reg.flags = 0xffff;
@@ -397,25 +388,47 @@ TEST_FAIL_NTH(pair, message, 15)
 /* What arrives */
 
 /*
- * A MAD, and a message of several segments. A MAD for which no memory can be charged
- * is counted: only when there is none for that either, it is dropped. A message is
- * always counted.
+ * An answer that cannot be received ends its request like one that never came; and however
+ * little memory there is, a timeout is told. A MAD for which no memory can be charged is
+ * counted: only when there is none for that either, it is dropped. A message of several
+ * segments is always counted.
  */
 TEST_F_TIMEOUT(pair, receive, SWEEP_TIMEOUT)
 {
 	/* Data, and how many allocations have to fail */
 	static const int rows[][2] = { { 100, 1 }, { 100, 2 }, { 600, 1 } };
-	struct umad_msg head;
+	struct umad_msg ask = umad_request(&self->port, self->cid, MAD_GET, 1,
+					   1000 * SWEEP_TIMEOUT);
+	struct umad_msg head = umad_lost_request(&self->port, self->cid, MAD_GET, 2, 20), got;
 	struct umad_long msg;
 	struct fault fault;
 	unsigned int i;
 	long lost;
 
 	fault_begin(&fault);
+	ASSERT_EQ(0, fault_within_umad());
+	pair_deliver(self, &ask, &got);
+	got.mad.method = MAD_GET_RESP;
+	ASSERT_EQ(0, fault_elsewhere(&fault, 2));
+	umad_write(&self->server, &got);
+	EXPECT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	EXPECT_TRUE(fault_nowhere(&fault));
+	umad_read_timeout(&self->client, &got);
+	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
+	EXPECT_EQ(1, umad_fdinfo(&self->client, "umad-dropped"));
+	umad_expect_empty(&self->client);
+
+	ASSERT_EQ(0, fault_elsewhere(&fault, -1));
+	umad_write(&self->client, &head);
+	EXPECT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
+	fault_nowhere(&fault);
+	umad_read_timeout(&self->client, &got);
+	EXPECT_EQ(2, (int)be64toh(got.mad.tid));
+	/* Its transaction is over */
+	pair_deliver(self, &ask, &got);
+
 	umad_long_alloc(&msg, 1 << 16);
 	pair_rmpp(self, FREE_METHOD);
-	ASSERT_EQ(0, fault_within_umad());
-
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		lost = umad_fdinfo(&self->server, "umad-dropped");
 		head = umad_msg(&self->port, self->cid, FREE_METHOD, i);
@@ -440,40 +453,6 @@ TEST_F_TIMEOUT(pair, receive, SWEEP_TIMEOUT)
 	}
 	fault_anywhere();
 	umad_long_free(&msg);
-}
-
-/*
- * An answer that cannot be received ends its request like one that never came; and however
- * little memory there is, a timeout is told.
- */
-TEST_F_TIMEOUT(pair, timeout, SWEEP_TIMEOUT)
-{
-	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 1,
-					   1000 * SWEEP_TIMEOUT);
-	struct umad_msg lost = umad_lost_request(&self->port, self->cid, MAD_GET, 2, 20), got;
-	struct fault fault;
-
-	fault_begin(&fault);
-	ASSERT_EQ(0, fault_within_umad());
-	pair_deliver(self, &msg, &got);
-	got.mad.method = MAD_GET_RESP;
-	ASSERT_EQ(0, fault_elsewhere(&fault, 2));
-	umad_write(&self->server, &got);
-	EXPECT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	EXPECT_TRUE(fault_nowhere(&fault));
-	umad_read_timeout(&self->client, &got);
-	EXPECT_EQ(1, (int)be64toh(got.mad.tid));
-	EXPECT_EQ(1, umad_fdinfo(&self->client, "umad-dropped"));
-	umad_expect_empty(&self->client);
-
-	ASSERT_EQ(0, fault_elsewhere(&fault, -1));
-	umad_write(&self->client, &lost);
-	EXPECT_TRUE(umad_readable(&self->client, UMAD_SOON_MS));
-	fault_nowhere(&fault);
-	umad_read_timeout(&self->client, &got);
-	EXPECT_EQ(2, (int)be64toh(got.mad.tid));
-	fault_anywhere();
-	pair_deliver(self, &msg, &got);
 }
 
 /* On InfiniBand: SMPs, requests whose address needs not to be resolved, issmN */
@@ -572,26 +551,24 @@ TEST_FAIL_NTH(fabric, device, 20)
 	EXPECT_STREQ(self->fabric.host[1].name, port.name);
 }
 
-#define fault_within_madsim(fault) do {					\
-	if ((fault)->nth != 1)						\
-		break;							\
-	if (access("/sys/module/ib_madsim/initstate", F_OK))		\
-		SKIP(return, "ib_madsim is not a module");		\
-	ASSERT_EQ(0, fault_at("require", "ib_madsim", NULL));		\
-	ASSERT_EQ(0, fault_put_all("stacktrace-depth", "10"));		\
-} while (0)
-
 /*
- * madsim's part of a fabric that goes live: what it asks for itself, or by few
- * calls. What ib_core asks for deep down it does not always survive to be
- * refused: alloc_workqueue() without its rescuer ends in destroy_workqueue().
+ * madsim's part of a fabric that goes live, and of a node that is new after that, up to its
+ * power: what it asks for itself, or by few calls. What ib_core asks for deep down it does not
+ * always survive to be refused: alloc_workqueue() without its rescuer ends in
+ * destroy_workqueue().
  */
 TEST_FAIL_NTH(fabric, live, 20)
 {
+	static const char node[] = UMAD_FABRIC "/new";
 	struct umad_port port;
 	int err;
 
-	fault_within_madsim(fault);
+	if (fault->nth == 1) {
+		if (access("/sys/module/ib_madsim/initstate", F_OK))
+			SKIP(return, "ib_madsim is not a module");
+		ASSERT_EQ(0, fault_at("require", "ib_madsim", NULL));
+		ASSERT_EQ(0, fault_put_all("stacktrace-depth", "10"));
+	}
 	ASSERT_EQ(0, set_live("0"));
 	err = fault_in(fault, set_live("1"));
 	fault_expect(fault, err);
@@ -602,18 +579,8 @@ TEST_FAIL_NTH(fabric, live, 20)
 		ASSERT_EQ(0, set_live("1"));
 	}
 	ASSERT_EQ(0, umad_fabric_port("h1", 1, &port));
-}
 
-/* A node that is new while the fabric lives, up to its power */
-TEST_FAIL_NTH(fabric, node, 15)
-{
-	static const char node[] = UMAD_FABRIC "/new";
-	struct umad_port port;
-	int err;
-
-	fault_within_madsim(fault);
-	err = fault_call(fault, mkdir(node, 0755));
-	if (err)
+	if (fault_call(fault, mkdir(node, 0755)))
 		ASSERT_EQ(0, mkdir(node, 0755));
 	ASSERT_EQ(0, umad_sysfs_write(UMAD_FABRIC "/new/device", "1"));
 	err = fault_call(fault, _umad_fabric_fault("new plug"));
