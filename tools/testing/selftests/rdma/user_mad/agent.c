@@ -34,6 +34,32 @@ FIXTURE_TEARDOWN(agent)
 	umad_close(&self->other);
 }
 
+/* All ids can be had, in their order */
+#define fill_table(file, api) do {					\
+	struct umad_reg __reg;						\
+	__u32 __id;							\
+									\
+	for (__id = 0; __id < UMAD_MAX_AGENTS; __id++) {		\
+		__reg = umad_reg_send_only(api);			\
+		EXPECT_EQ(__id, umad_register(file, &__reg));		\
+	}								\
+	__reg = umad_reg_send_only(api);				\
+	umad_err_register(ENOMEM, file, &__reg);			\
+} while (0)
+
+#define clear_table(file) do {						\
+	__u32 __id;							\
+									\
+	for (__id = 0; __id < UMAD_MAX_AGENTS; __id++)			\
+		umad_unregister(file, __id);				\
+} while (0)
+
+/* No id may be in use */
+#define expect_no_agents(file) do {					\
+	fill_table(file, 1);						\
+	clear_table(file);						\
+} while (0)
+
 /* What @reg asks for must be free for somebody else */
 #define expect_free(self, reg) do {					\
 	struct umad_reg __free = *(reg);				\
@@ -43,21 +69,11 @@ FIXTURE_TEARDOWN(agent)
 	umad_unregister(&(self)->other, __free.id);			\
 } while (0)
 
-#define fill_table(self, variant) do {					\
-	struct umad_reg __reg;						\
-	__u32 __id;							\
-									\
-	for (__id = 0; __id < UMAD_MAX_AGENTS; __id++) {		\
-		__reg = umad_reg_send_only((variant)->abi.api);		\
-		EXPECT_EQ(__id, umad_register(&(self)->file, &__reg));	\
-	}								\
-} while (0)
-
 TEST_F(agent, ids_are_lowest_free)
 {
 	struct umad_reg reg = umad_reg_send_only(variant->abi.api);
 
-	fill_table(self, variant);
+	fill_table(&self->file, variant->abi.api);
 	umad_unregister(&self->file, 7);
 	umad_unregister(&self->file, 3);
 	umad_unregister(&self->file, 31);
@@ -69,9 +85,8 @@ TEST_F(agent, ids_are_lowest_free)
 TEST_F(agent, table_full)
 {
 	struct umad_reg reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
-	__u32 id;
 
-	fill_table(self, variant);
+	fill_table(&self->file, variant->abi.api);
 	umad_err_register(ENOMEM, &self->file, &reg);
 	expect_free(self, &reg);
 	/* This is seen before a port without SMI, and behind a wrong QP number */
@@ -85,9 +100,8 @@ TEST_F(agent, table_full)
 	reg = umad_reg_send_only(variant->abi.api);
 	EXPECT_EQ(0, umad_register(&self->other, &reg));
 
-	for (id = 0; id < UMAD_MAX_AGENTS; id++)
-		umad_unregister(&self->file, id);
-	umad_expect_no_agents(&self->file);
+	clear_table(&self->file);
+	expect_no_agents(&self->file);
 }
 
 /* What is like a registration that is taken, but for one thing, leaves nothing */
@@ -143,7 +157,7 @@ TEST_F(agent, refused)
 	}
 	reg = umad_reg_vendor(variant->abi.api, 1ULL << MAD_GET);
 	expect_free(self, &reg);
-	umad_expect_no_agents(&self->file);
+	expect_no_agents(&self->file);
 }
 
 TEST_F(agent, flags_unknown)
@@ -170,7 +184,7 @@ TEST_F(agent, flags_unknown)
 	reg.flags = IB_USER_MAD_USER_RMPP;
 	umad_err_register(EINVAL, &self->file, &reg);
 	EXPECT_EQ(IB_USER_MAD_USER_RMPP, reg.flags);
-	umad_expect_no_agents(&self->file);
+	expect_no_agents(&self->file);
 	reg = umad_reg_rmpp(2, 1ULL << MAD_GET);
 	reg.flags = IB_USER_MAD_USER_RMPP;
 	umad_register(&self->file, &reg);
@@ -228,7 +242,7 @@ TEST_F(agent, method_taken)
 	again = umad_reg_vendor(variant->abi.api, 1ULL << MAD_SET);
 	umad_register(&self->other, &again);
 	umad_unregister(&self->other, again.id);
-	umad_expect_no_agents(&self->other);
+	expect_no_agents(&self->other);
 
 	/* Given up, it can be had */
 	umad_unregister(&self->file, reg.id);
@@ -319,7 +333,7 @@ TEST_F(agent, register_bad_pointer)
 	umad_border_free(&border);
 
 	expect_free(self, &reg);
-	umad_expect_no_agents(&self->file);
+	expect_no_agents(&self->file);
 }
 
 /*
@@ -358,7 +372,7 @@ TEST_F(agent, read_only_is_not_registered)
 		     "an agent whose id cannot be stored exists for a moment");
 	umad_tracing_write(&tracing, "events/ib_mad/enable", "0");
 	umad_tracing_stop(&tracing);
-	umad_expect_no_agents(&self->file);
+	expect_no_agents(&self->file);
 	expect_free(self, &reg);
 }
 
@@ -391,7 +405,7 @@ TEST_F(agent, ioctl_unknown)
 	/* Right number, wrong size or magic */
 	umad_err(ENOTTY, ioctl(self->file.fd, _IO(RDMA_IOCTL_MAGIC, 1), arg));
 	umad_err(ENOTTY, ioctl(self->file.fd, _IO('T', 3), arg));
-	umad_expect_no_agents(&self->file);
+	expect_no_agents(&self->file);
 }
 
 /* Registering needs no right to write, writing does */

@@ -14,7 +14,6 @@
 #include "lib/statistics.h"
 #include "lib/subnet.h"
 
-#define MB		(1024 * 1024L)
 #define LONG_MS		600000
 
 #define SENDS		4096

@@ -115,8 +115,6 @@ TEST_F(multicast, members_only)
 }
 
 /* SMPs of base version 0x80 on Omni-Path ports: up to 2 KiB */
-#define OPA_MAD_SIZE		2048
-#define OPA_VERSION		0x80
 #define OPA_DR_SLID		32	/* up to there they are as those of InfiniBand */
 #define OPA_INITIAL_PATH	40
 #define OPA_DATA		176

@@ -8,9 +8,6 @@
 #include "lib/long.h"
 #include "lib/subnet.h"
 
-#define OPA_SIZE	2048
-#define OPA_VERSION	0x80
-
 FIXTURE(opa)
 {
 	UMAD_CLIENT_AND_SERVER;
@@ -69,7 +66,7 @@ TEST_F(opa, mads_of_every_length)
 {
 	static const size_t sizes[] = {
 		MAD_VENDOR_HDR, MAD_VENDOR_HDR + 1, 64, MAD_SIZE - 1, MAD_SIZE,
-		MAD_SIZE + 1, 1000, OPA_SIZE - 1, OPA_SIZE,
+		MAD_SIZE + 1, 1000, OPA_MAD_SIZE - 1, OPA_MAD_SIZE,
 	};
 	struct umad_msg head;
 	size_t i;
@@ -89,14 +86,14 @@ TEST_F(opa, mads_of_every_length)
 TEST_F(opa, first_segment_must_fit)
 {
 	struct umad_msg head = next_head(self, MAD_SEND);
-	const size_t len = 3 * OPA_SIZE + 17;
+	const size_t len = 3 * OPA_MAD_SIZE + 17;
 	size_t hlen = self->server.hlen, whole = hlen + MAD_VENDOR_HDR + len;
 	struct ib_user_mad_hdr hdr;
 
 	umad_make_active(&head);
 	/* An agent without RMPP asks in vain */
 	if (!variant->rmpp_version) {
-		whole = umad_long_pack(&self->client, &head, OPA_SIZE + 1 - MAD_VENDOR_HDR, 1,
+		whole = umad_long_pack(&self->client, &head, OPA_MAD_SIZE + 1 - MAD_VENDOR_HDR, 1,
 				       self->msg.out);
 		umad_err(EINVAL, write(self->client.fd, self->msg.out, whole));
 		umad_expect_empty(&self->server);
@@ -106,16 +103,16 @@ TEST_F(opa, first_segment_must_fit)
 	ASSERT_TRUE(umad_readable(&self->server, UMAD_SOON_MS));
 
 	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + MAD_SIZE));
-	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + OPA_SIZE - 1));
+	umad_err(EINVAL, read(self->server.fd, self->msg.in, hlen + OPA_MAD_SIZE - 1));
 
 	memset(self->msg.in, 0xa5, whole);
 	umad_err(ENOSPC, read(self->server.fd, self->msg.in, whole - 1));
 	memcpy(&hdr, self->msg.in, hlen);
 	EXPECT_EQ(whole, hdr.length);
-	EXPECT_EQ((size_t)OPA_SIZE - MAD_VENDOR_HDR,
+	EXPECT_EQ((size_t)OPA_MAD_SIZE - MAD_VENDOR_HDR,
 		  umad_pattern_same(self->msg.in + hlen + MAD_VENDOR_HDR,
-				    OPA_SIZE - MAD_VENDOR_HDR, 3));
-	EXPECT_EQ(0xa5, self->msg.in[hlen + OPA_SIZE]);
+				    OPA_MAD_SIZE - MAD_VENDOR_HDR, 3));
+	EXPECT_EQ(0xa5, self->msg.in[hlen + OPA_MAD_SIZE]);
 
 	umad_long_read(&self->server, self->sid, &head, len, 3, &self->msg);
 	expect_lid(self, self->fabric.host[0].lid);

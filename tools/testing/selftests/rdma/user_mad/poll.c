@@ -9,6 +9,7 @@
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 #include "lib/stall.h"
+#include "lib/vector.h"
 
 #define WRITABLE	(POLLOUT | POLLWRNORM)
 #define READABLE	(POLLIN | POLLRDNORM)
@@ -66,7 +67,6 @@ TEST_F(pair, readable_while_a_packet_waits)
 /* @packets come when all are asleep */
 #define expect_all_woken(self, calls, packets) do {			\
 	static __u8 __buf[ARRAY_SIZE(calls)][UMAD_HDR_NEW + MAD_SIZE];	\
-	struct umad_msg __msg;						\
 	size_t __i;							\
 									\
 	umad_make_blocking(&(self)->server);				\
@@ -75,10 +75,7 @@ TEST_F(pair, readable_while_a_packet_waits)
 		(calls)[__i].buf = __buf[__i];				\
 		umad_call_sleep(&(calls)[__i]);				\
 	}								\
-	for (__i = 0; __i < (packets); __i++) {				\
-		__msg = umad_msg(&(self)->port, (self)->cid, MAD_SEND, __i); \
-		umad_write(&(self)->client, &__msg);			\
-	}								\
+	umad_send_mads(self, 0, packets);				\
 	for (__i = 0; __i < ARRAY_SIZE(calls); __i++) {			\
 		ASSERT_TRUE(umad_call_returned(&(calls)[__i], UMAD_SOON_MS)) \
 			TH_LOG("waiter %zu sleeps on", __i);		\

@@ -9,9 +9,6 @@
 #include "kselftest_harness.h"
 #include "lib/pair.h"
 
-#define CLASS_HDR	MAD_VENDOR_HDR
-#define SEG_DATA	(MAD_SIZE - CLASS_HDR)
-
 /* The first window is one segment, then 64 come with each acknowledgment */
 #define WINDOW		64
 
@@ -40,8 +37,8 @@ static struct umad_msg long_head(FIXTURE_DATA(pair) *self, __u32 xid)
 /* Too little room: the first segment tells how much is needed */
 TEST_F(pair, enospc_tells_the_length)
 {
-	const size_t len = 5 * SEG_DATA + 17;
-	size_t whole = self->server.hlen + CLASS_HDR + len, n;
+	const size_t len = 5 * MAD_VENDOR_DATA + 17;
+	size_t whole = self->server.hlen + MAD_VENDOR_HDR + len, n;
 	struct umad_msg head = long_head(self, 3);
 	struct ib_user_mad_hdr hdr;
 	ssize_t got;
@@ -55,9 +52,9 @@ TEST_F(pair, enospc_tells_the_length)
 		memcpy(&hdr, self->msg.in, self->server.hlen);
 		EXPECT_EQ(whole, hdr.length);
 		EXPECT_EQ(self->sid, hdr.id);
-		EXPECT_EQ((size_t)SEG_DATA,
-			  umad_pattern_same(self->msg.in + self->server.hlen + CLASS_HDR,
-					    SEG_DATA, 3));
+		EXPECT_EQ((size_t)MAD_VENDOR_DATA,
+			  umad_pattern_same(self->msg.in + self->server.hlen + MAD_VENDOR_HDR,
+					    MAD_VENDOR_DATA, 3));
 		EXPECT_EQ(0xa5, self->msg.in[self->server.hlen + MAD_SIZE]);
 	}
 	umad_err(ENOSPC, read(self->server.fd, self->msg.in, whole - 1));
@@ -87,8 +84,8 @@ TEST_F(pair, header_of_a_plain_mad)
 
 TEST_F(pair, read_bad_pointer)
 {
-	const size_t len = 4 * SEG_DATA;
-	size_t whole = self->server.hlen + CLASS_HDR + len, i;
+	const size_t len = 4 * MAD_VENDOR_DATA;
+	size_t whole = self->server.hlen + MAD_VENDOR_HDR + len, i;
 	struct umad_border border;
 
 	send_long(self, 3, len);
@@ -102,7 +99,7 @@ TEST_F(pair, read_bad_pointer)
 
 TEST_F(pair, write_bad_pointer)
 {
-	const size_t len = 4 * SEG_DATA;
+	const size_t len = 4 * MAD_VENDOR_DATA;
 	struct umad_msg head = long_head(self, 4);
 	struct umad_border border;
 	size_t size, i;

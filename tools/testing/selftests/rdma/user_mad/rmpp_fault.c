@@ -15,7 +15,6 @@
 #include "lib/pair.h"
 #include "lib/stall.h"
 
-#define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
 #define KILLED_STEP	(2 << 20)
 
 static struct umad_msg next_head(FIXTURE_DATA(pair) *self)
@@ -44,55 +43,44 @@ static struct umad_msg next_head(FIXTURE_DATA(pair) *self)
  * A page that comes late, or never, wherever the message is read: what is before is
  * there, what follows is not yet.
  */
-#define expect_missing_page(self, comes) do {				\
-	const size_t __len = 12 * SEG_DATA + 17, __hlen = (self)->client.hlen; \
-	const size_t __data = __hlen + MAD_VENDOR_HDR, __size = __data + __len; \
-	const size_t __all[] = {					\
-		1, __hlen - 1, __hlen, __hlen + MAD_HDR, __hlen + MAD_RMPP_HDR, \
-		__data - 1, __data, __data + 1, __hlen + MAD_SIZE - 1,	\
-		__hlen + MAD_SIZE, __hlen + MAD_SIZE + 1,		\
-		__data + 2 * SEG_DATA - 1, __data + 2 * SEG_DATA,	\
-		__data + 2 * SEG_DATA + 1, __data + 7 * SEG_DATA + 100,	\
-		__size - 1,						\
-	};								\
-	struct umad_stall __stall;					\
-	struct umad_call __call;					\
-	size_t __i, __at;						\
-									\
-	for (__i = 0; __i < ARRAY_SIZE(__all); __i++) {			\
-		struct umad_msg __head = next_head(self);		\
-									\
-		__at = __all[__i];					\
-		umad_long_pack(&(self)->client, &__head, __len, __i, (self)->msg.out); \
-		start_stalled(self, &__stall, &__call, __at, __size);	\
-		ASSERT_EQ(0, !(comes) ? umad_stall_fail(&__stall) :	\
-			  umad_stall_release(&__stall, (self)->msg.out + __at, \
-					     __size - __at));		\
-		ASSERT_TRUE(umad_call_returned(&__call, UMAD_SOON_MS));	\
-		umad_stall_free(&__stall);				\
-		EXPECT_EQ((comes) ? (long)__size : -1, __call.ret)	\
-			TH_LOG("page missing from %zu: %s", __at,	\
-			       strerror(__call.err));			\
-		if (comes) {						\
-			umad_long_read(&(self)->server, (self)->sid, &__head, \
-				       __len, __i, &(self)->msg);	\
-		} else {						\
-			EXPECT_EQ(EFAULT, __call.err);			\
-			expect_nothing_sent(self, &__head);		\
-		}							\
-	}								\
-	umad_expect_empty(&(self)->server);				\
-	umad_expect_empty(&(self)->client);				\
-} while (0)
-
-TEST_F(pair, late_page)
+TEST_F(pair, missing_page)
 {
-	expect_missing_page(self, true);
-}
+	const size_t len = 12 * MAD_VENDOR_DATA + 17, hlen = self->client.hlen;
+	const size_t data = hlen + MAD_VENDOR_HDR, size = data + len;
+	const size_t all[] = {
+		1, hlen - 1, hlen, hlen + MAD_HDR, hlen + MAD_RMPP_HDR, data - 1, data, data + 1,
+		hlen + MAD_SIZE - 1, hlen + MAD_SIZE, hlen + MAD_SIZE + 1,
+		data + 2 * MAD_VENDOR_DATA - 1, data + 2 * MAD_VENDOR_DATA,
+		data + 2 * MAD_VENDOR_DATA + 1,
+		data + 7 * MAD_VENDOR_DATA + 100, size - 1,
+	};
+	struct umad_stall stall;
+	struct umad_call call;
+	struct umad_msg head;
+	size_t i, at;
+	bool comes;
 
-TEST_F(pair, page_that_never_comes)
-{
-	expect_missing_page(self, false);
+	for (i = 0; i < 2 * ARRAY_SIZE(all); i++) {
+		at = all[i / 2];
+		comes = i % 2;
+		head = next_head(self);
+		umad_long_pack(&self->client, &head, len, i, self->msg.out);
+		start_stalled(self, &stall, &call, at, size);
+		ASSERT_EQ(0, !comes ? umad_stall_fail(&stall) :
+			  umad_stall_release(&stall, self->msg.out + at, size - at));
+		ASSERT_TRUE(umad_call_returned(&call, UMAD_SOON_MS));
+		umad_stall_free(&stall);
+		EXPECT_EQ(comes ? (long)size : -1, call.ret)
+			TH_LOG("page missing from %zu: %s", at, strerror(call.err));
+		if (comes) {
+			umad_long_read(&self->server, self->sid, &head, len, i, &self->msg);
+		} else {
+			EXPECT_EQ(EFAULT, call.err);
+			expect_nothing_sent(self, &head);
+		}
+	}
+	umad_expect_empty(&self->server);
+	umad_expect_empty(&self->client);
 }
 
 /*
@@ -102,8 +90,8 @@ TEST_F(pair, page_that_never_comes)
  */
 TEST_F(pair, header_changed_meanwhile)
 {
-	const size_t len = 12 * SEG_DATA;
-	const size_t at = self->client.hlen + MAD_SIZE + SEG_DATA + 1;
+	const size_t len = 12 * MAD_VENDOR_DATA;
+	const size_t at = self->client.hlen + MAD_SIZE + MAD_VENDOR_DATA + 1;
 	struct umad_msg head = next_head(self), other = head;
 	struct umad_stall stall;
 	struct umad_call call;

@@ -173,14 +173,16 @@ TEST_F(pair, duplicate_response)
 	ASSERT_LT(0, __n);						\
 } while (0)
 
+/* With an answer, with a timeout, and without either */
 TEST_F(pair, tid_is_free_after_its_end)
 {
 	struct umad_msg msg = umad_request(&self->port, self->cid, MAD_GET, 5, LONG_MS);
 	struct umad_msg lost = umad_lost_request(&self->port, self->cid, MAD_GET, 5, 1), got;
+	struct umad_msg send = umad_msg(&self->port, self->cid, MAD_SEND, 5);
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		write_again(self, &msg, umad_reference());
+		write_again(self, &msg, umad_reference() || i);
 		umad_read(&self->server, &got);
 		got.mad.method |= MAD_RESP;
 		got.hdr.timeout_ms = 0;
@@ -190,17 +192,8 @@ TEST_F(pair, tid_is_free_after_its_end)
 
 		write_again(self, &lost, umad_reference());
 		umad_read_timeout(&self->client, &got);
-	}
-}
 
-TEST_F(pair, tid_is_free_without_timeout)
-{
-	struct umad_msg msg = umad_msg(&self->port, self->cid, MAD_SEND, 5);
-	struct umad_msg got;
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		write_again(self, &msg, true);
+		write_again(self, &send, umad_reference());
 		umad_read(&self->server, &got);
 	}
 	umad_expect_empty(&self->client);

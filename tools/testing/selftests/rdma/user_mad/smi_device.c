@@ -15,7 +15,6 @@
 
 #define SMI_DEVICE		"umadsmi"
 
-#define CAP_SM			0x00000002
 #define CAP_SM_DISABLED		0x00000400
 
 /* Two hosts around a switch; the second one has two devices, or will have, and planes */
@@ -96,7 +95,7 @@ TEST_F(smi_device, each_has_a_queue_pair)
 	char name[64], dev[64];
 
 	/* QP1 alone: no SMPs, no IsSM */
-	EXPECT_EQ(CAP_SM_DISABLED, umad_port_caps(&self->gsi) & (CAP_SM | CAP_SM_DISABLED));
+	EXPECT_EQ(CAP_SM_DISABLED, umad_port_caps(&self->gsi) & (PORT_CAP_IS_SM | CAP_SM_DISABLED));
 	umad_issm_dev(&self->gsi, dev);
 	EXPECT_EQ(-1, access(dev, F_OK));
 	umad_open(&self->gsi, O_RDWR, &file);
@@ -143,14 +142,14 @@ TEST_F(smi_device, is_sm)
 	umad_issm_dev(&smi, dev);
 	issm = open(dev, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, issm);
-	EXPECT_EQ(CAP_SM, umad_port_caps(&smi) & CAP_SM);
-	EXPECT_EQ(0, umad_port_caps(&self->gsi) & CAP_SM);
+	EXPECT_EQ(PORT_CAP_IS_SM, umad_port_caps(&smi) & PORT_CAP_IS_SM);
+	EXPECT_EQ(0, umad_port_caps(&self->gsi) & PORT_CAP_IS_SM);
 	umad_sm_open(&self->fabric.host[0], &sm);
 	umad_smp_get(&sm, &umad_to_second, SMP_PORT_INFO, 1, &info);
-	EXPECT_EQ(CAP_SM, be32toh(info.cap_mask) & (CAP_SM | CAP_SM_DISABLED));
+	EXPECT_EQ(PORT_CAP_IS_SM, be32toh(info.cap_mask) & (PORT_CAP_IS_SM | CAP_SM_DISABLED));
 	umad_sm_close(&sm);
 	close(issm);
-	EXPECT_EQ(0, umad_port_caps(&smi) & CAP_SM);
+	EXPECT_EQ(0, umad_port_caps(&smi) & PORT_CAP_IS_SM);
 }
 
 /* Requests to QP1 reach a server at the other device, whether there is one for QP0 or not */

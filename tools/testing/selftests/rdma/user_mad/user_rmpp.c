@@ -8,8 +8,6 @@
 #include "lib/rmpp.h"
 #include "lib/subnet.h"
 
-#define SEG_DATA	(MAD_SIZE - MAD_VENDOR_HDR)
-
 FIXTURE(user_rmpp)
 {
 	struct umad_fabric fabric;
@@ -59,10 +57,10 @@ TEST_F(user_rmpp, every_packet)
 		__u8 type, flags, status;
 		__u32 seg, last;
 	} packets[] = {
-		{ RMPP_TYPE_DATA, RMPP_FLAG_FIRST, 0, 1, 1000 },
-		{ RMPP_TYPE_DATA, 0, 0, 2, 0 },
-		{ RMPP_TYPE_DATA, 0, 0, 2, 0 },
-		{ RMPP_TYPE_DATA, RMPP_FLAG_LAST, 0, 3, 5 },
+		{ MAD_RMPP_DATA, RMPP_FLAG_FIRST, 0, 1, 1000 },
+		{ MAD_RMPP_DATA, 0, 0, 2, 0 },
+		{ MAD_RMPP_DATA, 0, 0, 2, 0 },
+		{ MAD_RMPP_DATA, RMPP_FLAG_LAST, 0, 3, 5 },
 		{ RMPP_TYPE_ACK, 0, 0, 3, 64 },
 		{ RMPP_TYPE_ACK, 0, 0, 3, 64 },
 		{ RMPP_TYPE_STOP, 0, RMPP_STATUS_RESX, 0, 0 },
@@ -70,7 +68,7 @@ TEST_F(user_rmpp, every_packet)
 		{ RMPP_TYPE_ABORT, 0, RMPP_STATUS_UNSPEC, 0, 0 },
 		/* Sense is no business of anybody in between */
 		{ 9, RMPP_FLAG_FIRST | RMPP_FLAG_LAST, 77, 0xfffffff0, 5 },
-		{ RMPP_TYPE_DATA, 0xf8, 0, 0, 0xffffffff },
+		{ MAD_RMPP_DATA, 0xf8, 0, 0, 0xffffffff },
 	};
 	struct umad_msg head = next_head(self, self->uid, 2, MAD_SEND), got;
 	__u64 tid = 0;
@@ -91,7 +89,7 @@ TEST_F(user_rmpp, every_packet)
 			EXPECT_EQ(back ? self->uid : self->pid, got.hdr.id);
 			EXPECT_EQ(back ? MAD_SEND | MAD_RESP : MAD_SEND, got.mad.method);
 			EXPECT_EQ(packets[i].type, got.mad.rmpp_type);
-			EXPECT_EQ(packets[i].flags | RMPP_FLAG_ACTIVE, got.mad.rmpp_flags);
+			EXPECT_EQ(packets[i].flags | MAD_RMPP_ACTIVE, got.mad.rmpp_flags);
 			EXPECT_EQ(packets[i].status, got.mad.rmpp_status);
 			EXPECT_EQ(packets[i].seg, be32toh(got.mad.seg_num));
 			EXPECT_EQ(packets[i].last, be32toh(got.mad.paylen_newwin));
@@ -118,7 +116,7 @@ TEST_F(user_rmpp, lying_length)
 		ssize_t n;
 
 		head = next_head(self, self->uid, 0, MAD_SEND);
-		ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA,
+		ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head, MAD_RMPP_DATA,
 					       RMPP_FLAG_FIRST | RMPP_FLAG_LAST,
 					       0, 1, lengths[i]));
 		umad_read(&self->user, &got);
@@ -144,19 +142,19 @@ TEST_F(user_rmpp, segments_behind_the_last)
 
 	for (n = 0; n < 8; n++) {
 		head = next_head(self, self->uid, 0, MAD_SEND);
-		umad_pattern(self->msg.out, 2 * SEG_DATA, self->tid);
+		umad_pattern(self->msg.out, 2 * MAD_VENDOR_DATA, self->tid);
 		for (i = 0; i <= last; i++) {
 			memcpy((__u8 *)&head.mad + MAD_VENDOR_HDR,
-			       self->msg.out + (i == last) * SEG_DATA, SEG_DATA);
-			ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head, RMPP_TYPE_DATA,
+			       self->msg.out + (i == last) * MAD_VENDOR_DATA, MAD_VENDOR_DATA);
+			ASSERT_LT(0, _umad_rmpp_packet(&self->user, &head, MAD_RMPP_DATA,
 						       !i ? RMPP_FLAG_FIRST :
 						       i == last ? RMPP_FLAG_LAST : 0,
-						       0, segs[i], SEG_DATA + extra));
+						       0, segs[i], MAD_VENDOR_DATA + extra));
 			/* It opens the window */
 			if (!i)
 				umad_read(&self->user, &got);
 		}
-		umad_long_read(&self->kernel, self->kid, &head, 2 * SEG_DATA,
+		umad_long_read(&self->kernel, self->kid, &head, 2 * MAD_VENDOR_DATA,
 			       self->tid, &self->msg);
 	}
 	umad_expect_empty(&self->kernel);

@@ -9,6 +9,8 @@
 
 #define UMAD_CGROUP_ROOT	"/sys/fs/cgroup"
 
+#define MB			(1024 * 1024L)
+
 struct umad_cgroup {
 	char path[64];
 };

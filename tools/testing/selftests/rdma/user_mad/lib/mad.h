@@ -15,6 +15,11 @@
 #define MAD_VENDOR_HDR		40	/* ... and the OUI of vendor range 2 */
 #define MAD_SA_HDR		56
 #define MAD_DEVMGT_HDR		64
+#define MAD_VENDOR_DATA		(MAD_SIZE - MAD_VENDOR_HDR)
+
+/* On Omni-Path, where the base version and that of SMPs tell it */
+#define OPA_MAD_SIZE		2048
+#define OPA_VERSION		0x80
 
 #define MAD_GET			0x01
 #define MAD_SET			0x02

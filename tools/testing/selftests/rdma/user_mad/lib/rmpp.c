@@ -12,7 +12,7 @@ ssize_t _umad_rmpp_packet(const struct umad_file *file,
 	packet.hdr.retries = 0;
 	packet.mad.rmpp_version = 1;
 	packet.mad.rmpp_type = type;
-	packet.mad.rmpp_flags = RMPP_FLAG_ACTIVE | flags;
+	packet.mad.rmpp_flags = MAD_RMPP_ACTIVE | flags;
 	packet.mad.rmpp_status = status;
 	packet.mad.seg_num = htobe32(seg);
 	packet.mad.paylen_newwin = htobe32(last);

@@ -5,12 +5,10 @@
 
 #include "long.h"
 
-#define RMPP_TYPE_DATA		1
 #define RMPP_TYPE_ACK		2
 #define RMPP_TYPE_STOP		3
 #define RMPP_TYPE_ABORT		4
 
-#define RMPP_FLAG_ACTIVE	1
 #define RMPP_FLAG_FIRST		2
 #define RMPP_FLAG_LAST		4
 

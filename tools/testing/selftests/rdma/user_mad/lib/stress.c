@@ -185,35 +185,24 @@ static struct umad_msg any_msg(struct stress_thread *t)
 }
 
 /* A directed route of no hop is answered on the spot, one of two gets lost */
-static void make_smp(struct stress_thread *t, struct umad_msg *msg)
+static struct umad_msg any_smp(struct stress_thread *t)
 {
-	struct umad_smp *smp = umad_smp_of(msg);
-	__be64 tid = msg->mad.tid;
+	const struct umad_path path = { any(t, 3), { 1, 1 } };
+	struct umad_msg like = any_msg(t);
+	struct umad_sm sm = { .directed = like.hdr.id };
+	struct umad_msg msg = umad_smp_msg(&sm, &path, 0, MAD_GET, SMP_NODE_INFO);
 
-	memset(smp, 0, sizeof(*smp));
-	smp->base_version = 1;
-	smp->mgmt_class = MAD_CLASS_SM_DIRECTED;
-	smp->class_version = 1;
-	smp->method = MAD_GET;
-	smp->tid = tid;
-	smp->attr_id = htobe16(SMP_NODE_INFO);
-	smp->dr_slid = htobe16(LID_PERMISSIVE);
-	smp->dr_dlid = htobe16(LID_PERMISSIVE);
-	smp->hop_cnt = any(t, 3);
-	smp->initial_path[1] = 1;
-	smp->initial_path[2] = 1;
-	msg->hdr.qpn = 0;
-	msg->hdr.lid = htobe16(LID_PERMISSIVE);
-	msg->hdr.grh_present = 0;
+	msg.mad.tid = like.mad.tid;
+	msg.hdr.timeout_ms = like.hdr.timeout_ms;
+	msg.hdr.retries = like.hdr.retries;
+	return msg;
 }
 
 static bool do_write(struct stress_thread *t)
 {
 	struct umad_file file = slot_file(t, umad_slot(t));
-	struct umad_msg msg = any_msg(t);
+	struct umad_msg msg = t->stress->smi && one_in(t, 4) ? any_smp(t) : any_msg(t);
 
-	if (t->stress->smi && one_in(t, 4))
-		make_smp(t, &msg);
 	return _umad_write(&file, &msg) > 0;
 }
 
@@ -465,33 +454,28 @@ static bool do_unplug(struct stress_thread *t)
 }
 
 const struct stress_op stress_ops[] = {
-	{ .name = "open", .run = do_open, .weight = 40, .hot = true,
-	  .meets = RARELY },
-	{ .name = "close", .run = do_close, .weight = 20 },
-	{ .name = "dup", .run = do_dup, .weight = 10 },
-	{ .name = "register", .run = do_register, .weight = 60, .hot = true,
-	  .meets = RARELY },
-	{ .name = "unregister", .run = do_unregister, .weight = 20, .hot = true,
-	  .meets = RARELY },
-	{ .name = "enable_pkey", .run = do_enable_pkey, .weight = 10 },
-	{ .name = "write", .run = do_write, .weight = 160, .hot = true, .meets = OFTEN },
-	{ .name = "write_long", .run = do_write_long, .weight = 30 },
-	{ .name = "writev", .run = do_writev, .weight = 30 },
-	{ .name = "read", .run = do_read, .weight = 120, .hot = true, .meets = OFTEN },
-	{ .name = "readv", .run = do_readv, .weight = 30, .meets = OFTEN },
-	{ .name = "read_blocking", .run = do_read_blocking, .weight = 20 },
-	{ .name = "poll", .run = do_poll, .weight = 40, .hot = true, .meets = OFTEN },
-	{ .name = "epoll", .run = do_epoll, .weight = 20 },
-	{ .name = "fdinfo", .run = do_fdinfo, .weight = 20, .hot = true, .meets = OFTEN },
-	{ .name = "sysfs", .run = do_sysfs, .weight = 20, .meets = OFTEN },
-	{ .name = "netlink", .run = do_netlink, .weight = 10, .meets = OFTEN },
-	{ .name = "fork", .run = do_fork, .weight = 4 },
-	{ .name = "issm_open", .run = do_issm_open, .weight = 20, .smi = true,
-	  .meets = RARELY },
-	{ .name = "issm_close", .run = do_issm_close, .weight = 20, .smi = true,
-	  .meets = RARELY },
-	{ .name = "client", .run = do_client, .weight = 200 },
-	{ .name = "unplug", .run = do_unplug, .meets = RARELY },
+	{ "open", do_open, 40, .hot = true, .meets = RARELY },
+	{ "close", do_close, 20, .meets = NEVER },
+	{ "dup", do_dup, 10, .meets = NEVER },
+	{ "register", do_register, 60, .hot = true, .meets = RARELY },
+	{ "unregister", do_unregister, 20, .hot = true, .meets = RARELY },
+	{ "enable_pkey", do_enable_pkey, 10, .meets = NEVER },
+	{ "write", do_write, 160, .hot = true, .meets = OFTEN },
+	{ "write_long", do_write_long, 30, .meets = NEVER },
+	{ "writev", do_writev, 30, .meets = NEVER },
+	{ "read", do_read, 120, .hot = true, .meets = OFTEN },
+	{ "readv", do_readv, 30, .meets = OFTEN },
+	{ "read_blocking", do_read_blocking, 20, .meets = NEVER },
+	{ "poll", do_poll, 40, .hot = true, .meets = OFTEN },
+	{ "epoll", do_epoll, 20, .meets = NEVER },
+	{ "fdinfo", do_fdinfo, 20, .hot = true, .meets = OFTEN },
+	{ "sysfs", do_sysfs, 20, .meets = OFTEN },
+	{ "netlink", do_netlink, 10, .meets = OFTEN },
+	{ "fork", do_fork, 4, .meets = NEVER },
+	{ "issm_open", do_issm_open, 20, .smi = true, .meets = RARELY },
+	{ "issm_close", do_issm_close, 20, .smi = true, .meets = RARELY },
+	{ "client", do_client, 200, .meets = NEVER },
+	{ "unplug", do_unplug, 0, .meets = RARELY },
 };
 
 static_assert(ARRAY_SIZE(stress_ops) == STRESS_OPS, "there are that many");

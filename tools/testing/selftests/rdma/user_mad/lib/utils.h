@@ -295,21 +295,6 @@ int _umad_open_agent(const struct umad_port *port, const struct umad_abi *abi,
 	umad_close(&(self)->server);					\
 } while (0)
 
-/* No id may be in use, and all of them can be had in their order */
-#define umad_expect_no_agents(file) do {				\
-	struct umad_reg __reg;						\
-	__u32 __id;							\
-									\
-	for (__id = 0; __id < UMAD_MAX_AGENTS; __id++) {		\
-		__reg = umad_reg_send_only(1);				\
-		EXPECT_EQ(__id, umad_register(file, &__reg));		\
-	}								\
-	__reg = umad_reg_send_only(1);					\
-	umad_err_register(ENOMEM, file, &__reg);			\
-	for (__id = 0; __id < UMAD_MAX_AGENTS; __id++)			\
-		umad_unregister(file, __id);				\
-} while (0)
-
 /* write */
 
 struct umad_msg umad_msg(const struct umad_port *port, __u32 id, __u8 method, __u64 tid);
