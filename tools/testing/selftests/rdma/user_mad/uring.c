@@ -290,19 +290,6 @@ static struct {
 	size_t size;
 } fixed;
 
-#define fixed_open() do {						\
-	struct iovec __iov;						\
-									\
-	ring_open();							\
-	fixed.size = 2 * LONG_LEN + 16 * sysconf(_SC_PAGESIZE);		\
-	fixed.mem = mmap(NULL, fixed.size, PROT_READ | PROT_WRITE,	\
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);		\
-	ASSERT_NE(MAP_FAILED, fixed.mem);				\
-	memset(fixed.mem, UMAD_UNTOUCHED, fixed.size);			\
-	__iov = (struct iovec){ fixed.mem, fixed.size };		\
-	ASSERT_EQ(0, io_uring_register_buffers(&ring, &__iov, 1));	\
-} while (0)
-
 /* The result of a request for @len bytes at offset @at of the buffer */
 #define fixed_call(which, file, at, len) ({				\
 	struct io_uring_cqe __cqe = {};					\
@@ -328,15 +315,6 @@ static size_t fixed_touched(size_t at, size_t len)
 	return count;
 }
 
-#define fixed_expect_guards(at, len)	EXPECT_EQ(0, fixed_touched(at, len))
-
-/* Where buffers begin: at a page, within one, and so that header or MAD are cut */
-#define FIXED_PLACES(hlen, page) {					\
-	0, 1, 100, (page) - 1, (page) - 7, (page) - (hlen),		\
-	(page) - (hlen) - 1, (page) - (hlen) - 24, (page) - (hlen) - 36, \
-	(page) - (hlen) - MAD_SIZE, 2 * (page) - (hlen) - 255,		\
-}
-
 /*
  * At each place a MAD, a message of two segments and one of many, whose pages end within a
  * segment and a header
@@ -345,13 +323,26 @@ TEST_F_TIMEOUT(pair, fixed, UMAD_HANGS)
 {
 	const size_t hlen = self->server.hlen, first = hlen + MAD_SIZE;
 	const size_t lens[] = { MAD_SIZE - MAD_VENDOR_HDR, 400, LONG_LEN };
-	const size_t places[] = FIXED_PLACES(hlen, sysconf(_SC_PAGESIZE));
+	const size_t page = sysconf(_SC_PAGESIZE);
+	/* Buffers begin at a page, within one, and so that header or MAD are cut */
+	const size_t places[] = {
+		0, 1, 100, page - 1, page - 7, page - hlen, page - hlen - 1, page - hlen - 24,
+		page - hlen - 36, page - hlen - MAD_SIZE, 2 * page - hlen - 255,
+	};
 	struct ib_user_mad_hdr hdr;
 	struct umad_long msg;
 	struct umad_msg head;
 	size_t size, i, at, len;
+	struct iovec iov;
 
-	fixed_open();
+	ring_open();
+	fixed.size = 2 * LONG_LEN + 16 * page;
+	fixed.mem = mmap(NULL, fixed.size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, fixed.mem);
+	memset(fixed.mem, UMAD_UNTOUCHED, fixed.size);
+	iov = (struct iovec){ fixed.mem, fixed.size };
+	ASSERT_EQ(0, io_uring_register_buffers(&ring, &iov, 1));
 	umad_long_alloc(&msg, LONG_LEN + 4096);
 	pair_rmpp(self, MAD_SEND);
 	for (i = 0; i < ARRAY_SIZE(places) * ARRAY_SIZE(lens); i++) {
@@ -363,25 +354,25 @@ TEST_F_TIMEOUT(pair, fixed, UMAD_HANGS)
 		size = umad_long_pack(&self->client, &head, len, i, fixed.mem + at);
 		ASSERT_EQ((int)size, fixed_call(write, &self->client, at, size));
 		ASSERT_TRUE(umad_readable(&self->server, UMAD_LONG_MS));
-		fixed_expect_guards(at, size);
+		EXPECT_EQ(0, fixed_touched(at, size));
 
 		/* Too small for a segment; then for the message, by much and by little */
 		EXPECT_EQ(-EINVAL, fixed_call(read, &self->server, at, first - 1));
-		fixed_expect_guards(0, 0);
+		EXPECT_EQ(0, fixed_touched(0, 0));
 		if (len > lens[0]) {
 			EXPECT_EQ(-ENOSPC, fixed_call(read, &self->server, at, first));
 			memcpy(&hdr, fixed.mem + at, hlen);
 			EXPECT_EQ(size, hdr.length);
-			fixed_expect_guards(at, first);
+			EXPECT_EQ(0, fixed_touched(at, first));
 			EXPECT_EQ(-ENOSPC, fixed_call(read, &self->server, at, size - 1));
-			fixed_expect_guards(at, first);
+			EXPECT_EQ(0, fixed_touched(at, first));
 		}
 
 		/* With room for more than there is */
 		ASSERT_EQ((int)size, fixed_call(read, &self->server, at, size + 50));
 		memcpy(msg.in, fixed.mem + at, size);
 		umad_long_expect(&self->server, self->sid, &head, len, i, &msg, (ssize_t)size);
-		fixed_expect_guards(at, size);
+		EXPECT_EQ(0, fixed_touched(at, size));
 	}
 	umad_expect_empty(&self->server);
 	umad_long_free(&msg);
