@@ -319,12 +319,12 @@ TEST_F_TIMEOUT(cap, long_beside_short, UMAD_HANGS)
 	int i;
 
 	for (i = 0; i < 100; i++)
-		ASSERT_TRUE(send_long(self, i % 2, 1 + i, SHORT));
+		ASSERT_TRUE(send_long(self, i % 2, 1000 + i, SHORT));
 	umad_flood(self, 100);
-	ASSERT_TRUE(send_long(self, 1, 1000, 14 * MB));
+	ASSERT_TRUE(send_long(self, 1, 2000, 14 * MB));
 	for (i = 1; i < 100; i += 2)
-		read_long(self, 1, 1 + i, SHORT);
-	read_long(self, 1, 1000, 14 * MB);
+		read_long(self, 1, 1000 + i, SHORT);
+	read_long(self, 1, 2000, 14 * MB);
 }
 
 /* Groups can be made at will: a container has as many as it likes, and is one owner */
