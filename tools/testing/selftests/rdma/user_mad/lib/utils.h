@@ -383,10 +383,15 @@ int _umad_make_blocking(const struct umad_file *file);
 
 long umad_fdinfo(const struct umad_file *file, const char *name);
 
-/* Of a driver that tells */
+/*
+ * Of a driver that tells. A client may read a response before the MAD layer has completed the
+ * request
+ */
 #define umad_expect_fdinfo(value, file, name) do {			\
-	long __said = umad_fdinfo(file, name);				\
+	long __said = -1;						\
 									\
+	umad_within(UMAD_SOON_MS, (__said = umad_fdinfo(file, name)) == (value) || \
+				  __said == -1);			\
 	if (__said != -1)						\
 		EXPECT_EQ(value, __said)				\
 			TH_LOG("%s", name);				\
