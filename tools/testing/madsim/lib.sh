@@ -33,7 +33,7 @@ kernel_has()
 	modprobe -qa $1 || [ -d "/sys/${2-none}" ] || leave_out "this kernel does not have all of $1"
 }
 
-# with_ipoib: this test needs it, and at the end of the test it goes: it holds the devices
+# with_ipoib: this test needs ib_ipoib, which at_end removes as that module holds devices
 with_ipoib()
 {
 	kernel_has ib_ipoib module/ib_ipoib
@@ -530,7 +530,8 @@ make_star()
 	done
 }
 
-# no_objects: programs have left none in a device of madsim. The kernel's clients have brackets
+# no_objects: no program has left an object in a device of madsim. rdma shows the kernel's own
+# clients in brackets
 no_objects()
 {
 	local object

@@ -30,8 +30,8 @@ static struct madsim_node *to_madsim_node(struct config_item *item)
 }
 
 /*
- * A file of a node: its mode, how it is written, and how it is shown. All is in terms of "node" and
- * "page" and, to write, of "count", with fabric->mutex held
+ * A file of a node: its mode, the expression that writes it, and the one that shows it. Both have
+ * "node" and "page", the former has "count" as well. fabric->mutex is held
  */
 #define MADSIM_NODE_FILE(_name, _mode, _write, _emit)			\
 static ssize_t madsim_node_##_name##_show(struct config_item *item,	\
@@ -60,7 +60,7 @@ static ssize_t madsim_node_##_name##_store(struct config_item *item,	\
 }									\
 CONFIGFS_ATTR_PERM(madsim_node_, _name, _mode)
 
-/* The same, shown as printf() does that */
+/* A file of a node that a format of printf() shows */
 #define MADSIM_NODE_PRINT(_name, _mode, _write, ...)			\
 	MADSIM_NODE_FILE(_name, _mode, _write, sysfs_emit(page, __VA_ARGS__))
 

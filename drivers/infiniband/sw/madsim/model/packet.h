@@ -143,7 +143,7 @@ enum madsim_fate {
 	MADSIM_LOST_EXIT,		/* or where it goes out */
 };
 
-/* A LID as packets have it. Those of Omni-Path have 32 bits */
+/* The 16 bits that packets have of a LID. LIDs of Omni-Path have 32 bits */
 static inline u16 madsim_short_lid(u32 lid)
 {
 	return lid == be32_to_cpu(OPA_LID_PERMISSIVE) ? MADSIM_LID_PERMISSIVE : lid;
