@@ -4,7 +4,9 @@ strict.py, cable.py and qkey.py. ROUTERS="DEVICE=LID ..." in the environment has
 which each device reaches the others.
 """
 
+import contextlib
 import errno
+import glob
 import os
 import select
 import signal
@@ -223,6 +225,18 @@ def has_rings():
     """Whether the device lets programs poll, and post receives, without a call"""
     uverbs = f"/sys/class/infiniband/{sys.argv[1]}/device/infiniband_verbs"
     return int(read(f"{uverbs}/{os.listdir(uverbs)[0]}/abi_version")) > 1
+
+
+def overtake(policy, pid=0, priority=1):
+    os.sched_setscheduler(pid, policy, os.sched_param(priority * (policy == os.SCHED_FIFO)))
+
+
+def tasks_overtake(policy, name):
+    """Tasks whose names begin so overtake others, also those of that name that begin later"""
+    for path in glob.glob("/proc/[0-9]*/comm"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if read(path).startswith(name):
+                overtake(policy, int(path.split("/")[2]))
 
 
 def serve(case):

@@ -9,13 +9,12 @@ instead of CASE it reads cases, as verbs.py does.
 """
 
 import os
-import subprocess
 import sys
 import time
 
 from fabric import write
 from rdma import (ADD, GRH, RC, READ, SEND, UC, UD, WRITE, WRITE_IMM, Side, connect, e, has_rings,
-                  pair, serve)
+                  overtake, pair, serve, tasks_overtake)
 
 LONG = b"y" * 3000
 
@@ -311,9 +310,8 @@ def many(_):
     """more completions at once than are handed out in one go, with events for a program that
     waits, and comes at once"""
     # ksoftirqd, which brings the event, does not wait for the worker that hands them out either
-    first = 0, *map(int, subprocess.check_output(["pgrep", "ksoftirqd"]).split())
-    for pid in first:
-        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+    tasks_overtake(os.SCHED_FIFO, "ksoftirqd/")
+    overtake(os.SCHED_FIFO)
     a = Side(sys.argv[1], RC, depth=3000, cqe=6000, events=True)
     a.qp.to_init(a.attr)
     a.receives(range(3000), 8)
@@ -325,8 +323,8 @@ def many(_):
         assert now or a.told(10), f"no event, {len(done)} of 3000 completions"
         done += now
     assert done == list(range(3000))
-    for pid in first:
-        os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+    overtake(os.SCHED_OTHER)
+    tasks_overtake(os.SCHED_OTHER, "ksoftirqd/")
 
 
 def given_back(_):

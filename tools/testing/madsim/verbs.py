@@ -38,8 +38,8 @@ from pyverbs.qp import QP, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, SendWR
 from rdma import (ADD, ALL, FAULTS, FLUSHED, GRH, QKEY, RC, READ, SEND, SEND_IMM, SEND_INV, SWAP,
-                  UC, UD, WRITE, WRITE_IMM, Side, connect, e, fault, has_rings, pair, port,
-                  refused, serve)
+                  UC, UD, WRITE, WRITE_IMM, Side, connect, e, fault, has_rings, overtake, pair,
+                  port, refused, serve, tasks_overtake)
 
 
 def arrives(a, b):
@@ -1403,10 +1403,6 @@ def registered_again():
         b.completes(status)
 
 
-def overtake(policy, pid=0, priority=1):
-    os.sched_setscheduler(pid, policy, os.sched_param(priority * (policy == os.SCHED_FIFO)))
-
-
 # The same in each run
 PLACES = random.Random(1)
 
@@ -1496,14 +1492,6 @@ def behind():
             pass
 
 
-def workers(policy):
-    """They overtake others, also those of their kind that begin later"""
-    for path in glob.glob("/proc/[0-9]*/comm"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(path) as comm:
-            if comm.read().startswith("kworker/u"):
-                overtake(policy, int(path.split("/")[2]))
-
-
 def destroyed():
     """a queue pair goes when its timer has sent all that goes in one turn, and there is more"""
     turn = 4096 * 256
@@ -1513,13 +1501,13 @@ def destroyed():
         # The timer waits for a buffer
         a.send(a.sge(turn))
         a.send(a.sge(8))
-        workers(os.SCHED_FIFO)
+        tasks_overtake(os.SCHED_FIFO, "kworker/u")
         overtake(os.SCHED_FIFO, priority=2)
         b.receive(b.sge(turn))
         assert a.told(20)
         a.qp.close()
         overtake(os.SCHED_OTHER)
-        workers(os.SCHED_OTHER)
+        tasks_overtake(os.SCHED_OTHER, "kworker/u")
 
 
 def fail_nth():
