@@ -12,7 +12,7 @@
 static struct kmem_cache *umad_send_cache;
 static struct kmem_cache *umad_recv_cache;
 
-/* A send keeps the contents of its timeout record, and read() copies nothing else of it */
+/* A send keeps the contents of its timeout record, and read() copies no other byte */
 int __init umad_packet_init(void)
 {
 	const size_t send_size = sizeof(struct umad_send) + UMAD_TIMEOUT_LEN;

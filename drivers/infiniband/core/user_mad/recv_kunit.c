@@ -49,11 +49,11 @@ static void umad_recv_len_test(struct kunit *test)
 }
 
 /**
- * struct umad_recv_test - a descriptor with an agent, and what that receives
+ * struct umad_recv_test - a descriptor with an agent, and what the agent receives
  * @port: the port, which only counts
  * @file: the descriptor
  * @agent: the agent
- * @mad_agent: what the MAD layer would know of it
+ * @mad_agent: what the MAD layer would know of the agent
  * @mad: the MAD received
  * @wc: how it was received
  * @recv_wc: what the handler gets
@@ -202,7 +202,7 @@ static void umad_recv_dropped_response_test(struct kunit *test)
 	umad_send_free(&t->file, request);
 }
 
-/* As user_mad.rst has it: so many unread MADs, and one more */
+/* How many unread MADs user_mad.rst allows; the next one is dropped */
 #define UMAD_TEST_UNREAD	200000
 
 static unsigned long umad_test_counted(const struct umad_port *port, enum umad_stat stat)

@@ -13,7 +13,7 @@
 #include "user_mad.h"
 
 /*
- * A limit for programs that have lost control, in no cgroup with a limit: so many sends
+ * A limit for programs that have lost control, in no cgroup with a limit: 65,536 sends
  * take about 80 MB. A subnet manager that asks a whole fabric at once has far fewer. An RMPP
  * message of any length counts once, as umad_file.long_sends limits its memory.
  */

@@ -199,7 +199,7 @@ static const struct umad_cut_case umad_cut_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(umad_cut, umad_cut_cases, desc);
 
-/* A message of @len: refused, or planned so that nothing of it is lost */
+/* A message of @len: refused, or planned so that none of its bytes is lost */
 static void umad_expect_cut(struct kunit *test, const struct umad_cut_case *row,
 			    size_t len)
 {

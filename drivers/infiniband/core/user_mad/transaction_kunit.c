@@ -30,9 +30,9 @@ struct umad_test_send {
 /**
  * struct umad_duplicate_case - two sends
  * @desc: name of the row
- * @a: one of them
- * @b: the other one
- * @duplicate: only one of them can be outstanding
+ * @a: the first send
+ * @b: the second send
+ * @duplicate: only one of the two can be outstanding
  */
 struct umad_duplicate_case {
 	const char		*desc;
@@ -43,7 +43,7 @@ struct umad_duplicate_case {
 
 #define UMAD_TID	0x0000000700000001ULL
 
-/* Requests of class 0x04 to LID 1, responses of it, with and without a GRH */
+/* Requests of class 0x04 to LID 1, their responses, with and without a GRH */
 #define UMAD_REQ(...)	{ .tid = UMAD_TID, .class = 0x04, .method = 0x01, \
 			  .lid = 1, __VA_ARGS__ }
 #define UMAD_RESP(...)	{ .tid = UMAD_TID, .class = 0x04, .method = 0x81, \

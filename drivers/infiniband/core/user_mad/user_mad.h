@@ -240,11 +240,11 @@ static inline bool umad_kernel_rmpp(const struct umad_agent *agent)
  * @agents: agents by id
  * @sends: sends that the MAD layer has not completed yet, and writers that are about to
  *	post one
- * @long_sends: what the MAD layer's buffers of those take beyond a MAD each, in bytes
+ * @long_sends: what the MAD layer's buffers of @sends take beyond a MAD each, in bytes
  * @transaction_lock: protects @transactions
  * @transactions: sends whose duplicates are refused, by umad_transaction_cmp()
  * @spare_send: a free struct umad_send, or NULL; taken and given by xchg()
- * @spare_recv: a free struct umad_recv of the cache, or NULL; in the same way
+ * @spare_recv: a free struct umad_recv of the cache, or NULL; taken and given by xchg()
  * @queue_lock: protects @queue, @queue_end, @unread, @timeouts and @dropped
  * @queue: packets in the order read() hands them out, by umad_queued.next.
  *	Written with @queue_lock held, read without a lock to see whether it is
@@ -252,7 +252,7 @@ static inline bool umad_kernel_rmpp(const struct umad_agent *agent)
  * @queue_end: where the next packet is put: umad_queued.next of the last, or
  *	@queue
  * @unread: length of the queue. Written with @queue_lock held, read without by handlers
- * @timeouts: how many of these are timeout records. Written with @queue_lock held, read
+ * @timeouts: how many packets of the queue are timeout records. Written with @queue_lock held, read
  *	without by writers
  * @dropped: received MADs that were dropped, for any reason
  * @readers: readers that sleep, exclusively: a packet wakes one of them

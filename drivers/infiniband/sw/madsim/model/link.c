@@ -302,7 +302,7 @@ static int madsim_link_ports(struct madsim_port *a, struct madsim_port *b, u8 wi
  * Context: process context; fabric->mutex is held.
  * Return: 0, or
  *  * -EINVAL: there is no such port, or both are the same
- *  * -EBUSY: one of them is linked already
+ *  * -EBUSY: one of the ports is linked already
  */
 int madsim_link(struct madsim_node *a, u32 a_port, struct madsim_node *b,
 		u32 b_port, u8 width, u16 speed)

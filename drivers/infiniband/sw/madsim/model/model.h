@@ -211,10 +211,10 @@ enum madsim_verb {
  * @pkeys:	P_KeyTable
  * @guids:	GUIDInfo; [0] is the port GUID
  * @vlarb:	VLArbitration, low and high priority
- * @counters:	of the performance management agent
- * @samples:	of the same agent, NULL until it has taken one
- * @cc:		of the congestion control agent, if it is an end port
- * @cc_setting:	and if it is one of a switch: its SwitchPortCongestionSetting
+ * @counters:	that the performance management agent shows
+ * @samples:	that the performance management agent takes, NULL before the first one
+ * @cc:		attributes of the congestion control agent, if the port is an end port
+ * @cc_setting:	SwitchPortCongestionSetting, if it is the port of a switch
  * @qp:		QP0 and QP1 of the ib_device, NULL if there is none
  * @fault:	NULL until a fault was configured
  * @mcast_link:	on fabric->mcast while a multicast packet is replicated
@@ -292,7 +292,7 @@ struct madsim_switch {
  * @sys_guid:	system image GUID, 0 if it is @guid
  * @port_guid:	GUID of the first end port, 0 if it follows from @guid
  * @vendor_id:	what NodeInfo says of its maker, 24 bits
- * @device_id:	and of what it is, 16 bits
+ * @device_id:	what NodeInfo says of its model, 16 bits
  * @seed:	the first numbers of queue pairs and keys of its ib_device follow from this
  * @want_dev:	the node shall be backed by an ib_device
  * @split:	its ib_device has QP1 only, and another one has QP0

@@ -41,7 +41,7 @@ enum madsim_syndrome {
 
 /**
  * struct madsim_bth - the transport headers of a connected queue pair
- * @op:		what it is for; the rest is of no meaning if that is none
+ * @op:		what the packet is for; MADSIM_OP_NONE: the other fields mean nothing
  * @uc:		the type is UC and not RC
  * @first:	first packet of a message
  * @last:	last one
@@ -92,7 +92,7 @@ struct madsim_bth {
  * @dst_qpn:	addressed queue pair
  * @qkey:	Q_Key; not from QP0
  * @words:	how long it is, as counters have it; of the engine
- * @bth:	what it has in place of @qkey if it is of a connected queue pair
+ * @bth:	in place of @qkey, if the sending queue pair is connected
  * @len:	length of @mad: 256, or up to 2048 on OPA ports. Of @data: up to the MTU
  * @grh:	global route header
  * @mad:	the datagram, if it is a MAD

@@ -106,7 +106,7 @@ static void madsim_route_exit(struct kunit *test)
  * @sl: its service level
  * @smi: it is of subnet management
  * @pkey: its P_Key
- * @fate: what becomes of it
+ * @fate: what becomes of the packet
  * @at: at which port
  */
 struct madsim_route_case {
@@ -175,7 +175,7 @@ KUNIT_ARRAY_PARAM_DESC(madsim_route, madsim_route_cases, desc);
  * @id: and the interface ID there; 0: port 1 or 2 of the far host, or 1 of the router
  * @hops: its hop limit
  * @sl: its service level
- * @fate: what becomes of it
+ * @fate: what becomes of the packet
  * @at: at which port
  * @dlid: and where it goes to then
  */
@@ -329,8 +329,8 @@ static void madsim_route_test_next(struct kunit *test)
  * @desc: name of the row
  * @state: of the port
  * @smi: the packet is of subnet management
- * @out: what becomes of it at the near end
- * @in: and at the far end
+ * @out: what becomes of the packet at the near end
+ * @in: what becomes of the packet at the far end
  */
 struct madsim_link_case {
 	const char *desc;

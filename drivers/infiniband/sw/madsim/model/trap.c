@@ -2,8 +2,8 @@
 /*
  * Notices to the subnet manager: raised when something happened, and sent until the
  * subnet manager represses them or they were sent often enough. A port sends
- * one of them in the time that SubnetTimeOut stands for, however many things
- * happen. Nothing runs while there is nothing to send.
+ * one notice in the time that SubnetTimeOut stands for, however much happens.
+ * Nothing runs while there is nothing to send.
  */
 
 #include "model.h"

@@ -58,7 +58,7 @@ static void madsim_rc_postpone(struct madsim_rc *rc, unsigned long delay)
 
 /*
  * How long a response may take. The specification lets a timer run up to four times as long
- * as the attribute says. A response for several packets comes after the last one of these.
+ * as the attribute says. The response to several packets comes after the last packet.
  */
 static unsigned long madsim_rc_patience(const struct madsim_rc *rc)
 {

@@ -22,12 +22,12 @@
 #define MADSIM_MAX_QP		4096	/* of clients */
 #define MADSIM_KERNEL_QP	512	/* of MADSIM_MAX_QP, not for programs */
 #define MADSIM_MAX_RD_ATOMIC	16	/* to ask for; one is under way */
-#define MADSIM_MAX_MEMBERS	1024	/* of them in multicast groups */
-#define MADSIM_KERNEL_MEMBERS	256	/* of those, not for programs */
+#define MADSIM_MAX_MEMBERS	1024	/* queue pairs in multicast groups */
+#define MADSIM_KERNEL_MEMBERS	256	/* of MADSIM_MAX_MEMBERS, not for programs */
 #define MADSIM_MAX_ATTACHED	64	/* in one group: copies made in one go */
-#define MADSIM_KERNEL_ATTACHED	16	/* of those, not for programs */
+#define MADSIM_KERNEL_ATTACHED	16	/* of MADSIM_MAX_ATTACHED, not for programs */
 #define MADSIM_MAX_MR		BIT(16)
-#define MADSIM_KERNEL_MR	BIT(15)	/* of those, not for programs */
+#define MADSIM_KERNEL_MR	BIT(15)	/* of MADSIM_MAX_MR, not for programs */
 #define MADSIM_MAX_MR_PAGES	512	/* of a region that the kernel maps */
 
 /* Work requests that are given back at once, with interrupts off */
@@ -97,9 +97,9 @@ struct madsim_cqe {
  * @lock:	protects the rest
  * @armed:	which completions call the handler, once: a mask of IB_CQ_SOLICITED
  *		and IB_CQ_NEXT_COMP
- * @broken:	it has lost an entry for which it had no room
+ * @broken:	an entry was lost, as the completion queue was full
  * @head:	position of the oldest entry; positions are no places in @ring, see @mask
- * @tail:	and of the next one
+ * @tail:	position of the next new entry
  * @shown:	the owner does not see this one yet, nor later ones: @tail unless the
  *		fabric is strict
  * @pending:	the events that the entries from @shown on are worth, in the bits of @armed
@@ -115,7 +115,7 @@ struct madsim_cqe {
  * @old_mask:	of @old, as @mask is of @ring
  * @old_end:	the position behind the entries that are still there
  * @user:	immutable; the user whose it is, or NULL if it is the kernel's
- * @shared:	a copy of those that are shown, where a program takes them; NULL: the
+ * @shared:	a copy of the entries that are shown, where a program takes them; NULL: the
  *		owner polls. There are @size + 1 places, so that it is never full
  * @fill:	place in @shared for the entry at @shown
  * @consumed:	place in @shared for the entry at @head. The program has consumed all entries
@@ -213,7 +213,7 @@ struct madsim_srq {
  * struct madsim_send - a send that is being posted
  * @wr:		the work request
  * @data:	what it sends, if that is with the request itself, or NULL
- * @length:	of what it sends: of all pieces of @wr
+ * @length:	bytes of @data, or of all pieces of @wr
  */
 struct madsim_send {
 	const struct ib_send_wr *wr;

@@ -47,7 +47,7 @@ struct madsim_user {
 };
 
 static LIST_HEAD(madsim_users);
-static u64 madsim_users_bytes;	/* that all of them have together */
+static u64 madsim_users_bytes;	/* of all users together */
 static DEFINE_SPINLOCK(madsim_users_lock);
 
 /*
