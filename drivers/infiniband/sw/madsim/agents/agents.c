@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Which agent answers a MAD, and how its response is addressed. MADs come by madsim_respond() to a
- * node without MAD layer, and by madsim_process_mad() of device/dev.c from the MAD layer of a host.
+ * Which agent answers a MAD, and how its response is addressed. The MAD layer of a host asks by
+ * madsim_process_mad() of device/dev.c. All other MADs come by madsim_respond(): those to nodes of
+ * the model, and what madsim_is_for_host() leaves to a switch.
  */
 
 #include "agents.h"
@@ -49,7 +50,7 @@ enum madsim_verdict madsim_gsa(struct madsim_port *port, struct ib_mad *mad)
 }
 
 /**
- * madsim_respond - show a packet to the agents of a node without MAD layer
+ * madsim_respond - show a packet that is not for a MAD layer to the agents of a node
  * @port: the end port that it has come to
  * @in_port: number of the port that it came in by
  * @pkt: the packet, a request

@@ -114,7 +114,10 @@ static inline void madsim_reply(struct ib_mad_hdr *hdr, u16 status)
 		hdr->status |= IB_SMP_DIRECTION;
 }
 
-/* agents.c: which agent answers. Each agent itself returns the status of its response */
+/*
+ * agents.c: which agent answers. The agents that it asks return the status of the response, but
+ * for madsim_sma(), which makes the whole response
+ */
 bool madsim_has_agent(const struct madsim_node *node, u8 mgmt_class);
 enum madsim_verdict madsim_gsa(struct madsim_port *port, struct ib_mad *mad);
 bool madsim_respond(struct madsim_port *port, u8 in_port, struct madsim_packet *pkt);

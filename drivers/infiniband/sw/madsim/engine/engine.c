@@ -141,7 +141,7 @@ static struct madsim_port *madsim_cross(struct madsim_port *out, struct madsim_p
 	return madsim_reach_peer(out, pkt);
 }
 
-/* Whether an end port takes a MAD. madsim_qp_admits() looks at the packets of clients */
+/* Whether an end port takes a MAD. madsim_qp_admits() of rq.c looks at the packets of clients */
 static bool madsim_mad_admits(struct madsim_port *port, const struct madsim_packet *pkt)
 {
 	bool multicast = madsim_lid_is_multicast(pkt->dlid);

@@ -132,7 +132,7 @@ struct madsim_switch_info {
 /* Port 0 is one of a host, too */
 #define MADSIM_SW_ENHANCED	0x08
 
-/* The components of one bit behind OperVLs that ask it to */
+/* PartitionEnforcementInbound and PartitionEnforcementOutbound of PortInfo, behind OperVLs */
 #define MADSIM_ENFORCE_IN	0x8
 #define MADSIM_ENFORCE_OUT	0x4
 

@@ -29,15 +29,23 @@
  * A packet goes this way:
  *
  *	madsim_post_send()	device/qp.c		a client posts a work request
+ *	  madsim_send_datagram() engine/run.c		which becomes packets now
+ *	  madsim_run_step()	engine/run.c		or later, if the queue pair is connected
  *	madsim_send()		engine/engine.c		a packet leaves its port
  *	madsim_cross()		engine/engine.c		goes over a link, which may have faults
  *	madsim_step()		engine/engine.c		goes through a switch, as route.c says
  *	madsim_deliver()	engine/engine.c		and has come to one of these:
- *	  madsim_mad_receive()	transport/special.c	the MAD layer of a host
+ *	  madsim_mad_receive()	transport/special.c	the MAD layer of a host; it may ask agents
  *	  madsim_respond()	agents/agents.c		the agents of another node
  *	  madsim_ud_receive()	transport/ud.c		a queue pair for datagrams
  *	  madsim_rc_receive()	transport/rc.c		a connected queue pair
  *	madsim_cq_put()		transport/cq.c		the receiver has a completion
+ *
+ * The sender's completion is made by madsim_cq_put() as well, when the send has ended.
+ *
+ * A port that drops a packet on its way counts the packet in madsim_lose(). An end drops what has
+ * the wrong P_Key or Q_Key, in madsim_qp_admits() or madsim_mad_admits(), and counts it in
+ * madsim_key_violation().
  *
  * Agents and connected queue pairs make a response of the packet, or an agent changes a link,
  * which raises a notice. The engine sends responses and notices. A queue pair sends later by
@@ -74,7 +82,10 @@
 #define MADSIM_WIDTHS		5
 #define MADSIM_SPEEDS		9
 
-/* What a port counts from power-on. Errors come after the packets */
+/*
+ * What a port counts from power-on for performance management. Errors come after the packets.
+ * Violations of keys are counted in PortInfo
+ */
 enum madsim_counter {
 	MADSIM_XMIT_DATA,		/* in units of four bytes */
 	MADSIM_RCV_DATA,
@@ -699,7 +710,7 @@ void madsim_key_violation(struct madsim_port *port, enum madsim_trap trap,
 void madsim_trap_switch_pkey(struct madsim_port *port, const struct madsim_packet *pkt);
 void madsim_trap_repress(struct madsim_port *port, const struct ib_mad_notice_attr *notice);
 
-/* Whether a packet has the keys of its queue pair. Counts a wrong key, and raises its trap */
+/* Whether a packet has the keys of its queue pair. If not, counts that, and raises a trap */
 static inline bool madsim_keys_fit(struct madsim_port *port, bool pkey_fits, u32 qkey,
 				   const struct madsim_packet *pkt)
 {

@@ -130,7 +130,7 @@ enum madsim_fate {
 	MADSIM_GOES,			/* on */
 	MADSIM_ENDS,			/* at an end port, which it is for */
 	MADSIM_COPIES,			/* its copies go on to the members of a group */
-	MADSIM_LOST,			/* which no port counts, as it does these: */
+	MADSIM_LOST,			/* and no port counts it. All below are counted */
 	MADSIM_LOST_INACTIVE,		/* the link is not up */
 	MADSIM_LOST_MTU,		/* it is too long */
 	MADSIM_LOST_FAULT,		/* by fault injection */

@@ -57,7 +57,10 @@ bool madsim_grh_fits(const struct madsim_port *port, const struct madsim_packet 
 	       madsim_gid_is_mine(port, &pkt->grh.dgid);
 }
 
-/* The entry of @in has the membership of the sender, as the P_Key has: partitions are compared */
+/*
+ * A switch compares partitions without membership: the entry of its port and the P_Key both have
+ * the membership of the sender
+ */
 static bool madsim_may_enter(const struct madsim_port *in, const struct madsim_packet *pkt)
 {
 	return !(madsim_pi_get(&in->info, MADSIM_PI_ENFORCE) & MADSIM_ENFORCE_IN) ||

@@ -7,9 +7,8 @@
 #include "transport.h"
 
 /* The receiver's completion of a message */
-static void madsim_rc_received(struct madsim_qp *qp,
-			       const struct madsim_packet *pkt,
-			       enum ib_wc_status status)
+static void madsim_rc_filled(struct madsim_qp *qp, const struct madsim_packet *pkt,
+			     enum ib_wc_status status)
 {
 	struct ib_wc wc = {
 		.wr_id = qp->recv_wqe->wr_id,
@@ -84,7 +83,7 @@ static u8 madsim_rc_execute_send(struct madsim_qp *qp, const struct madsim_packe
 	}
 	rc->resp.offset += pkt->len;
 	if (status || pkt->bth.last)
-		madsim_rc_received(qp, pkt, status);
+		madsim_rc_filled(qp, pkt, status);
 	/* This is an error of the responder itself. The completion has told it */
 	if (status)
 		madsim_qp_fail(qp, IB_QPS_ERR);
@@ -139,7 +138,7 @@ static u8 madsim_rc_execute_write(struct madsim_qp *qp, const struct madsim_pack
 	rc->resp.offset += pkt->len;
 	if (pkt->with_imm) {
 		madsim_strict_finish_write(qp);
-		madsim_rc_received(qp, pkt, IB_WC_SUCCESS);
+		madsim_rc_filled(qp, pkt, IB_WC_SUCCESS);
 	}
 	return MADSIM_ACKNOWLEDGED;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Receive queues: rings of buffers that were posted, one of each queue pair, or
- * shared by several. A program may post in memory that it maps, see ring.c.
+ * shared by several. A program may post in memory that it maps, see ring.c. And which packets a
+ * queue pair takes.
  */
 
 #include <linux/slab.h>
