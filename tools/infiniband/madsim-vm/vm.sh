@@ -43,7 +43,8 @@ layers_of()
 
 	layer_folder=$1
 	for key in "$layer_folder"/*.key; do
-		[ ! -d "${key%.key}/usr" ] || layers+=" $(basename "$key" .key)"
+		# A link, which may lead elsewhere before the guest has come up
+		[ ! -d "${key%.key}/usr" ] || layers+=" $(basename "$(readlink -f "${key%.key}")")"
 	done
 }
 

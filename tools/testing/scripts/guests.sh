@@ -36,11 +36,34 @@ healthy_guest()
 		{ echo "status $status"; cat "$tmp/errors"; return 1; }
 }
 
+# As if this machine had lost a package since the layer was made
+anew()
+{
+	rm -f "$cache/layers/rdma.key"
+	scripts/root rdma >/dev/null
+}
+
+# Another run may make a layer anew while a guest has it, and with fewer files
+keeps_its_layers()
+{
+	anew
+	mkdir -p "$cache/layers/rdma/usr/before"
+	echo kept >"$cache/layers/rdma/usr/before/file"
+	guest --out "$tmp/out" sh -c "touch $tmp/out/up
+		until [ -e $tmp/out/anew ]; do sleep 1; done
+		cat /usr/before/file" &
+	while [ ! -e "$tmp/out/up" ] && [ "$(jobs -r)" ]; do sleep 1; done
+	anew
+	touch "$tmp/out/anew"
+	wait $!
+}
+
 say "booting guests that do well and guests that do not"
 ktap "a guest's status" healthy_guest
 ktap "a guest's output" cmp "$tmp/healthy" <(echo one; echo ok 1 - all; seq 200000)
 ktap "a guest writes to its scratch layer and --out only" \
 	eval '[ ! -e README.guest ] && [ "$(cat "$tmp/out/kept")" = kept ]'
+ktap "a guest keeps a layer that is made anew" keeps_its_layers
 ktap "a guest with a report in its kernel log" ends 125 'the kernel reported' \
 	scripts/guest/run sh -c 'echo "WARNING: CPU: 0 PID: 1 at test" >/dev/kmsg'
 ktap "a known bug of the kernel" known_bug
