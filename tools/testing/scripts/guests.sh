@@ -46,16 +46,18 @@ anew()
 # Another run may make a layer anew while a guest has it, and with fewer files
 keeps_its_layers()
 {
-	anew
+	local made=1
+
+	anew || return 1
 	mkdir -p "$cache/layers/rdma/usr/before"
 	echo kept >"$cache/layers/rdma/usr/before/file"
 	guest --out "$tmp/out" sh -c "touch $tmp/out/up
 		until [ -e $tmp/out/anew ]; do sleep 1; done
 		cat /usr/before/file" &
 	while [ ! -e "$tmp/out/up" ] && [ "$(jobs -r)" ]; do sleep 1; done
-	anew
+	anew && [ ! -e "$cache/layers/rdma/usr/before" ] || made=
 	touch "$tmp/out/anew"
-	wait $!
+	wait $! && [ "$made" ]
 }
 
 say "booting guests that do well and guests that do not"
