@@ -232,7 +232,8 @@ def overtake(policy, pid=0, priority=1):
 
 
 def tasks_overtake(policy, name):
-    """Tasks whose names begin so overtake others, also those of that name that begin later"""
+    """The tasks whose names begin with this one overtake all others, also tasks of such a name
+    that the kernel starts later"""
     for path in glob.glob("/proc/[0-9]*/comm"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if read(path).startswith(name):

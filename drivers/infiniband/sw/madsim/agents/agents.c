@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Which agent answers a MAD, and how its response is addressed. The MAD layer of a host asks by
- * madsim_process_mad() of device/dev.c. All other MADs come by madsim_respond(): those to nodes of
- * the model, and what madsim_is_for_host() leaves to a switch.
+ * madsim_process_mad() of device/dev.c. All other MADs come by madsim_respond(), as
+ * madsim_is_for_host() of engine/engine.c decides.
  */
 
 #include "agents.h"

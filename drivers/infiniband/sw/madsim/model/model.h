@@ -41,11 +41,11 @@
  *	  madsim_rc_receive()	transport/rc.c		a connected queue pair
  *	madsim_cq_put()		transport/cq.c		the receiver has a completion
  *
- * The sender's completion is made by madsim_cq_put() as well, when the send has ended.
+ * madsim_cq_put() makes the completion of the sender, too.
  *
- * A port that drops a packet on its way counts the packet in madsim_lose(). An end drops what has
- * the wrong P_Key or Q_Key, in madsim_qp_admits() or madsim_mad_admits(), and counts it in
- * madsim_key_violation().
+ * madsim_lose() counts a packet that a port drops on its way. madsim_qp_admits() and
+ * madsim_mad_admits() refuse a packet with a wrong P_Key or Q_Key at its end, and
+ * madsim_key_violation() counts it.
  *
  * Agents and connected queue pairs make a response of the packet, or an agent changes a link,
  * which raises a notice. The engine sends responses and notices. A queue pair sends later by

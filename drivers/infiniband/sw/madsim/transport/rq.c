@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Receive queues: rings of buffers that were posted, one of each queue pair, or
- * shared by several. A program may post in memory that it maps, see ring.c. And which packets a
- * queue pair takes.
+ * shared by several. A program may post in memory that it maps, see ring.c. The check of P_Key and
+ * Q_Key is here, too.
  */
 
 #include <linux/slab.h>
