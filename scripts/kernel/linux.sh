@@ -6,9 +6,8 @@
 # common.sh, never run.
 #
 #	$linux		its folder in the cache, once linux_base or linux_have had it
-#	$linux/tree	the whole source, a git repository: branch base is the package, fixed
-#			has some of fixes/ on top and is checked out. 6.12's has its fixes
-#			and no repository.
+#	$linux/tree	the whole source, and what linux_fixed has put on top
+#	$linux/fixes	what that is
 #	$linux/version	its package and version
 #	$linux/build	one build directory per configuration
 #
@@ -22,12 +21,16 @@ linux=$cache/linux/newest
 
 linux_patches=$top/scripts/kernel/fixes
 
-# Git with nothing of the user's configuration that could change a patch, and
-# with a cache that another user may have made.
-linux_git()
+# linux_apply FOLDER ARGUMENT ...: git apply there, in no repository, and with nothing of the
+# user's configuration
+linux_apply()
 {
-	GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null \
-		git -c safe.directory='*' -C "$linux/tree" "$@"
+	local folder
+
+	folder=$(realpath "$1")
+	shift
+	GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CEILING_DIRECTORIES=${folder%/*} \
+		git -C "$folder" apply "$@"
 }
 
 # One run at a time in the tree and its build directories. A script that one of
@@ -116,16 +119,6 @@ linux_tree()
 	echo "unpacking"
 	linux_source "$1" "$linux" | tar -C "$linux/tree" --strip-components=1 -x || return 1
 	rm "$linux"/*.deb
-	[ "$1" != linux-source-6.12 ] || return 0
-	echo "making it a repository"
-	linux_git init -q -b base &&
-	linux_git config user.name "Debian kernel package" &&
-	linux_git config user.email debian-kernel@lists.debian.org &&
-	linux_git config gc.auto 0 &&
-	# Straight into one pack: 70,000 loose objects take twice the time
-	linux_git -c core.bigFileThreshold=1 -c core.compression=1 add -Af . &&
-	GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000' \
-		linux_git commit -q -m "$*"
 }
 
 # Have the newest source, or 6.12's if linux_base has chosen that. What is cached serves when
@@ -226,31 +219,32 @@ linux_fixes_diffs()
 	linux_fixes | xargs -d '\n' sed -s -n '/^diff --git /,$p'
 }
 
-# Have linux_fixes applied to the source that linux_base or linux_have had: in the tree of
-# 6.12, elsewhere on branch fixed. All that is ever checked out there has them. If a header
-# came and went, make would build modules again while a suite runs them, and the suite could
-# not tell which of their lines ran.
+# Have linux_fixes applied to the source that linux_base or linux_have had. They stay there: if
+# a header came and went, make would build modules again while a suite runs them, and the suite
+# could not tell which of their lines ran.
 linux_fixed()
 {
-	local fixes apply
-
 	linux_lock
 	[ "$(linux_fixes_diffs)" != "$(cat "$linux/fixes" 2>/dev/null)" ] || return 0
-	if linux_old; then
-		apply=(env "GIT_CEILING_DIRECTORIES=$(realpath "$linux")" git -C "$linux/tree" apply)
-		if [ -e "$linux/fixes" ]; then
-			"${apply[@]}" -R "$linux/fixes" || die "remove $linux: its fixes are broken"
-			rm "$linux/fixes"
-		fi
-		linux_fixes_diffs >"$linux/fixes.new"
-		"${apply[@]}" "$linux/fixes.new" ||
-			die "the fixes are not for $(cat "$linux/version")"
-		mv "$linux/fixes.new" "$linux/fixes"
-		return
+	if [ -e "$linux/fixes" ]; then
+		linux_apply "$linux/tree" -R "$linux/fixes" ||
+			die "remove $linux: its fixes are broken"
+		rm "$linux/fixes"
 	fi
-	mapfile -t fixes < <(linux_fixes)
-	linux_git checkout -q -f -B fixed base
-	linux_git apply --index "${fixes[@]}" || die "the fixes are not for $(cat "$linux/version")"
-	linux_git commit -q -m "Fixes of bugs that are not ours"
-	linux_fixes_diffs >"$linux/fixes"
+	linux_fixes_diffs >"$linux/fixes.new"
+	linux_apply "$linux/tree" "$linux/fixes.new" ||
+		die "the fixes are not for $(cat "$linux/version")"
+	mv "$linux/fixes.new" "$linux/fixes"
+}
+
+# linux_plain FOLDER PATH ...: these of the source into the folder, as they are in the package
+linux_plain()
+{
+	local folder=$1 includes
+	shift
+	includes=("${@/#/--include=}")
+	includes+=("${includes[@]/%//*}")
+	(linux_lock
+	tar -C "$linux/tree" -c "$@" | tar -C "$folder" -x || exit 1
+	[ ! -e "$linux/fixes" ] || linux_apply "$folder" -R "${includes[@]}" "$linux/fixes")
 }
