@@ -6,8 +6,8 @@
 # common.sh, never run.
 #
 #	$linux		its folder in the cache, once linux_base or linux_have had it
-#	$linux/tree	the whole source, and what linux_fixed has put on top
-#	$linux/fixes	what that is
+#	$linux/tree	the whole source, with the fixes that linux_fixed has applied
+#	$linux/fixes	these fixes
 #	$linux/version	its package and version
 #	$linux/build	one build directory per configuration
 #
@@ -91,7 +91,7 @@ linux_unpack()
 			apt_said "$folder/log"
 			die "cannot fetch $1"
 		}
-		patiently "$folder/log" linux_tree "$folder" "$@" || {
+		patiently "$folder/log" linux_tree "$folder" "$1" || {
 			tail -n 5 "$folder/log" >&2
 			die "cannot unpack $1: disk full?"
 		}
@@ -111,14 +111,12 @@ linux_source()
 	dpkg --fsys-tarfile "$2"/*.deb | tar -xO --wildcards "*/$1.tar.xz" | xz -dc -T0
 }
 
-# linux_tree FOLDER PACKAGE VERSION: what was downloaded becomes its tree
+# linux_tree FOLDER PACKAGE: what was downloaded becomes its tree
 linux_tree()
 {
-	local linux=$1
-	shift
 	echo "unpacking"
-	linux_source "$1" "$linux" | tar -C "$linux/tree" --strip-components=1 -x || return 1
-	rm "$linux"/*.deb
+	linux_source "$2" "$1" | tar -C "$1/tree" --strip-components=1 -x || return 1
+	rm "$1"/*.deb
 }
 
 # Have the newest source, or 6.12's if linux_base has chosen that. What is cached serves when
@@ -219,8 +217,8 @@ linux_fixes_diffs()
 	linux_fixes | xargs -d '\n' sed -s -n '/^diff --git /,$p'
 }
 
-# Have linux_fixes applied to the source that linux_base or linux_have had. They stay there: if
-# a header came and went, make would build modules again while a suite runs them, and the suite
+# Have linux_fixes applied to the source that linux_base or linux_have had. The fixes stay there:
+# if a header came and went, make would build modules again while a suite runs them, and the suite
 # could not tell which of their lines ran.
 linux_fixed()
 {
@@ -237,7 +235,8 @@ linux_fixed()
 	mv "$linux/fixes.new" "$linux/fixes"
 }
 
-# linux_plain FOLDER PATH ...: these of the source into the folder, as they are in the package
+# linux_plain FOLDER PATH ...: copy these files and folders of the source, without the fixes.
+# FOLDER is absolute
 linux_plain()
 {
 	local folder=$1 includes
@@ -245,6 +244,6 @@ linux_plain()
 	includes=("${@/#/--include=}")
 	includes+=("${includes[@]/%//*}")
 	(linux_lock
-	tar -C "$linux/tree" -c "$@" | tar -C "$folder" -x || exit 1
+	cd "$linux/tree" && cp -a --parents "$@" "$folder" || exit 1
 	[ ! -e "$linux/fixes" ] || linux_apply "$folder" -R "${includes[@]}" "$linux/fixes")
 }
