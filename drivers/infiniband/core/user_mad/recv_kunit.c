@@ -135,6 +135,25 @@ static void umad_recv_handler_len_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->file.dropped, !row->valid);
 }
 
+/* A packet that an earlier MAD was in. With KASAN, no descriptor keeps one by itself */
+static void umad_recv_used_packet_test(struct kunit *test)
+{
+	struct umad_recv_test *t = test->priv;
+	struct umad_recv *recv = umad_recv_alloc(&t->file, t->file.hdr_len, sizeof(t->mad));
+	struct ib_user_mad_hdr want = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, recv);
+	memset(recv->data, 0xff, t->file.hdr_len + sizeof(t->mad));
+	want.length = recv->queued.length;
+	t->file.spare_recv = recv;
+
+	umad_recv_handler(&t->mad_agent, NULL, &t->recv_wc);
+	KUNIT_ASSERT_EQ(test, t->file.unread, 1);
+	KUNIT_EXPECT_PTR_EQ(test, t->file.queue, &recv->queued);
+	KUNIT_EXPECT_MEMEQ(test, recv->data, &want, sizeof(want));
+	KUNIT_EXPECT_MEMEQ(test, recv->data + t->file.hdr_len, &t->mad, sizeof(t->mad));
+}
+
 static struct umad_send *umad_test_request(struct kunit *test)
 {
 	struct umad_recv_test *t = test->priv;
@@ -340,6 +359,7 @@ static void umad_recv_cap_test(struct kunit *test)
 static struct kunit_case umad_recv_cases[] = {
 	KUNIT_CASE_PARAM(umad_recv_len_test, umad_recv_len_gen_params),
 	KUNIT_CASE_PARAM(umad_recv_handler_len_test, umad_recv_len_gen_params),
+	KUNIT_CASE(umad_recv_used_packet_test),
 	KUNIT_CASE(umad_recv_response_frees_tid_test),
 	KUNIT_CASE(umad_recv_dropped_response_test),
 	KUNIT_CASE(umad_recv_limit_test),
