@@ -80,6 +80,7 @@ make_machine()
 		con0=null,fd:5 ssl=null "ssl1=$input,fd:3" console=tty0 printk.time=1
 		root=/dev/root rootfstype=hostfs rootflags=/ ro
 		"init=$top/scripts/guest/inside/init-uml" "SESSION=$run/share")
+	[ "$cpus" = 1 ] || machine+=("ncpus=$cpus")
 	# shellcheck disable=SC2206	# a word list
 	machine+=($words)
 }

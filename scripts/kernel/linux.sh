@@ -198,13 +198,14 @@ linux_old()
 # linux_fixes: the patches for the source there, of bugs that the tests would run into.
 # Madsim goes around all other bugs of fixes/ on every kernel. The tests have to show that it
 # does, so those stay in. fixes/6.12 has the patches that 6.12 alone needs, and those that
-# look different there. 6.12 lacks what lib-1 mends, and nothing meets there what rdma-6 does.
+# look different there. 6.12 lacks what lib-1 mends, and two CPUs of user-mode Linux, which
+# um-4 is for. Nothing meets there what rdma-6 does.
 linux_fixes()
 {
 	local fix
 
 	for fix in "$linux_patches"/{um,lib,core}-*.patch "$linux_patches"/rdma-{1,2,6}-*.patch; do
-		if ! linux_old || [[ $fix != */@(lib-1|rdma-6)-* && ! -e $linux_patches/6.12/${fix##*/} ]]; then
+		if ! linux_old || [[ $fix != */@(lib-1|rdma-6|um-4)-* && ! -e $linux_patches/6.12/${fix##*/} ]]; then
 			echo "$fix"
 		fi
 	done
