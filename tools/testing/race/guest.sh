@@ -56,10 +56,12 @@ kcsan)
 	# What is done once in the life of a device or a descriptor has to be
 	# watched then. Of what is done often, fewer watchpoints see more, as
 	# the other CPU gets further meanwhile.
-	pairs 20 pairs_rare
-	pairs 100 pairs_often
+	pairs 4 pairs_rare
+	pairs 10 pairs_often
 	rmmod ib_madsim
 	ktap_nested selftests $run "$programs" stress
+	rmmod ib_madsim
+	ktap_nested madsim env UMAD_PACE=slow "$(dirname "$0")/../madsim/run.sh" verbs.meanwhile
 	watched ;;
 data)
 	watch 100
