@@ -7,8 +7,8 @@
 #	guest.sh kcsan PROGRAMS MADSIM
 #	guest.sh data|debug|rt PROGRAMS
 #
-# PROGRAMS is the folder of the selftests, MADSIM an ib_madsim that KCSAN does
-# not watch, as it does that of data. What was found is in the kernel log, for scripts/guest/run to see.
+# PROGRAMS is the folder of the selftests, MADSIM an ib_madsim that KCSAN does not watch, for
+# those of ib_umad. What was found is in the kernel log, for scripts/guest/run to see.
 
 set -u
 which=$1 programs=$2
@@ -64,7 +64,7 @@ kcsan)
 	ktap_nested madsim env UMAD_PACE=slow "$(dirname "$0")/../madsim/run.sh" verbs.meanwhile
 	watched ;;
 data)
-	watch 100
+	watch 10
 	ktap_nested madsim env UMAD_PACE=slow "$(dirname "$0")/../madsim/run.sh" verbs
 	watched ;;
 debug|rt)
